@@ -1,0 +1,38 @@
+# The two commands to know: `make demo` and `make test`. Each sets up what it needs in .venv.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+TEST_PACKAGES := faketime
+INPUTS := pyproject.toml constraints.txt src/evalharness/version.py scripts/setup
+
+.PHONY: demo test lint soak bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/eval-harness run examples/quick-start/suite.yaml
+
+test: lint
+	scripts/debian-packages $(TEST_PACKAGES)
+	$(BIN)/pytest -n 2 -m "not soak"
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+soak: $(VENV)/.installed-dev
+	$(BIN)/pytest -m soak -s -p no:randomly
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+$(VENV)/.installed: $(INPUTS)
+	scripts/setup $(VENV)
+	touch $@
+
+$(VENV)/.installed-dev: $(INPUTS)
+	scripts/setup $(VENV) dev
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

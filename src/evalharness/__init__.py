@@ -1,0 +1,39 @@
+"""evalharness: does an AI agent work, how reliably, and did a change make it worse?
+
+The public names, each imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_PUBLIC = {
+    "Answer": "evalharness.domain.transcript",
+    "Case": "evalharness.domain.case",
+    "Grade": "evalharness.domain.grade",
+    "GradeContext": "evalharness.contracts",
+    "GraderSpec": "evalharness.domain.specification",
+    "HarnessError": "evalharness.errors",
+    "Report": "evalharness.domain.report",
+    "Run": "evalharness.domain.run",
+    "Suite": "evalharness.domain.suite",
+    "TargetSpec": "evalharness.domain.specification",
+    "TargetUnavailable": "evalharness.errors",
+    "ToolCall": "evalharness.domain.transcript",
+    "Transcript": "evalharness.domain.transcript",
+    "Trial": "evalharness.domain.trial",
+    "Usage": "evalharness.domain.transcript",
+    "evaluate": "evalharness.actions.evaluate",
+    "load_suite": "evalharness.actions.load_suites",
+}
+
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'evalharness' has no attribute '{name}'")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

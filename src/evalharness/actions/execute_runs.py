@@ -1,0 +1,211 @@
+"""Execute runs: what `run`, `resume` and `evaluate` have in common, from planned runs to stored reports."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalharness import registry, settings
+from evalharness.contracts import Services, Target, Watcher
+from evalharness.domain.report import Report, RunMetadata
+from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.suite import SuiteConfig
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting, open_target
+from evalharness.engine.judging import judge
+from evalharness.engine.measuring import count_trials, failures, measure, slowest_trials, summarise
+from evalharness.engine.offloading import Offloader
+from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
+from evalharness.engine.running import Running, pending_trials
+from evalharness.stores.sql_store import SqlStore
+
+DEFAULT_CONCURRENCY = 10
+
+
+class NoWatcher:
+    def run_started(self, run: Run, finished_before: int) -> None: ...
+
+    def trial_finished(self, trial: Trial) -> None: ...
+
+    def run_ended(self, run: Run) -> None: ...
+
+
+@dataclass(slots=True)
+class ReadyRun:
+    """A run whose target is open and whose graders are built."""
+
+    run: Run
+    target: Target
+    planned: list[PlannedCase]
+    services: Services
+    offloader: Offloader
+    concurrency: int
+
+
+@dataclass(slots=True)
+class Stopper:
+    """Hands the wish to stop to whichever run is under way, and keeps those after it from starting."""
+
+    asked: bool = False
+    current: Running | None = None
+
+    def __call__(self) -> None:
+        self.asked = True
+        if self.current is not None:
+            self.current.stop("interrupted")
+
+
+@dataclass(slots=True)
+class Execution:
+    """The circumstances of a command: where results go, who watches, what may stop it."""
+
+    store: SqlStore
+    watcher: Watcher = field(default_factory=NoWatcher)
+    stopper: Stopper = field(default_factory=Stopper)
+
+
+def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
+    """The flag, else the suite, else 10; 0 means the number of CPUs."""
+    wanted = options.max_concurrency
+    if wanted is None:
+        wanted = config.max_workers if config.parallel else 1
+    return DEFAULT_CONCURRENCY if wanted is None else wanted or os.cpu_count() or 1
+
+
+def services_for(root: Path, concurrency: int) -> tuple[Services, Offloader]:
+    offloader = Offloader(concurrency)
+    sandbox = registry.load("sandbox", "none")()
+    return Services(root=root, sandbox=sandbox, in_thread=offloader, environment=settings.environment()), offloader
+
+
+async def make_ready(run: Run, variables: Variables) -> ReadyRun:
+    """Build and open everything a run needs, before anything is stored or started."""
+    concurrency = concurrency_of(run.options, run.suite.config)
+    services, offloader = services_for(Path(run.root), concurrency)
+    planned = plan_cases(run.suite, variables.values, services, run.options.grader_type)
+    target = registry.build_target(filled_target(run.target, run.suite, variables.values), services)
+    await open_target(target, run.target.label)
+    return ReadyRun(run, target, planned, services, offloader, concurrency)
+
+
+async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
+    """One run after the other; the reports are stored. A run that is not reached stays pending."""
+    ended: list[Run] = []
+    with ExitStack() as claims, _signals(execution.stopper):
+        for item in ready:
+            claims.enter_context(execution.store.claim(item.run))
+        try:
+            for item in ready:
+                ended.append(await _execute_one(item, execution))
+        finally:
+            for item in ready:
+                await item.target.close()
+                await item.services.sandbox.close()
+                item.offloader.close()
+    return ended
+
+
+async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
+    run, store = ready.run, execution.store
+    done, erred = finished_before(store, run)
+    _, elapsed_s = store.progress(run.id)
+    config = run.suite.config
+    time_left_s = None if config.timeout_global is None else max(0.0, config.timeout_global - elapsed_s)
+    running = Running(
+        run_id=run.id,
+        store=store,
+        attempting=Attempting(ready.target, frozenset((*INFRASTRUCTURE_ERRORS, *run.suite.infrastructure_errors))),
+        config=config,
+        root=Path(run.root),
+        max_concurrency=min(ready.concurrency, max(1, run.planned_trials)),
+        max_failures=run.options.max_failures,
+        on_trial=execution.watcher.trial_finished,
+    )
+    execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
+    began = time.monotonic()
+    execution.stopper.current = running
+    if execution.stopper.asked:
+        running.stop("interrupted")
+    stopped = await running.run(pending_trials(ready.planned, run.lock.trials, done, erred), time_left_s)
+    execution.stopper.current = None
+    store.flush()
+    took_s = time.monotonic() - began
+    report = make_report(store, run, stopped=stopped, elapsed_s=elapsed_s + took_s)
+    store.finish(run.id, report, stopped=stopped, elapsed_s=took_s)
+    ended = run.model_copy(update={"report": report})
+    execution.watcher.run_ended(ended)
+    return ended
+
+
+def finished_before(store: SqlStore, run: Run) -> tuple[dict[str, int], dict[tuple[str, int], tuple[Attempt, ...]]]:
+    """A bit for each trial that is finished for good, and the attempts of those in error, which are tried again."""
+    done: dict[str, int] = {}
+    erred: dict[tuple[str, int], tuple[Attempt, ...]] = {}
+    for case_id, index, state, *_ in store.outcomes(run.id):
+        if state == "error":
+            erred[case_id, index] = ()
+        else:
+            done[case_id] = done.get(case_id, 0) | 1 << index
+    for case_id, index in erred:
+        erred[case_id, index] = next(t for t in store.trials(run.id, case_id) if t.index == index).attempts
+    return done, erred
+
+
+def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) -> Report:
+    """Recomputed from the trial rows, every time."""
+    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    summary = summarise(run.suite, measured)
+    verdict, exit_code, why = judge(summary, run.suite.max_error_rate, stopped)
+    measurements = measure(run.suite, run.lock.trials, measured)
+    return Report(
+        metadata=RunMetadata(
+            suite_name=run.suite.name,
+            run_id=run.id,
+            run_name=run.name,
+            variant=run.variant,
+            timestamp=run.created_at,
+            duration_seconds=round(elapsed_s, 3),
+            environment=run.environment(),
+        ),
+        verdict=verdict,
+        exit_code=exit_code,
+        why=why,
+        summary=summary,
+        metrics={name: found.value for name, found in measurements.items() if name != "pass_rate"},
+        measurements=measurements,
+        failures=tuple(failures(run.suite, measured)),
+        slowest=slowest_trials(measured),
+        cost_usd=measured.cost_usd,
+        input_tokens=measured.input_tokens,
+        output_tokens=measured.output_tokens,
+    )
+
+
+@contextmanager
+def _signals(stopper: Stopper) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) stops cleanly; the second one is Python's own. Only the main thread may listen."""
+    loop = asyncio.get_running_loop()
+    listened: list[signal.Signals] = []
+
+    def stop() -> None:
+        stopper()
+        for number in listened:
+            loop.remove_signal_handler(number)
+        listened.clear()
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+            listened.append(number)
+    try:
+        yield
+    finally:
+        for number in listened:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,26 @@
+"""Load suites: from paths to checked suites; every problem of every file is raised at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from evalharness.domain.suite import Suite
+from evalharness.errors import InvalidFile
+from evalharness.formats.loading import LoadedFile, load_file, load_paths
+
+
+def load_suite(path: str | Path) -> Suite:
+    """One suite file; raises InvalidFile with all its problems."""
+    return _checked([load_file(Path(path))])[0].suite  # type: ignore[return-value]
+
+
+def load_suites(paths: Iterable[Path]) -> list[LoadedFile]:
+    return _checked(load_paths(paths))
+
+
+def _checked(loaded: list[LoadedFile]) -> list[LoadedFile]:
+    problems = [problem for file in loaded for problem in file.problems]
+    if any(problem.severity == "error" for problem in problems):
+        raise InvalidFile([problem for problem in problems if problem.severity != "note"])
+    return loaded

@@ -1,0 +1,43 @@
+"""Remove runs from the store: one by name, or all that are older than an age."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from evalharness.actions.open_store import open_store
+from evalharness.domain.run import Run
+from evalharness.errors import RunBusy, UsageError
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def remove_run(reference: str, store: str | None) -> Run:
+    with open_store(store) as opened:
+        run = opened.find_run(reference)
+        opened.remove_run(run)
+        return run
+
+
+def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) -> list[Run]:
+    """Remove the runs older than an age such as 30d; runs that are being run are kept."""
+    before = datetime.now(UTC) - parse_age(older_than)
+    with open_store(store) as opened:
+        removed = []
+        for run in opened.runs_before(before.strftime("%Y-%m-%dT%H:%M:%SZ")):
+            try:
+                if not dry_run:
+                    opened.remove_run(run)
+            except RunBusy:
+                continue
+            removed.append(run)
+        if removed and not dry_run:
+            opened.compact()
+        return removed
+
+
+def parse_age(text: str) -> timedelta:
+    found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+    if found is None:
+        raise UsageError(f"'{text}' is not an age", hint="write a number and a unit: 30d, 12h, 90m, 2w")
+    return timedelta(**{UNITS[found[2]]: int(found[1])})

@@ -1,0 +1,25 @@
+"""`eval-harness init` (alias `create`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalharness.cli.options import debug_option
+
+
+@click.command("init")
+@click.argument("folder", required=False, default=".", metavar="[DIR]")
+@debug_option
+def command(folder: str) -> int:
+    """Write a small working project into DIR (default: here). Files that exist are kept as they are."""
+    from evalharness.actions.init_project import init_project
+
+    result = init_project(Path(folder))
+    for name in result.written:
+        print(f"wrote  {result.folder / name}")
+    for name in result.kept:
+        print(f"kept   {result.folder / name} (it was there already)")
+    print(f"next   {'' if folder == '.' else f'cd {folder} && '}eval-harness run suite.yaml")
+    return 0

@@ -1,0 +1,137 @@
+"""The command `eval-harness`: a table of commands, each imported when it is used, and the way out.
+
+`--help` reads this table and imports no command. Every error ends here, as words and an exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalharness import settings
+from evalharness.errors import HarnessError, closest
+from evalharness.version import VERSION
+
+COMMANDS = {
+    "init": ("evalharness.cli.init", "Write a small working project: a suite and a toy agent."),
+    "validate": ("evalharness.cli.validate", "Check suite files and tell every problem at once."),
+    "run": ("evalharness.cli.run", "Run suites and print a verdict with error bars."),
+    "resume": ("evalharness.cli.resume", "Continue an interrupted run, or mend one that had errors."),
+    "runs": ("evalharness.cli.runs", "List the runs in the store; `runs rm RUN` removes one."),
+    "show": ("evalharness.cli.show", "Show a run, or the transcripts and grades of one of its cases."),
+    "list-suites": ("evalharness.cli.list_suites", "List the suites in a folder."),
+    "schema": ("evalharness.cli.schema", "Print the JSON Schema of suite files, for editors."),
+    "store": ("evalharness.cli.store", "Look after the store: `store prune --older-than 30d`."),
+}
+ALIASES = {"create": "init"}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[name][0]).command
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = closest(args[0], [*COMMANDS, *ALIASES])
+            guess = f" Did you mean '{close}'?" if close else ""
+            raise click.UsageError(f"no command '{args[0]}'.{guess}", ctx) from error
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Evaluate AI agents: does it work, how reliably, did my change make it worse?",
+    epilog="Start with: eval-harness init, then eval-harness run suite.yaml",
+)
+@click.version_option(VERSION, prog_name="eval-harness", message="%(prog)s %(version)s")
+def cli() -> None:
+    """The group itself does nothing."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(run_command(words))
+
+
+def run_command(words: list[str]) -> int:
+    """Run one command line; returns its exit code. A crash can never be 0."""
+    debug = "--debug" in words
+    try:
+        settings.load_dotenv(Path.cwd())
+        result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        return _usage(error, words)
+    except (KeyboardInterrupt, click.Abort):
+        return _tell("interrupted", "", 130, words)
+    except HarnessError as error:
+        if debug:
+            raise_trace()
+        return _tell(error.message, error.hint, error.exit_code, words, getattr(error, "problems", ()))
+    except BrokenPipeError:
+        _close_stdout()
+        return 3
+    except Exception as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
+        if debug:
+            raise_trace()
+        text = f"internal error: {type(error).__name__}: {error}"
+        return _tell(text, "this is a bug in evalharness; --debug shows the stack trace", 3, words)
+
+
+def _usage(error: click.ClickException, words: list[str]) -> int:
+    if "--json" in words:
+        return _tell(error.format_message(), "", 2, words)
+    error.show()
+    return 2
+
+
+def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:
+    """Words for people on stderr; with --json, one document on stdout and nothing else there."""
+    from evalharness.redaction import Redactor
+    from evalharness.reports.wording import harmless
+
+    redact = Redactor(settings.secrets()).redact
+    if "--json" in words:
+        listed = [{name: getattr(p, name) for name in p.__slots__} for p in problems]
+        document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
+        print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
+        return code
+    for problem in problems:
+        print(harmless(redact(str(problem))), file=sys.stderr)
+    print(harmless(redact(f"error: {message}")), file=sys.stderr)
+    if hint:
+        print(harmless(redact(f"  {hint}")), file=sys.stderr)
+    return code
+
+
+def raise_trace() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _close_stdout() -> None:
+    """Whoever read our output has left; keep Python from complaining when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,35 @@
+"""Options that several commands share. Every flag has an EVALHARNESS_… variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
+    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY."""
+    flag = next(name for name in names if name.startswith("--"))
+    variable = "EVALHARNESS_" + flag.lstrip("-").replace("-", "_").upper()
+    return click.option(*names, envvar=variable, show_envvar=False, **settings)
+
+
+store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
+json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
+debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
+var_option = option(
+    "--var", "variables", multiple=True, metavar="KEY=VALUE", help="A value for {{KEY}} in suite files."
+)
+env_option = option(
+    "-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="An environment variable for every target."
+)
+concurrency_option = option(
+    "-j",
+    "-c",
+    "--max-concurrency",
+    "--concurrency",
+    "max_concurrency",
+    type=click.IntRange(min=0),
+    help="Trials at the same time; 0 = number of CPUs.  [default: 10]",
+)

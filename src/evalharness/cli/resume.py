@@ -1,0 +1,50 @@
+"""`eval-harness resume`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from evalharness.cli.options import (
+    concurrency_option,
+    debug_option,
+    env_option,
+    json_option,
+    option,
+    store_option,
+    var_option,
+)
+
+
+@click.command("resume")
+@click.argument("run", required=False)
+@concurrency_option
+@env_option
+@var_option
+@store_option
+@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@json_option
+@debug_option
+def command(run: str | None, **flags: Any) -> int:
+    """Continue RUN (an id or a name): what is pending is run, what ended in error is run again.
+
+    Without RUN: the newest unfinished run; if all are finished, the newest one's verdict is printed again.
+    """
+    from evalharness import settings
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.resume_run import ResumeRequest, resume_runs
+    from evalharness.cli.reporting import report_runs, watched
+
+    request = ResumeRequest(
+        run=run,
+        variables=settings.parse_assignments(flags["variables"], "--var"),
+        env=settings.parse_assignments(flags["env"], "--env"),
+        max_concurrency=flags["max_concurrency"],
+    )
+    with (
+        open_store(flags["store"]) as store,
+        watched(as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+    ):
+        runs = resume_runs(request, store, watcher)
+        return report_runs(runs, store, stream, as_json=flags["as_json"])

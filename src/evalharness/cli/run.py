@@ -1,0 +1,104 @@
+"""`eval-harness run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalharness.cli.options import (
+    concurrency_option,
+    debug_option,
+    env_option,
+    json_option,
+    option,
+    store_option,
+    var_option,
+)
+
+
+@click.command("run", short_help="Run suites and print a verdict with error bars.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@option("--suite", "suites", multiple=True, metavar="FILE", help="A suite file; the same as PATH.")
+@option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="T",
+    help="file.py:attr, module:attr, cmd:COMMAND LINE, a URL, oracle, null, echo, or a file that describes a target. "
+    "Repeated: one run each, side by side.",
+)
+@option("--repeat", "--trials", "--epochs", "trials", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
+@concurrency_option
+@option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
+@option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
+@option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
+@option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@env_option
+@var_option
+@store_option
+@option(
+    "--failed",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[RUN]",
+    help="Only cases that did not pass last time, or in RUN.",
+)
+@option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
+@option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
+@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@json_option
+@debug_option
+def command(paths: tuple[str, ...], **flags: Any) -> int:
+    """Run suite files, or every suite in a folder, and print a verdict with error bars.
+
+    Exit codes: 0 all well, 1 a case failed, 2 wrong usage or a broken file, 3 the run broke, 4 undecided,
+    130 interrupted (resumable).
+    """
+    # Imported here: `--help` must not pay for what only a run needs.
+    from evalharness.actions.load_suites import load_suites
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.run_suite import plan_dry, redactor_for, run_suites
+    from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, watched
+
+    request = _request(paths, flags)
+    files = load_suites(request.paths)
+    print_warnings(files)
+    with open_store(flags["store"], redactor_for(files, request)) as store:
+        if flags["dry_run"]:
+            return print_dry_run(plan_dry(files, request, store), as_json=flags["as_json"])
+        with watched(as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
+            runs = run_suites(files, request, store, watcher)
+            return report_runs(runs, store, stream, as_json=flags["as_json"])
+
+
+def _request(paths: tuple[str, ...], flags: dict[str, Any]) -> Any:
+    from evalharness import settings
+    from evalharness.actions.run_suite import RunRequest
+    from evalharness.domain.run import RunOptions
+    from evalharness.engine.planning import Selection
+
+    named = [*paths, *flags["suites"]]
+    failed = flags["failed"]
+    if failed and Path(failed).exists():  # `run --failed suite.yaml`: the word after the flag was meant as a path
+        named.insert(0, failed)
+        failed = ""
+    return RunRequest(
+        paths=tuple(Path(path) for path in named or ["."]),
+        targets=flags["targets"],
+        trials=flags["trials"],
+        selection=Selection(
+            only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
+        ),
+        failed_of=failed,
+        variables=settings.parse_assignments(flags["variables"], "--var"),
+        env=settings.parse_assignments(flags["env"], "--env"),
+        options=RunOptions(
+            max_concurrency=flags["max_concurrency"],
+            max_failures=flags["max_failures"],
+            grader_type=flags["grader_type"],
+        ),
+    )

@@ -1,0 +1,63 @@
+"""`eval-harness runs` and `runs rm`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+
+
+@click.group("runs", invoke_without_command=True)
+@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
+@store_option
+@json_option
+@debug_option
+@click.pass_context
+def command(context: click.Context, limit: int, store: str | None, as_json: bool) -> int:
+    """List the runs in the store, newest first."""
+    context.obj = store
+    if context.invoked_subcommand is not None:
+        return 0
+    from evalharness.actions.open_store import open_store
+    from evalharness.cli.tables import print_table
+
+    with open_store(store) as opened:
+        lines = opened.list_runs(limit)
+    rows: list[dict[str, Any]] = []
+    for line in lines:
+        states = " ".join(f"{number} {state}" for state, number in sorted(line.counts.items()))
+        pending = f" {line.pending} pending" if line.pending else ""
+        rows.append(
+            {
+                "run": line.name,
+                "id": line.id,
+                "suite": line.suite_name,
+                "started": line.created_at,
+                "trials": line.planned,
+                "states": (states + pending).strip(),
+            }
+        )
+    if as_json:
+        print(json.dumps({"runs": rows}, ensure_ascii=False, indent=1))
+    elif rows:
+        print_table(rows)
+    else:
+        print("no runs yet; start one: eval-harness run SUITE")
+    return 0
+
+
+@command.command("rm")
+@click.argument("run")
+@store_option
+@debug_option
+@click.pass_context
+def remove(context: click.Context, run: str, store: str | None) -> int:
+    """Remove RUN (an id or a name) and its trials from the store."""
+    from evalharness.actions.prune_store import remove_run
+
+    removed = remove_run(run, store or context.obj)
+    print(f"removed {removed.name} ({removed.id})")
+    return 0

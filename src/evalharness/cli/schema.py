@@ -1,0 +1,19 @@
+"""`eval-harness schema`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from evalharness.cli.options import debug_option
+
+
+@click.command("schema")
+@debug_option
+def command() -> int:
+    """Print the JSON Schema of suite files; point your editor to it."""
+    from evalharness.formats.schema import suite_schema
+
+    print(json.dumps(suite_schema(), indent=2, ensure_ascii=False))
+    return 0

@@ -1,0 +1,54 @@
+"""`eval-harness show`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, store_option
+
+
+@click.command("show")
+@click.argument("run")
+@click.argument("case", required=False)
+@store_option
+@json_option
+@debug_option
+def command(run: str, case: str | None, store: str | None, as_json: bool) -> int:
+    """Show RUN (an id or a name) again, or the transcripts and grades of one CASE of it."""
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.resume_run import with_report
+    from evalharness.cli.stdout import console_on
+    from evalharness.engine.measuring import count_trials
+    from evalharness.errors import UnknownName
+    from evalharness.reports.json_report import trial_data, write_json
+    from evalharness.reports.terminal import TerminalReport
+    from evalharness.reports.transcripts import TranscriptReport
+
+    console = console_on(sys.stdout)
+    with open_store(store) as opened:
+        found = with_report(opened, opened.find_run(run))
+        assert found.report is not None
+        if case is None and as_json:
+            write_json([(found.report, opened.trials(found.id))], sys.stdout)
+        elif case is None:
+            TerminalReport(console).show([found])
+            measured = count_trials(found.suite, found.lock.trials, opened.outcomes(found.id))
+            threshold = found.suite.case_threshold
+            lines = [(id_, tally.state(threshold), tally.reason) for id_, tally in measured.tallies.items()]
+            TranscriptReport(console).show_cases(found, lines)
+        else:
+            chosen = next((one for one in found.suite.cases if one.id == case), None)
+            if chosen is None:
+                raise UnknownName(f"case in run {found.name}", case, [one.id for one in found.suite.cases])
+            trials = list(opened.trials(found.id, case))
+            if as_json:
+                rows = [{**trial_data(trial), "trial": trial.model_dump(mode="json")} for trial in trials]
+                print(
+                    json.dumps({"case": chosen.model_dump(mode="json"), "trials": rows}, ensure_ascii=False, indent=1)
+                )
+            else:
+                TranscriptReport(console).show_case(chosen, trials)
+    return 0

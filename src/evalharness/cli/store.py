@@ -1,0 +1,29 @@
+"""`eval-harness store`: housekeeping."""
+
+from __future__ import annotations
+
+import click
+
+from evalharness.cli.options import debug_option, option, store_option
+
+
+@click.group("store")
+def command() -> None:
+    """Look after the store."""
+
+
+@command.command("prune")
+@option("--older-than", required=True, metavar="AGE", help="An age such as 30d, 12h or 2w.")
+@option("--dry-run", is_flag=True, help="Say what would be removed; remove nothing.")
+@store_option
+@debug_option
+def prune(older_than: str, dry_run: bool, store: str | None) -> int:
+    """Remove runs older than an age, and give the space back."""
+    from evalharness.actions.prune_store import prune_store
+    from evalharness.reports.wording import count
+
+    removed = prune_store(older_than, store, dry_run=dry_run)
+    for run in removed:
+        print(f"{'would remove' if dry_run else 'removed'} {run.name} ({run.suite.name}, {run.created_at})")
+    print(f"{count(len(removed), 'run')} {'would be ' if dry_run else ''}removed")
+    return 0

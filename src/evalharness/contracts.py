@@ -1,0 +1,135 @@
+"""Every role that can be played by more than one part, in one short file.
+
+A part is built from its options (`Part.Options`) and is handed `Services`; it never names another part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from evalharness.domain.case import Case
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade, GraderType
+from evalharness.domain.options import Options
+from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.domain.record import Json
+from evalharness.domain.run import Run
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.domain.trial import Trial
+
+
+class Task(Protocol):
+    """One trial as its target sees it; a Python function may take it as its second argument, `context`."""
+
+    case: Case
+    index: int
+    seed: int
+    graders: tuple[GraderSpec, ...]
+    timeout_s: float
+
+    @property
+    def workspace(self) -> Path:
+        """A folder of this trial's own, holding the case's files; made when first asked for."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GradeContext:
+    """All a grader may look at. A grader takes this one argument and returns a value."""
+
+    case: Case
+    transcript: Transcript
+    index: int
+    seed: int
+
+    @property
+    def output(self) -> Json:
+        return self.transcript.output
+
+    @property
+    def text(self) -> str:
+        return self.transcript.text
+
+    @property
+    def input(self) -> Json:
+        return self.case.content
+
+    @property
+    def reference(self) -> Json:
+        return self.case.reference
+
+
+class Sandbox(Protocol):
+    async def run(self, request: ProcessRequest) -> ProcessResult: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the harness lends to targets and graders."""
+
+    root: Path
+    sandbox: Sandbox
+    in_thread: Callable[..., Awaitable[Any]]
+    """`await in_thread(function, *args)`: a sync function, run where it cannot block the others."""
+    environment: dict[str, str]
+
+
+class Target(Protocol):
+    Options: ClassVar[type[Options]]
+    keeps_time_limit: bool
+    """Whether `answer` itself ends at `task.timeout_s`, with evidence; the engine then only watches over it."""
+
+    def digest(self) -> str:
+        """Changes when the target may answer differently for a reason the harness can see."""
+        ...
+
+    async def open(self) -> None:
+        """Import, look up or start what is needed; raises TargetUnavailable before any trial is run."""
+        ...
+
+    async def answer(self, task: Task) -> Transcript: ...
+
+    async def close(self) -> None: ...
+
+
+class Grader(Protocol):
+    Options: ClassVar[type[Options]]
+    type: ClassVar[GraderType]
+    version: ClassVar[str]
+
+    def digest(self) -> str: ...
+
+    async def grade(self, context: GradeContext) -> Grade: ...
+
+    def example(self) -> Example | None:
+        """What an answer must hold to please this grader; None when the grader cannot say."""
+        ...
+
+
+class Store(Protocol):
+    """Where finished trials go. A trial is inserted once; it is finished when it is committed."""
+
+    def put(self, run_id: str, trial: Trial) -> None: ...
+
+    def mend(self, run_id: str, trial: Trial) -> None: ...
+
+    @property
+    def backlog(self) -> int:
+        """How many trials wait to be committed."""
+        ...
+
+
+class Watcher(Protocol):
+    """Somebody who is told how a run goes: a progress bar, lines in a log, nobody."""
+
+    def run_started(self, run: Run, finished_before: int) -> None: ...
+
+    def trial_finished(self, trial: Trial) -> None: ...
+
+    def run_ended(self, run: Run) -> None: ...

@@ -1,0 +1,1 @@
+"""The nouns, as frozen data; no input or output happens here."""

@@ -1,0 +1,101 @@
+"""Case: one thing to ask, with what is expected of the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from evalharness.domain.record import Json, Record
+from evalharness.domain.specification import GraderSpec, Weight
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class CaseFile(Record):
+    """A file put into the trial's workspace: its text, or the path of a file beside the suite."""
+
+    text: str | None = None
+    path: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        return {"text": written} if isinstance(written, str) else written
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> CaseFile:
+        if (self.text is None) == (self.path is None):
+            raise ValueError("give either the file's text or {path: file-beside-the-suite}")
+        return self
+
+
+class Case(Record):
+    id: Name
+    name: str = ""
+    description: str = ""
+    input: Json
+    expected: GraderSpec | None = None
+    graders: tuple[GraderSpec, ...] | None = None
+    reference: Json = None
+    files: dict[str, CaseFile] = Field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    category: str = ""
+    eval_type: str = ""
+    timeout_seconds: Seconds | None = None
+    retries: Annotated[int, Field(ge=0)] | None = None
+    weight: Weight = 1.0
+    cluster: str = ""
+    criticality: Literal["", "critical", "high", "medium", "low"] = ""
+    difficulty: str = ""
+    metadata: dict[str, Json] = Field(default_factory=dict)
+
+    @field_validator("expected", mode="before")
+    @classmethod
+    def _expected_short_form(cls, written: Any) -> Any:
+        if written is None or isinstance(written, GraderSpec | Mapping):
+            return written
+        if isinstance(written, str | int | float):
+            return {"kind": "exact", "options": written if isinstance(written, str) else json.dumps(written)}
+        raise ValueError("must be text, a number, true/false or {grader: options}; for a list use {json_equals: […]}")
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _files_short_form(cls, written: Any) -> Any:
+        if isinstance(written, list | tuple) and all(isinstance(path, str) for path in written):
+            return {path: {"path": path} for path in written}
+        return written
+
+    @property
+    def title(self) -> str:
+        return self.name or self.id
+
+    @property
+    def content(self) -> Json:
+        """What a function is given: the text, the messages, or the data itself."""
+        return input_content(self.input)
+
+    @property
+    def content_text(self) -> str:
+        """What a program reads on stdin: the text as it is, anything else as compact JSON."""
+        return as_text(self.content)
+
+
+def input_content(written: Json) -> Json:
+    if isinstance(written, Mapping):
+        keys = set(written)
+        if keys == {"prompt"}:
+            return written["prompt"]
+        if keys == {"messages"}:
+            return written["messages"]
+        if keys <= {"type", "content", "context"} and {"type", "content"} <= keys:
+            return written["content"]
+    return written
+
+
+def as_text(value: Json) -> str:
+    """Text stays text; every other JSON value becomes compact JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,46 @@
+"""Example: what an answer must hold to please a grader, from which the oracle builds an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evalharness.domain.record import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`whole` settles the answer alone; the others are pieces of a text. An empty Example asks for nothing."""
+
+    whole: Json = None
+    starts: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    exit_code: int | None = None
+
+    @property
+    def output(self) -> Json:
+        """An answer that meets the constraints; None when they ask for nothing."""
+        if self.whole is not None:
+            return self.whole
+        pieces = (*self.starts, *self.holds, *self.ends)
+        return " ".join(pieces) if pieces else None
+
+
+def merge_examples(examples: Iterable[Example | None]) -> Example | None:
+    """Constraints that hold together; None when one is unknown, or two want the whole answer and differ."""
+    known = []
+    for example in examples:
+        if example is None:
+            return None
+        known.append(example)
+    wholes = [example.whole for example in known if example.whole is not None]
+    if any(whole != wholes[0] for whole in wholes[1:]):
+        return None
+    return Example(
+        whole=wholes[0] if wholes else None,
+        starts=tuple(text for example in known for text in example.starts),
+        holds=tuple(text for example in known for text in example.holds),
+        ends=tuple(text for example in known for text in example.ends),
+        exit_code=next((example.exit_code for example in known if example.exit_code is not None), None),
+    )

@@ -1,0 +1,16 @@
+"""Measurement: a number with its interval, how many cases and trials it rests on, and by which method."""
+
+from __future__ import annotations
+
+from evalharness.domain.record import Record
+
+
+class Measurement(Record):
+    value: float
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    method: str = ""
+    n_cases: int = 0
+    n_trials: int = 0
+    n_eff: float | None = None

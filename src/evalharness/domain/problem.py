@@ -1,0 +1,59 @@
+"""One thing wrong with a file, and where: what `validate` prints and `errors.InvalidFile` carries.
+
+A dataclass, not a pydantic model: the command line shows problems without importing pydantic. Finding problems is the
+work of `formats/`; colours and grouping are the work of whoever prints them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+Path = tuple[str | int, ...]
+
+_BARE_KEY = re.compile(r"[^\s.\[\]\"'\x00-\x1f\x7f-\x9f]+")
+_SHOWN_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`line` is 1-based, 0 when the file as a whole is meant; `field` is written by `field_text`."""
+
+    file: str
+    line: int
+    field: str
+    message: str
+    allowed: str = ""
+    suggestion: str = ""
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        label = "" if self.severity == "error" else self.severity
+        text = ": ".join(part for part in (place, label, self.field, self.message) if part)
+        if self.allowed:
+            text += f"; allowed: {self.allowed}"
+        if self.suggestion:
+            text += f"; did you mean '{self.suggestion}'?"
+        return text
+
+
+def field_text(path: Path) -> str:
+    """`("test_cases", 3, "graders", 0)` as `test_cases[3].graders[0]`; keys with odd characters as `["a.b"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _BARE_KEY.fullmatch(step):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{json.dumps(step)}]"
+    return text
+
+
+def quoted(text: str) -> str:
+    """A user's text as it may stand in a message: in quotes, control characters escaped, long text cut."""
+    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…")

@@ -1,0 +1,46 @@
+"""A process to be run, and what came of it: what a sandbox is asked and what it answers.
+
+Pure data. Starting, limiting and killing processes is the business of `sandboxes/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Ended = Literal["exited", "timeout", "flood"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRequest:
+    """`argv` is an argument list (a shell line is `("/bin/sh", "-c", line)`), `env` the child's complete environment.
+
+    Of each stream the first and the last `keep_bytes` are kept; more than `flood_bytes` on one ends the process.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    stdin: bytes = b""
+    timeout_s: float | None = None
+    keep_bytes: int = 1_048_576
+    flood_bytes: int = 268_435_456
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """`exit_code` is None when the harness ended the process, and minus the signal's number when a signal did.
+
+    Where a stream was cut, a line between its head and its tail says how many bytes are missing; the totals count
+    everything that was read. `duration_s` lasts from the start until the process ended or hit a limit.
+    """
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    stdout_total: int
+    stderr_total: int
+    truncated: bool
+    ended: Ended
+    duration_s: float

@@ -1,0 +1,90 @@
+"""Report: what a reader is told about a run; no formatting in it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from evalharness.domain.measurement import Measurement
+from evalharness.domain.record import Json, Record
+
+Verdict = Literal["PASSED", "FAILED", "INVALID", "UNDECIDED", "INTERRUPTED"]
+CaseState = Literal["passed", "failed", "error", "skipped", "awaiting", "pending"]
+
+
+class TrialCounts(Record):
+    """Always adds up: planned = passed + failed + error + skipped + awaiting + pending."""
+
+    planned: int = 0
+    passed: int = 0
+    failed: int = 0
+    error: int = 0
+    skipped: int = 0
+    awaiting: int = 0
+    pending: int = 0
+
+
+class Group(Record):
+    """Some of the cases: how many, how many passed, and the mean pass rate of those with a graded trial."""
+
+    total: int
+    passed: int
+    pass_rate: float | None
+
+
+class Summary(Record):
+    total_evals: int = 0
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    awaiting: int = 0
+    pending: int = 0
+    pass_rate: float | None = None
+    case_pass_rate: float | None = None
+    by_category: dict[str, Group] = Field(default_factory=dict)
+    by_topic: dict[str, Group] = Field(default_factory=dict)
+    by_grader: dict[str, Group] = Field(default_factory=dict)
+    trials: TrialCounts = Field(default_factory=TrialCounts)
+
+
+class Failure(Record):
+    """A case that did not pass, with the first reason found; `details` counts its trials by state."""
+
+    eval_id: str
+    name: str
+    state: CaseState
+    reason: str
+    details: dict[str, Json] = Field(default_factory=dict)
+
+
+class SlowTrial(Record):
+    case_id: str
+    index: int
+    duration_s: float
+
+
+class RunMetadata(Record):
+    suite_name: str
+    run_id: str
+    run_name: str
+    variant: str = ""
+    timestamp: str
+    duration_seconds: float = 0.0
+    environment: dict[str, Json] = Field(default_factory=dict)
+
+
+class Report(Record):
+    metadata: RunMetadata
+    verdict: Verdict
+    exit_code: int
+    why: str = ""
+    summary: Summary
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    measurements: dict[str, Measurement] = Field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    slowest: tuple[SlowTrial, ...] = ()
+    cost_usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None

@@ -1,0 +1,81 @@
+"""Run: one suite × one variant × one lock. The lock names everything that decides a result, by digest."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from evalharness.domain.record import Json, Record
+from evalharness.domain.report import Report
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Trial
+
+
+class CaseLock(Record):
+    case: str
+    graders: str
+
+
+class RunLock(Record):
+    """Two runs are comparable where these are equal. `variables` holds secret ones by name only (value None)."""
+
+    harness_version: str
+    python_version: str
+    platform: str
+    target: str
+    seed: int
+    trials: int
+    cases: dict[str, CaseLock]
+    variables: dict[str, str | None] = Field(default_factory=dict)
+
+
+class RunOptions(Record):
+    """What the command line or the caller decided about a run, as far as `resume` needs it again."""
+
+    max_concurrency: int | None = None
+    max_failures: int | None = None
+    grader_type: str | None = None
+    env: dict[str, str | None] = Field(default_factory=dict)
+
+
+class Run(Record):
+    """A run as planned and stored; `report` and `trials` are filled in once it has been executed."""
+
+    id: str
+    name: str
+    matrix_id: str
+    variant: str = ""
+    root: str
+    created_at: str
+    finished_at: str | None = None
+    suite: Suite
+    target: TargetSpec
+    lock: RunLock
+    options: RunOptions = Field(default_factory=RunOptions)
+    report: Report | None = None
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def planned_trials(self) -> int:
+        return len(self.suite.cases) * self.lock.trials
+
+    @property
+    def passed(self) -> bool:
+        return self.report is not None and self.report.exit_code == 0
+
+    @property
+    def pass_rate(self) -> float | None:
+        return self.report.summary.pass_rate if self.report else None
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.report.exit_code if self.report else None
+
+    def environment(self) -> dict[str, Json]:
+        return {
+            "target": self.target.described(),
+            "variant": self.variant,
+            "version": self.lock.harness_version,
+            "python": self.lock.python_version,
+            "platform": self.lock.platform,
+        }

@@ -1,0 +1,120 @@
+"""A grader or a target as data: its kind, its options, and the short forms people write.
+
+Options are kept as written; what they mean is decided by the part itself (its `Options` model), which is found
+through the registry. So a specification can be stored, compared and sent to another machine.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from evalharness.domain.record import Json, Record
+
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class GraderSpec(Record):
+    """`{contains: Ada}`, `{regex: …, weight: 2}`, `{type: exact, value: 4}`, `file.py:attr` or a Python function."""
+
+    kind: str
+    options: Json = None
+    required: bool = True
+    weight: Weight = 1.0
+    name: str = ""
+    function: Callable[..., Any] | None = Field(default=None, exclude=True, repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.name or self.kind
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, written: Any) -> Any:
+        return expand_short_form(written, "grader", common=("required", "weight", "name"))
+
+
+class TargetSpec(Record):
+    """`agent.py:answer`, `cmd:./agent --fast`, a URL, `oracle`, `{command: […]}`, `{http: {…}}` or a Python function."""
+
+    kind: str
+    options: Json = None
+    name: str = ""
+    tools: tuple[str, ...] | None = None
+    root: str = ""
+    """The folder its paths are relative to, where that is not the suite's own."""
+    function: Callable[..., Any] | None = Field(default=None, exclude=True, repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.name or self.described()
+
+    def described(self) -> str:
+        """The target in one short line, as a user would name it."""
+        options = self.options
+        if self.kind == "function" and isinstance(options, str):
+            return options
+        if isinstance(options, Mapping) and len(options) >= 1:
+            options = options.get("url") or options.get(self.kind) or next(iter(options.values()))
+        if self.kind == "command" and isinstance(options, list):
+            options = " ".join(str(word) for word in options)
+        if isinstance(options, str):
+            return options if self.kind in ("function", "http") else f"{self.kind} {options}"
+        return self.kind
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, written: Any) -> Any:
+        if isinstance(written, str):
+            return _target_text(written)
+        return expand_short_form(written, "target", common=("name", "tools"))
+
+
+def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:
+    """Whatever was written → `{kind, options, …common}`; raises ValueError (pydantic adds the place)."""
+    if callable(written):
+        return {"kind": "function", "options": {"live": function_name(written)}, "function": written}
+    if isinstance(written, str):
+        return {"kind": "function", "options": written} if ":" in written else {"kind": written}
+    if not isinstance(written, Mapping) or "kind" in written:
+        return written
+    rest = {key: value for key, value in written.items() if key not in common}
+    shared = {key: value for key, value in written.items() if key in common}
+    if "type" in rest:
+        kind = rest.pop("type")
+        if not isinstance(kind, str):
+            raise ValueError(f"'type' must be the name of a {noun}")
+        return {"kind": kind, "options": rest or None, **shared}
+    if not rest:
+        raise ValueError(f"names no {noun}: write {{{noun}-name: options}}")
+    kind, options = next(iter(rest.items()))
+    extra = {key: value for key, value in rest.items() if key != kind}
+    if extra:
+        options = {**options, **extra} if isinstance(options, Mapping) else {kind: options, **extra}
+    return {"kind": kind, "options": options, **shared}
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '?')}:{name}"
+
+
+def function_source(function: Callable[..., Any]) -> str:
+    """What decides a function's answers, as far as Python can tell: its source, else its name."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return function_name(function)
+
+
+def _target_text(text: str) -> dict[str, Json]:
+    if text.startswith("cmd:"):
+        return {"kind": "command", "options": text[4:].strip()}
+    if text.startswith(("http://", "https://")):
+        return {"kind": "http", "options": text}
+    if ":" in text:
+        return {"kind": "function", "options": text}
+    return {"kind": text}

@@ -1,0 +1,111 @@
+"""Suite: a versioned set of cases with defaults. Variant: a named target configuration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field, field_validator, model_validator
+
+from evalharness.domain.case import Case, Name, Seconds
+from evalharness.domain.record import Json, Record
+from evalharness.domain.specification import GraderSpec, TargetSpec
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Trials = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class SuiteConfig(Record):
+    """How trials are run. `parallel_execution` and `retry_count` are other spellings that people's files hold."""
+
+    timeout_seconds: Seconds = 300.0
+    timeout_global: Seconds | None = None
+    retries: Count = 1
+    retry_failed: bool = False
+    retry_count: Count | None = None
+    parallel: bool = Field(default=True, validation_alias=AliasChoices("parallel", "parallel_execution"))
+    max_workers: Count | None = None
+    seed: int = 0
+
+
+class Variant(Record):
+    name: Name
+    target: TargetSpec
+
+
+class Suite(Record):
+    schema_version: Literal["1.0"] = "1.0"
+    name: Name
+    version: str = ""
+    description: str = ""
+    eval_type: str = ""
+    target: TargetSpec | None = None
+    targets: dict[str, TargetSpec] = Field(default_factory=dict)
+    variants: tuple[Variant, ...] = ()
+    trials: Trials = 1
+    vars: dict[str, str] = Field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    infrastructure_errors: tuple[str, ...] = ()
+    case_threshold: Share = 1.0
+    max_error_rate: Share = 0.02
+    gate: Json = None
+    graders: tuple[GraderSpec, ...] = ()
+    config: SuiteConfig = Field(default_factory=SuiteConfig)
+    reporting: Json = None
+    notify: Json = None
+    metadata: dict[str, Json] = Field(default_factory=dict)
+    cases: tuple[Case, ...] = Field(
+        validation_alias=AliasChoices("test_cases", "cases"), serialization_alias="test_cases", default=()
+    )
+    templated: bool = False
+    """Whether `{{name}}` in this suite's texts is a variable: true for files, false for suites built in Python."""
+
+    @field_validator("vars", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, written: Any) -> Any:
+        if not isinstance(written, Mapping):
+            return written
+        return {key: _scalar_text(value) for key, value in written.items()}
+
+    @field_validator("variants", mode="before")
+    @classmethod
+    def _variants_by_name(cls, written: Any) -> Any:
+        if isinstance(written, Mapping):
+            return [{"name": name, "target": target} for name, target in written.items()]
+        return written
+
+    @model_validator(mode="after")
+    def _unique_names(self) -> Suite:
+        for noun, names in (
+            ("case id", [case.id for case in self.cases]),
+            ("variant", [v.name for v in self.variants]),
+        ):
+            name, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+            if count > 1:
+                raise ValueError(f"{noun} '{name}' is used {count} times")
+        return self
+
+    def graders_for(self, case: Case) -> tuple[GraderSpec, ...]:
+        """`expected` and `graders` together; the suite's graders stand in for a case that lists none of its own."""
+        listed = self.graders if case.graders is None else case.graders
+        return (case.expected, *listed) if case.expected is not None else listed
+
+    def timeout_seconds_for(self, case: Case) -> float:
+        return case.timeout_seconds or self.config.timeout_seconds
+
+    def retries_for(self, case: Case) -> int:
+        return self.config.retries if case.retries is None else case.retries
+
+    def named_target(self, target: TargetSpec) -> TargetSpec:
+        """`target: fast` means the entry `fast` of `targets:`, if there is one."""
+        if target.options is None and target.kind in self.targets:
+            return self.targets[target.kind].model_copy(update={"name": target.kind})
+        return target
+
+
+def _scalar_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value

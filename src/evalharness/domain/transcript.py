@@ -1,0 +1,47 @@
+"""Transcript: what happened in a trial. Answer: what a target written in Python may return instead of a bare value."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from evalharness.domain.case import as_text
+from evalharness.domain.record import Json, Record
+
+
+class ToolCall(Record):
+    name: str
+    arguments: Json = None
+    result: Json = None
+    error: str = ""
+
+
+class Usage(Record):
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+
+
+class Answer(Record):
+    """The output with what led to it. Only `output` is required."""
+
+    output: Json
+    messages: tuple[dict[str, Json], ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    files: dict[str, str] = Field(default_factory=dict)
+    events: tuple[dict[str, Json], ...] = ()
+
+
+class Transcript(Answer):
+    """An answer plus what only the harness can see. `files` are those the target made or changed in its workspace."""
+
+    output: Json = None
+    exit_code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """The output as text: what the text graders look at."""
+        return "" if self.output is None else as_text(self.output)

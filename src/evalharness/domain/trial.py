@@ -1,0 +1,84 @@
+"""Trial: one attempt of one case by number, the unit of work, of storage and of resuming."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evalharness.domain.grade import Grade
+from evalharness.domain.record import Record
+from evalharness.domain.transcript import Transcript
+
+TrialState = Literal["passed", "failed", "error", "skipped", "awaiting"]
+TRIAL_STATES: tuple[TrialState, ...] = ("passed", "failed", "error", "skipped", "awaiting")
+GRADED: frozenset[str] = frozenset(("passed", "failed"))
+
+
+class Attempt(Record):
+    """One execution. A trial has several when it was retried or mended by `resume`; every one is kept."""
+
+    state: TrialState
+    score: float | None = None
+    reason: str = ""
+    duration_s: float = 0.0
+    grades: tuple[Grade, ...] = ()
+    transcript: Transcript | None = None
+
+
+class Trial(Record):
+    """State, score and reason are the last attempt's; cost and tokens are summed over all attempts."""
+
+    case_id: str
+    index: int
+    seed: int
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def last(self) -> Attempt:
+        return self.attempts[-1]
+
+    @property
+    def state(self) -> TrialState:
+        return self.last.state
+
+    @property
+    def first_state(self) -> TrialState:
+        """The first answer that could be judged: what pass@k, pass^k and comparisons follow."""
+        return next((attempt.state for attempt in self.attempts if attempt.state != "error"), self.last.state)
+
+    @property
+    def score(self) -> float | None:
+        return self.last.score
+
+    @property
+    def reason(self) -> str:
+        return self.last.reason
+
+    @property
+    def grades(self) -> tuple[Grade, ...]:
+        return self.last.grades
+
+    @property
+    def output(self) -> object:
+        return self.last.transcript.output if self.last.transcript else None
+
+    @property
+    def duration_s(self) -> float:
+        return self.last.duration_s
+
+    @property
+    def cost_usd(self) -> float | None:
+        known = [t.cost_usd for t in self._transcripts() if t.cost_usd is not None]
+        return sum(known) if known else None
+
+    @property
+    def input_tokens(self) -> int | None:
+        known = [t.usage.input_tokens for t in self._transcripts() if t.usage is not None]
+        return sum(known) if known else None
+
+    @property
+    def output_tokens(self) -> int | None:
+        known = [t.usage.output_tokens for t in self._transcripts() if t.usage is not None]
+        return sum(known) if known else None
+
+    def _transcripts(self) -> list[Transcript]:
+        return [attempt.transcript for attempt in self.attempts if attempt.transcript is not None]

@@ -1,0 +1,76 @@
+r"""`{{name}}` in suite files: which variables a value needs, and the value with them filled in.
+
+`\{{` stands for literal braces. Names starting with `any_` are matchers of expected values, not variables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from evalharness.domain.record import Json
+
+_VARIABLE = re.compile(r"(\\)?\{\{(\s*([A-Za-z_][\w.-]*)\s*\}\})?")
+MATCHER_PREFIX = "any_"
+
+
+def has_braces(value: Json) -> bool:
+    """A quick look: whether there is anything to fill in or to unescape."""
+    if isinstance(value, str):
+        return "{{" in value
+    if isinstance(value, dict):
+        return any(has_braces(key) or has_braces(item) for key, item in value.items())
+    return isinstance(value, list | tuple) and any(has_braces(item) for item in value)
+
+
+def needed(value: Json) -> set[str]:
+    """The variable names in a value, in lower case: variables are case-insensitive."""
+    return set(_names(value))
+
+
+def fill(value: Json, values: Mapping[str, str]) -> Json:
+    """The value with each variable replaced; `values` is keyed by lower-case name. Unknown ones stay as written."""
+    if isinstance(value, str):
+        return _fill_text(value, values) if "{{" in value else value
+    if isinstance(value, dict):
+        return {_fill_text(key, values): fill(item, values) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [fill(item, values) for item in value]
+    return value
+
+
+def escape(value: Json) -> Json:
+    """The value written so that `fill` gives it back: for texts in which `{{` was never a variable."""
+    if isinstance(value, str):
+        return re.sub(r"(\\?)\{\{", lambda found: "\\{{" if not found[1] else "\\\\{{", value)
+    if isinstance(value, dict):
+        return {escape(key): escape(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [escape(item) for item in value]
+    return value
+
+
+def _names(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        for found in _VARIABLE.finditer(value):
+            if not found[1] and found[3] and not found[3].startswith(MATCHER_PREFIX):
+                yield found[3].lower()
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _names(key)
+            yield from _names(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _names(item)
+
+
+def _fill_text(text: str, values: Mapping[str, str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0][1:]
+        name = found[3]
+        if not name or name.startswith(MATCHER_PREFIX):
+            return found[0]
+        return values.get(name.lower(), found[0])
+
+    return _VARIABLE.sub(replacement, text)

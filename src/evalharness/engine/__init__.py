@@ -1,0 +1,1 @@
+"""From a suite to finished trials and measurements."""

@@ -1,0 +1,187 @@
+"""Planning: which cases a run holds, with which variables, and the lock that names all that decides its results."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from pathlib import Path
+
+from evalharness import registry
+from evalharness.contracts import Grader, Services
+from evalharness.domain.case import Case
+from evalharness.domain.digest import digest, digest_file
+from evalharness.domain.run import CaseLock, RunLock
+from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.domain.variables import fill, has_braces, needed
+from evalharness.errors import MissingVariable, NothingSelected, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases of a suite are meant. Several values of one filter: any of them; several filters: all of them."""
+
+    only: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    limit: int | None = None
+    ids: frozenset[str] | None = None
+
+    def choose(self, suite: Suite, file_name: str) -> Suite:
+        chosen = [case for case in suite.cases if self._keeps(case, suite, file_name)]
+        if self.limit is not None:
+            chosen = chosen[: self.limit]
+        return suite.model_copy(update={"cases": tuple(chosen)})
+
+    def _keeps(self, case: Case, suite: Suite, file_name: str) -> bool:
+        if self.ids is not None and case.id not in self.ids:
+            return False
+        if self.only and not any(matches(pattern, case.id, case.name, file_name) for pattern in self.only):
+            return False
+        if self.tags and not set(self.tags) & set(case.tags):
+            return False
+        kinds = {case.category, case.eval_type or suite.eval_type} - {""}
+        return not self.categories or bool(set(self.categories) & kinds)
+
+    def described(self) -> str:
+        parts = [*(f"--only {p}" for p in self.only), *(f"--tag {t}" for t in self.tags)]
+        parts += [f"--category {c}" for c in self.categories]
+        return " ".join(parts) or "the selection"
+
+
+def matches(pattern: str, *texts: str) -> bool:
+    """A glob or a substring, in any case."""
+    lowered = pattern.lower()
+    return any(lowered in text.lower() or fnmatchcase(text.lower(), lowered) for text in texts if text)
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Values by lower-case name. Secret ones are used but written nowhere: they enter digests by name only."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    secret: frozenset[str] = frozenset()
+
+    def public(self) -> dict[str, str]:
+        return {name: value for name, value in self.values.items() if name not in self.secret}
+
+    def used_by(self, suite: Suite, target: TargetSpec, where: str) -> dict[str, str | None]:
+        """What the lock keeps: name → value, None for secrets. Raises MissingVariable for those without a value."""
+        if not suite.templated:
+            return {}
+        names = needed(suite.model_dump(mode="json", exclude={"vars"})) | needed(target.model_dump(mode="json"))
+        missing = names - set(self.values)
+        if missing:
+            raise MissingVariable(missing, where)
+        return {name: None if name in self.secret else self.values[name] for name in sorted(names)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case ready to be tried: variables filled in, graders built."""
+
+    case: Case
+    specs: tuple[GraderSpec, ...]
+    graders: list[tuple[GraderSpec, Grader]]
+    timeout_s: float
+    retries: int
+    skip: str = ""
+
+
+def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
+    chosen = selection.choose(suite, file_name)
+    if not chosen.cases:
+        if not suite.cases:
+            raise NothingSelected(f"{file_name} has no cases")
+        raise NothingSelected(
+            f"no case of {file_name} matches {selection.described()}",
+            hint=f"cases: {', '.join(case.id for case in suite.cases[:8])}{' …' if len(suite.cases) > 8 else ''}",
+        )
+    return chosen
+
+
+def filled_case(case: Case, suite: Suite, values: Mapping[str, str]) -> Case:
+    if not suite.templated:
+        return case
+    written = case.model_dump(mode="json")
+    return Case.model_validate(fill(written, values)) if has_braces(written) else case
+
+
+def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -> TargetSpec:
+    if not suite.templated or target.function is not None:
+        return target
+    return TargetSpec.model_validate(fill(target.model_dump(mode="json"), values))
+
+
+def plan_cases(
+    suite: Suite, values: Mapping[str, str], services: Services, grader_type: str | None = None
+) -> list[PlannedCase]:
+    """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs."""
+    shared: dict[int, Grader] = {}
+    planned = []
+    for case in suite.cases:
+        filled = filled_case(case, suite, values)
+        specs = suite.graders_for(filled)
+        graders = []
+        for spec in specs:
+            if id(spec) not in shared or filled is not case:
+                shared[id(spec)] = registry.build_grader(spec, services)
+            graders.append((spec, shared[id(spec)]))
+        skip = ""
+        if grader_type is not None:
+            graders = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
+            skip = "" if graders else f"no {grader_type} grader"
+        planned.append(
+            PlannedCase(filled, specs, graders, suite.timeout_seconds_for(filled), suite.retries_for(filled), skip)
+        )
+    return planned
+
+
+def make_lock(
+    suite: Suite, target: TargetSpec, variables: Variables, services: Services, *, where: str, harness_version: str
+) -> RunLock:
+    """Digests of what decides a result. Computed with secrets left out, so that they never reach a digest."""
+    used = variables.used_by(suite, target, where)
+    public = variables.public()
+    return RunLock(
+        harness_version=harness_version,
+        python_version=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}".lower(),
+        target=registry.build_target(filled_target(target, suite, public), services).digest(),
+        seed=suite.config.seed,
+        trials=suite.trials,
+        cases=lock_cases(plan_cases(suite, public, services), services.root),
+        variables=used,
+    )
+
+
+def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:
+    locks = {}
+    for plan in planned:
+        content = plan.case.model_dump(mode="json", include={"input", "files", "reference", "metadata"})
+        content["file digests"] = {
+            name: digest_file(confined(root, file.path))
+            for name, file in plan.case.files.items()
+            if file.path is not None
+        }
+        graders = digest([[grader.digest(), spec.required, spec.weight] for spec, grader in plan.graders])
+        locks[plan.case.id] = CaseLock(case=digest(content), graders=graders)
+    return locks
+
+
+def confined(root: Path, relative: str) -> Path:
+    """The file a suite names, if it lies inside the suite's folder; links that lead out of it do not count."""
+    path = (root / relative).resolve()
+    if not path.is_relative_to(root.resolve()):
+        raise UsageError(f"the file {relative} lies outside the suite's folder")
+    if not path.is_file():
+        raise UsageError(f"there is no file {relative} in the suite's folder")
+    return path
+
+
+def trial_seed(seed: int, case_id: str, index: int) -> int:
+    """The same for the same trial of every run, and unlike that of any other trial."""
+    return int.from_bytes(blake2b(f"{seed}\0{case_id}\0{index}".encode(), digest_size=4).digest(), "big") >> 1

@@ -1,0 +1,141 @@
+"""Running: pending trials, so many at a time, until all are finished or something says stop.
+
+Knows nothing of files, commands or terminals. What is finished is put into the store; what is not stays pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from evalharness.contracts import Store
+from evalharness.domain.suite import SuiteConfig
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.attempting import Attempting, TrialTask
+from evalharness.engine.planning import PlannedCase, trial_seed
+
+Stopped = Literal["", "interrupted", "time limit", "max failures"]
+MAX_BACKLOG = 5000
+LONGEST_STRETCH_S = 0.01
+FIRST_PAUSE_S = 0.25
+LONGEST_PAUSE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One trial still to be done; `earlier` holds the attempts of one that ended in `error` before."""
+
+    planned: PlannedCase
+    index: int
+    earlier: tuple[Attempt, ...] = ()
+
+
+@dataclass(slots=True)
+class Running:
+    """One run being executed."""
+
+    run_id: str
+    store: Store
+    attempting: Attempting
+    config: SuiteConfig
+    root: Path
+    max_concurrency: int
+    max_failures: int | None = None
+    on_trial: Callable[[Trial], None] = lambda trial: None
+    _failed: int = 0
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopped: Stopped = ""
+
+    def stop(self, why: Stopped) -> None:
+        """Start no further trial and give up those under way; they stay pending."""
+        self._stopped = self._stopped or why
+        self._stop.set()
+
+    async def run(self, pending: Iterator[Pending], time_left_s: float | None) -> Stopped:
+        workers = [asyncio.create_task(self._work(pending)) for _ in range(self.max_concurrency)]
+        stop = asyncio.create_task(self._stop.wait())
+        everything = asyncio.gather(*workers)
+        try:
+            await asyncio.wait((everything, stop), timeout=time_left_s, return_when=asyncio.FIRST_COMPLETED)
+            if not everything.done() and not self._stop.is_set():
+                self.stop("time limit")
+        finally:
+            stop.cancel()
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        if everything.done() and not everything.cancelled() and (error := everything.exception()) is not None:
+            raise error
+        return self._stopped
+
+    async def _work(self, pending: Iterator[Pending]) -> None:
+        stretch_began = time.monotonic()
+        for item in pending:
+            trial = await self._finish(item)
+            if item.earlier:
+                self.store.mend(self.run_id, trial)
+            else:
+                self.store.put(self.run_id, trial)
+            self.on_trial(trial)
+            self._failed += trial.state == "failed"
+            if self.max_failures is not None and self._failed >= self.max_failures:
+                self.stop("max failures")
+            # A target that never waits would keep the loop to itself: signals and the progress bar need a turn too.
+            if time.monotonic() - stretch_began > LONGEST_STRETCH_S or self._stop.is_set():
+                await asyncio.sleep(0)
+                while self.store.backlog > MAX_BACKLOG:
+                    await asyncio.sleep(0.005)
+                stretch_began = time.monotonic()
+
+    async def _finish(self, item: Pending) -> Trial:
+        """All attempts of one trial: repeated after an error, and after a failing answer where the suite asks for it."""
+        planned = item.planned
+        seed = trial_seed(self.config.seed, planned.case.id, item.index)
+        if planned.skip:
+            return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
+        repeats = planned.retries if self.config.retry_count is None else self.config.retry_count
+        attempts: tuple[Attempt, ...] = ()
+        rng = Random(seed)
+        while True:
+            task = TrialTask(planned, item.index, seed, self.root)
+            attempt = await self.attempting.attempt(task, planned.graders)
+            attempts = (*attempts, attempt)
+            if len(attempts) > repeats:
+                break
+            if attempt.state == "error" and not attempt.grades:
+                await asyncio.sleep(pause_s(len(attempts), rng))
+            elif not (attempt.state == "failed" and self.config.retry_failed):
+                break
+        return _trial(item, seed, attempts)
+
+
+def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:
+    return Trial.model_construct(
+        case_id=item.planned.case.id, index=item.index, seed=seed, attempts=(*item.earlier, *attempts)
+    )
+
+
+def pause_s(attempt: int, rng: Random) -> float:
+    """Doubling, with full jitter, so that those who failed together do not come back together."""
+    return rng.uniform(0, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt))
+
+
+def pending_trials(
+    planned: list[PlannedCase],
+    trials: int,
+    done: Mapping[str, int],
+    erred: Mapping[tuple[str, int], tuple[Attempt, ...]],
+) -> Iterator[Pending]:
+    """Round by round, so that every case has been tried once before any is tried twice.
+
+    `done` has a bit for each finished trial of a case; `erred` the attempts of those to be tried again.
+    """
+    for index in range(trials):
+        for plan in planned:
+            if not done.get(plan.case.id, 0) >> index & 1:
+                yield Pending(plan, index, erred.get((plan.case.id, index), ()))

@@ -1,0 +1,131 @@
+"""Every exception the harness raises on purpose, and the exit code each one means.
+
+    HarnessError                 3  something broke; the run cannot be trusted
+    ├── UsageError               2  the command or call was wrong
+    │   ├── InvalidFile          2  one or more files have problems; carries all of them
+    │   ├── MissingVariable      2  {{variables}} without a value
+    │   ├── UnknownName          2  no such grader, target, run, …; carries a did-you-mean
+    │   ├── NothingSelected      2  the filters left no case
+    │   ├── CannotResume         2  the run cannot be continued as asked
+    │   └── RunBusy              2  another process is running this run
+    ├── StoreError               3  the store cannot be read or written
+    ├── TargetUnavailable        3  the target could not be reached: a trial ends in `error`, never in `failed`
+    └── Interrupted            130  stopped by the user; resumable
+
+    TrialFault                      inside one trial, never leaves the engine
+    ├── TargetFailed                the target gave no usable answer: the trial is `failed` with this reason
+    ├── TrialSkipped                the trial cannot be judged: `skipped` with this reason
+    └── Unscored                    the grader could not decide: an `unscored` grade with this reason
+
+This module holds no behaviour beyond messages; where an exception is turned into a trial's state is
+`engine/attempting.py`, where it is turned into an exit code is `cli/main.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+
+class HarnessError(Exception):
+    """Something broke. `hint` says what to do next and is printed on its own line."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(HarnessError):
+    exit_code = 2
+
+
+class InvalidFile(UsageError):
+    """Files with problems; `problems` holds every one of them (`domain.problem.Problem`)."""
+
+    def __init__(self, problems: Sequence[Any]) -> None:
+        errors = [problem for problem in problems if problem.severity == "error"]
+        count = len(errors)
+        super().__init__(f"{count} problem{'' if count == 1 else 's'} found")
+        self.problems = tuple(problems)
+
+
+class MissingVariable(UsageError):
+    def __init__(self, names: Iterable[str], where: str) -> None:
+        self.names = sorted(set(names))
+        flags = " ".join(f"--var {name}=…" for name in self.names)
+        listed = ", ".join(self.names)
+        super().__init__(
+            f"{where} needs {'a value' if len(self.names) == 1 else 'values'} for {listed}",
+            hint=f"give {flags}, set the environment variable, or write \\{{{{ for literal braces",
+        )
+
+
+class UnknownName(UsageError):
+    """`kind` and `name` as the user wrote them, with every valid choice."""
+
+    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
+        self.choices = sorted(set(choices))
+        close = closest(name, self.choices)
+        guess = f" Did you mean '{close}'?" if close else ""
+        super().__init__(
+            f"unknown {kind} '{name}'.{guess}",
+            hint=f"known: {', '.join(self.choices)}" if self.choices else "",
+        )
+
+
+class NothingSelected(UsageError):
+    pass
+
+
+class CannotResume(UsageError):
+    pass
+
+
+class RunBusy(UsageError):
+    pass
+
+
+class StoreError(HarnessError):
+    pass
+
+
+class TargetUnavailable(HarnessError):
+    """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried."""
+
+
+class Interrupted(HarnessError):
+    exit_code = 130
+
+
+class TrialFault(Exception):
+    """Ends one trial or one grade; the run goes on."""
+
+
+class TargetFailed(TrialFault):
+    """`evidence` (a partial transcript, if the target left one) is kept with the trial."""
+
+    def __init__(self, reason: str, *, evidence: Any = None) -> None:
+        super().__init__(reason)
+        self.evidence = evidence
+
+
+class TrialSkipped(TrialFault):
+    pass
+
+
+class Unscored(TrialFault):
+    pass
+
+
+def closest(name: str, choices: Iterable[str]) -> str | None:
+    """The choice the user most likely meant, or None when nothing is near."""
+    candidates = list(choices)
+    by_lower = {choice.lower(): choice for choice in candidates}
+    if name.lower() in by_lower:
+        return by_lower[name.lower()]
+    matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None

@@ -1,0 +1,1 @@
+"""File to Suite, one syntax per file."""

@@ -1,0 +1,36 @@
+"""What a file may hold at most, whatever its syntax, so that no file can exhaust the harness.
+
+Only the bounds that YAML and JSON share; what is special to one syntax stands in its own module.
+"""
+
+from __future__ import annotations
+
+import math
+
+MAX_CHARS = 50_000_000
+MAX_DEPTH = 64
+MAX_INT = 2**63 - 1
+
+SHOWN_DEPTH = 4
+"""How much of a path a message about too deep nesting shows; the whole would fill the screen."""
+
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+INT_RANGE = "whole numbers must lie between -(2^63 - 1) and 2^63 - 1"
+FLOAT_RANGE = "numbers must be finite"
+LONE_SURROGATE = "text holds half of a surrogate pair, which is no character"
+
+
+def bounded_int(digits: str, radix: int = 10) -> int | None:
+    """The number, or None when it is out of range; never converts a text longer than the range needs."""
+    if len(digits.lstrip("+-0")) > 21:  # 2**63 has 19 decimal and 21 octal digits; long texts cost quadratic time
+        return None
+    negative = digits.startswith("-")
+    number = int(digits.lstrip("+-0") or "0", radix)
+    if number > MAX_INT:
+        return None
+    return -number if negative else number
+
+
+def finite_float(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None

@@ -1,0 +1,124 @@
+"""From pydantic's errors to problems that name the line, the field, what is allowed and what was probably meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from evalharness.domain.options import Options
+from evalharness.domain.problem import Path, Problem, field_text, quoted
+from evalharness.errors import UnknownName, closest
+from evalharness.formats.source import Source
+
+
+class Findings:
+    """The problems of one file, gathered while it is read."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.problems: list[Problem] = []
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.severity == "error" for problem in self.problems)
+
+    def add(self, path: Path, message: str, **more: Any) -> None:
+        line = self.source.line_of(path)
+        self.problems.append(Problem(str(self.source.path), line, field_text(path), message, **more))
+
+    def unknown_keys(self, path: Path, keys: Iterable[str], allowed: Iterable[str]) -> None:
+        known = sorted(allowed)
+        for key in keys:
+            if key not in known:
+                self.add(
+                    (*path, key),
+                    f"unknown key '{key}'",
+                    allowed=", ".join(known),
+                    suggestion=closest(str(key), known) or "",
+                )
+
+    def unknown_name(self, path: Path, error: UnknownName) -> None:
+        text = error.message.split(". Did you mean")[0].rstrip(".")
+        guess = re.search(r"Did you mean '([^']+)'", error.message)
+        self.add(path, text, allowed=", ".join(error.choices), suggestion=guess[1] if guess else "")
+
+    def invalid(self, path: Path, error: ValidationError, model: type[BaseModel]) -> None:
+        """Every error of a model, placed where the user wrote it. Values still to be filled in are left for later."""
+        for found in error.errors(include_url=False):
+            if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
+                continue
+            place = tuple(part for part in found["loc"] if not _is_internal(part))
+            if found["type"] == "extra_forbidden":
+                self.unknown_keys((*path, *place[:-1]), [str(place[-1])], _keys_at(model, place[:-1]))
+                continue
+            expected = (found.get("ctx") or {}).get("expected", "")
+            allowed = _choices(str(expected)) if found["type"] == "literal_error" else ""
+            self.add((*path, *place), _message(found), allowed=allowed, suggestion=_meant(found, allowed))
+
+
+WANTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "list": "a list",
+    "tuple": "a list",
+}
+
+
+def _message(found: Any) -> str:
+    """pydantic's words made ours: `must be a whole number, not 'big'`."""
+    kind = found["type"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        return f"{quoted(str(found['input']))} is not allowed"
+    family, _, detail = kind.partition("_")
+    if family in WANTED and detail.startswith(("type", "parsing", "from")):
+        text = f"must be {WANTED[family]}"
+    else:
+        text = str(found["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+    got = found["input"]
+    if text.startswith("must be") and isinstance(got, str | int | float | bool | None):
+        text += f", not {quoted(got) if isinstance(got, str) else got}" if got is not None else ", not empty"
+    return text
+
+
+def _choices(expected: str) -> str:
+    """pydantic's `'a', 'b' or 'c'` as `a, b, c`; the empty default is nothing that anybody writes."""
+    return ", ".join(choice for choice in re.findall(r"'([^']*)'", expected) if choice)
+
+
+def _meant(found: Any, allowed: str) -> str:
+    if not allowed or not isinstance(found["input"], str):
+        return ""
+    return closest(found["input"], [choice.strip() for choice in allowed.split(",")]) or ""
+
+
+def _is_internal(part: str | int) -> bool:
+    """Union branches that pydantic adds to a location: `function-after[…]`, `tuple[str, ...]`, `str`."""
+    return isinstance(part, str) and (
+        "[" in part or part in ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
+    )
+
+
+def _keys_at(model: type[BaseModel], place: Path) -> list[str]:
+    """The keys allowed at a place inside a model."""
+    current: Any = model
+    for part in place:
+        if isinstance(current, type) and issubclass(current, BaseModel) and str(part) in current.model_fields:
+            current = _model_in(current.model_fields[str(part)].annotation) or current
+    if issubclass(current, Options):
+        return sorted(current.known_keys())
+    return sorted(current.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

@@ -1,0 +1,221 @@
+"""YAML as plain data with line numbers: the YAML 1.2 core schema, and nothing that runs, grows or guesses.
+
+PyYAML only splits the text into events; its own constructors (dates, `NO` as false, tags that make objects) are never
+used. Nor is its composer, whose C version overflows the stack on deep nesting. Aliases are copied, so that no two
+places of the data share a list or mapping, and the copies are counted, so that a small file cannot grow large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from evalharness.domain.problem import Problem, field_text, quoted
+from evalharness.errors import InvalidFile
+from evalharness.formats import limits
+from evalharness.formats.lines import Lines, line_at
+from evalharness.formats.yaml_events import event_reader, syntax_problem
+from evalharness.formats.yaml_scalars import MAY_NOT_BE_TEXT, Refused, plain_scalar
+
+MAX_ALIASES = 100
+MAX_COPIED_NODES = 1_000_000
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MERGE = "<<"
+
+Built: TypeAlias = tuple[Any, Lines]
+
+
+def parse_yaml(text: str, file: str, *, pure: bool = not yaml.__with_libyaml__) -> tuple[Any, Callable[[], Lines]]:
+    """`pure` takes PyYAML's slow Python parser, for machines without its C one."""
+    problems: list[Problem] = []
+    try:
+        data, lines = _Builder(event_reader(text, pure=pure), file, problems).document()
+    except yaml.YAMLError as error:
+        problems.append(syntax_problem(error, text, file))
+    if problems:
+        raise InvalidFile(_by_line(problems))
+    return data, lambda: lines
+
+
+class _Builder:
+    """Turns events into data; `path` always names the place being built, one step for each open container."""
+
+    def __init__(self, next_event: Callable[[], Any], file: str, problems: list[Problem]) -> None:
+        self.next_event = next_event
+        self.file = file
+        self.problems = problems
+        self.path: list[str | int] = []
+        self.anchors: dict[str, Built | None] = {}  # None while the anchored node is still open
+        self.aliases = 0
+        self.copied_nodes = 0
+
+    def document(self) -> Built:
+        self.next_event()  # the start of the stream
+        event = self.next_event()
+        if type(event) is StreamEndEvent:
+            return None, 1
+        event = self.next_event()
+        built = self._node(event, _line(event))
+        self.next_event()  # the end of the document
+        event = self.next_event()
+        if type(event) is not StreamEndEvent:
+            self._stop(_line(event), "a second document starts here; a file holds one document")
+        return built
+
+    def _node(self, event: Any, line: int) -> Built:
+        """What starts with `event`; `line` is that of the key it belongs to, or its own."""
+        kind = type(event)
+        if kind is AliasEvent:
+            return self._alias(event, line)
+        if event.tag is not None:
+            self._problem(_line(event), f"tags are not supported: {_tag_text(event.tag)}")
+        if kind is ScalarEvent:
+            built: Built = self._scalar(event), line
+        else:
+            if event.anchor is not None:
+                self.anchors[event.anchor] = None
+            if len(self.path) == limits.MAX_DEPTH:
+                self._stop(_line(event), limits.TOO_DEEP)
+            self.path.append(0)
+            value, places = self._sequence() if kind is SequenceStartEvent else self._mapping()
+            self.path.pop()
+            built = value, (line, places)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = built
+        return built
+
+    def _scalar(self, event: ScalarEvent) -> Any:
+        text = event.value
+        if event.style:
+            if event.style == '"' and _SURROGATE.search(text):
+                self._problem(_line(event), limits.LONE_SURROGATE)
+            return text
+        if text and text[0] not in MAY_NOT_BE_TEXT:
+            return text
+        value = plain_scalar(text)
+        if type(value) is Refused:
+            self._problem(_line(event), value.message)
+        return value
+
+    def _sequence(self) -> tuple[list[Any], list[Lines]]:
+        values: list[Any] = []
+        places: list[Lines] = []
+        while type(event := self.next_event()) is not SequenceEndEvent:
+            self.path[-1] = len(values)
+            value, place = self._node(event, event.start_mark.line + 1)
+            values.append(value)
+            places.append(place)
+        return values, places
+
+    def _mapping(self) -> tuple[dict[str, Any], dict[str, Lines]]:
+        values: dict[str, Any] = {}
+        places: dict[str, Lines] = {}
+        merged: list[tuple[dict[str, Any], dict[str, Lines]]] = []
+        while type(event := self.next_event()) is not MappingEndEvent:
+            line = event.start_mark.line + 1
+            key = self._key(event, line)
+            if key is None:
+                self._node(self.next_event(), line)
+                continue
+            self.path[-1] = key
+            if key in places:
+                self._problem(line, f"duplicate key {quoted(key)}, first on line {line_at(places[key], ())}")
+            value, place = self._node(self.next_event(), line)
+            places.setdefault(key, place)
+            if key == _MERGE and type(event) is ScalarEvent and not event.style:
+                merged += self._to_merge(value, place, line)
+            else:
+                values[key] = value
+        for other_values, other_places in merged:
+            for key, value in other_values.items():
+                values.setdefault(key, value)
+                places.setdefault(key, other_places[key])
+        return values, places
+
+    def _key(self, event: Any, line: int) -> str | None:
+        """A key is its text as written: `1: Poor` has the key "1"."""
+        self.path[-1] = "?"
+        if type(event) is ScalarEvent:
+            text: str = event.value
+            if event.tag is not None or event.anchor is not None or event.style == '"':
+                self._node(event, line)
+            if text or event.style:
+                return text
+            self._problem(line, "a key is missing before ':'", self.path[:-1])
+            return None
+        value, _ = self._node(event, line)
+        if isinstance(value, str):
+            return value
+        self._problem(line, "a key must be text, not a list, a mapping or an alias of anything else", self.path[:-1])
+        return None
+
+    def _to_merge(self, value: Any, place: Any, line: int) -> list[tuple[dict[str, Any], dict[str, Lines]]]:
+        """What `<<` brings in; a mapping whose places name `<<` was itself the result of a merge."""
+        parts = list(zip(value, place[1], strict=True)) if isinstance(value, list) else [(value, place)]
+        if not all(isinstance(part, dict) for part, _ in parts):
+            self._problem(line, "'<<' takes a mapping or a list of mappings")
+            return []
+        if any(_MERGE in part_place[1] for _, part_place in parts):
+            self._problem(line, "a merged mapping must not contain '<<' itself (no merge-of-merge)")
+            return []
+        return [(part, part_place[1]) for part, part_place in parts]
+
+    def _alias(self, event: AliasEvent, line: int) -> Built:
+        self.aliases += 1
+        if self.aliases > MAX_ALIASES:
+            self._stop(_line(event), f"more than {MAX_ALIASES} aliases")
+        name = str(event.anchor)
+        anchored = self.anchors.get(name)
+        if anchored is None:
+            fault = "stands inside what it names" if name in self.anchors else "names no anchor above it"
+            self._problem(_line(event), f"the alias {quoted('*' + name)} {fault}")
+            return None, line
+        value, place = anchored
+        copy = self._copy(value, len(self.path), _line(event))
+        return copy, line if isinstance(place, int) else (line, place[1])
+
+    def _copy(self, value: Any, depth: int, line: int) -> Any:
+        kind = type(value)
+        if kind is not dict and kind is not list:
+            return value
+        self.copied_nodes += len(value) + 1
+        if self.copied_nodes > MAX_COPIED_NODES:
+            self._stop(line, f"aliases expand to more than {MAX_COPIED_NODES:,} values")
+        if depth == limits.MAX_DEPTH:
+            self._stop(line, limits.TOO_DEEP)
+        if kind is dict:
+            return {key: self._copy(item, depth + 1, line) for key, item in value.items()}
+        return [self._copy(item, depth + 1, line) for item in value]
+
+    def _problem(self, line: int, message: str, path: list[str | int] | None = None) -> None:
+        field = field_text(tuple(self.path if path is None else path))
+        self.problems.append(Problem(self.file, line, field, message))
+
+    def _stop(self, line: int, message: str) -> NoReturn:
+        self._problem(line, message, self.path[: limits.SHOWN_DEPTH])
+        raise InvalidFile(_by_line(self.problems))
+
+
+def _by_line(problems: list[Problem]) -> list[Problem]:
+    return sorted(problems, key=lambda problem: problem.line)
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
+def _tag_text(tag: str) -> str:
+    standard = "tag:yaml.org,2002:"
+    return quoted("!!" + tag.removeprefix(standard) if tag.startswith(standard) else tag)

@@ -1,0 +1,1 @@
+"""Judges of transcripts, one family per file."""

@@ -1,0 +1,35 @@
+"""What all code graders share: how they are built and named. Each grader adds its options and `grade`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from evalharness.contracts import Services
+from evalharness.domain.digest import digest
+from evalharness.domain.example import Example
+from evalharness.domain.grade import GraderType
+from evalharness.domain.options import Options
+from evalharness.domain.specification import GraderSpec
+
+
+class CodeGrader:
+    Options: ClassVar[type[Options]] = Options
+    type: ClassVar[GraderType] = "code"
+    version: ClassVar[str] = "1"
+
+    def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
+        self.options = options
+        self.spec = spec
+        self.services = services
+
+    def digest(self) -> str:
+        return digest([self.spec.kind, self.version, self.options.model_dump(mode="json")])
+
+    def example(self) -> Example | None:
+        return None
+
+
+def shown(text: str, limit: int = 80) -> str:
+    """A text as it appears in a reason: quoted, on one line, cut."""
+    one_line = " ".join(text.split())
+    return f"'{one_line}'" if len(one_line) <= limit else f"'{one_line[:limit]}…'"

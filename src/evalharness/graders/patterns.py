@@ -1,0 +1,84 @@
+"""Regular expressions from files, with a time limit: a pattern such as `(a+)+$` must not hang a run."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import regex
+from pydantic import AliasChoices, Field, field_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.errors import Unscored
+from evalharness.graders.part import CodeGrader, shown
+
+IN_PLACE_S = 0.01
+IN_THREAD_S = 1.0
+FLAGS = {"multiline": regex.MULTILINE, "ignorecase": regex.IGNORECASE, "dotall": regex.DOTALL}
+
+
+class RegexOptions(Options):
+    main: ClassVar[str] = "pattern"
+
+    pattern: str = Field(validation_alias=AliasChoices("pattern", "value"))
+    flags: tuple[Literal["multiline", "ignorecase", "dotall"], ...] = ()
+    must_match: bool = True
+    capture_groups: tuple[str, ...] = ()
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            regex.compile(pattern)
+        except regex.error as error:
+            raise ValueError(f"is not a regular expression: {error}") from None
+        return pattern
+
+
+class Regex(CodeGrader):
+    """The pattern is found somewhere in the answer (or is not, with `must_match: false`)."""
+
+    Options: ClassVar[type[Options]] = RegexOptions
+    options: RegexOptions
+
+    @cached_property
+    def _compiled(self) -> Any:
+        flags = 0
+        for name in self.options.flags:
+            flags |= FLAGS[name]
+        return regex.compile(self.options.pattern, flags)
+
+    async def grade(self, context: GradeContext) -> Grade:
+        found = await self._search(context.text)
+        passed = (found is not None) == self.options.must_match
+        evidence = {"pattern": self.options.pattern, "matched": found is not None}
+        if found is not None and self.options.capture_groups:
+            evidence["captures"] = self._captures(found)
+        if passed:
+            return Grade.of(True, evidence=evidence if self.options.capture_groups else None)
+        wanted = "no match for" if self.options.must_match else "forbidden match of"
+        return Grade.of(False, reason=f"{wanted} /{self.options.pattern}/ in {shown(context.text)}", evidence=evidence)
+
+    async def _search(self, text: str) -> Any:
+        """10 ms in place, which nearly every pattern needs a fraction of; then off the event loop, 1 s in all."""
+        try:
+            return self._compiled.search(text, timeout=IN_PLACE_S)
+        except TimeoutError:
+            pass
+        try:
+            return await self.services.in_thread(self._search_slowly, text)
+        except TimeoutError:
+            raise Unscored(f"regex time limit: /{self.options.pattern}/ took more than {IN_THREAD_S:g} s") from None
+
+    def _search_slowly(self, text: str) -> Any:
+        return self._compiled.search(text, timeout=IN_THREAD_S - IN_PLACE_S, concurrent=True)
+
+    def _captures(self, found: Any) -> dict[str, str | None]:
+        named = found.groupdict()
+        numbered = found.groups()
+        captures: dict[str, str | None] = {}
+        for position, name in enumerate(self.options.capture_groups):
+            captures[name] = named[name] if name in named else (numbered[position : position + 1] or (None,))[0]
+        return captures

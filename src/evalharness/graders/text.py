@@ -1,0 +1,180 @@
+"""Graders that compare the answer's text: exact, contains, not_contains, starts_with, ends_with, max_length."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.graders.part import CodeGrader, shown
+
+
+def _scalar_as_text(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
+
+
+class TextOptions(Options):
+    """`value` may be a number or true/false: it stands for its JSON text."""
+
+    value: str
+    case_sensitive: bool = True
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        return _scalar_as_text(value)
+
+    def folded(self, text: str) -> str:
+        return text if self.case_sensitive else text.casefold()
+
+
+class ExactOptions(TextOptions):
+    trim_whitespace: bool = True
+    normalize_newlines: bool = True
+
+    def folded(self, text: str) -> str:
+        if self.trim_whitespace:
+            text = text.strip()
+        if self.normalize_newlines and "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return super().folded(text)
+
+
+class Exact(CodeGrader):
+    """The answer is this text (white space around it ignored, unless told otherwise)."""
+
+    Options: ClassVar[type[Options]] = ExactOptions
+    options: ExactOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        options = self.options
+        text = context.text
+        if options.folded(text) == options.folded(options.value):
+            return Grade.of(True)
+        return Grade.of(
+            False,
+            reason=f"expected {shown(options.value)}, got {shown(text)}",
+            evidence={"expected": options.value, "actual": text[:2000]},
+        )
+
+    def example(self) -> Example:
+        return Example(whole=self.options.value)
+
+
+class ManyTextsOptions(Options):
+    """`value` is one text or a list of them."""
+
+    value: tuple[str, ...] = Field(min_length=1)
+    case_sensitive: bool = True
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        items = value if isinstance(value, list | tuple) else [value]
+        return tuple(_scalar_as_text(item) for item in items)
+
+    def found_in(self, text: str) -> list[str]:
+        if self.case_sensitive:
+            return [item for item in self.value if item in text]
+        folded = text.casefold()
+        return [item for item in self.value if item.casefold() in folded]
+
+
+class Contains(CodeGrader):
+    """The answer holds this text, or all of these texts; the score is the share found."""
+
+    Options: ClassVar[type[Options]] = ManyTextsOptions
+    options: ManyTextsOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        wanted = self.options.value
+        found = self.options.found_in(context.text)
+        if len(found) == len(wanted):
+            return Grade.of(True)
+        missing = [item for item in wanted if item not in found]
+        listed = ", ".join(shown(item) for item in missing)
+        return Grade.of(
+            False,
+            score=len(found) / len(wanted),
+            reason=f"{listed} not found in {shown(context.text)}",
+            evidence={"missing": missing},
+        )
+
+    def example(self) -> Example:
+        return Example(holds=self.options.value)
+
+
+class NotContains(CodeGrader):
+    """The answer holds none of these texts."""
+
+    Options: ClassVar[type[Options]] = ManyTextsOptions
+    options: ManyTextsOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        found = self.options.found_in(context.text)
+        if not found:
+            return Grade.of(True)
+        listed = ", ".join(shown(item) for item in found)
+        return Grade.of(False, reason=f"forbidden: {listed} found in {shown(context.text)}", evidence={"found": found})
+
+    def example(self) -> Example:
+        return Example()
+
+
+class StartsWith(CodeGrader):
+    """The answer starts with this text (white space before it ignored)."""
+
+    Options: ClassVar[type[Options]] = TextOptions
+    options: TextOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        text = context.text.lstrip()
+        passed = self.options.folded(text).startswith(self.options.folded(self.options.value))
+        return Grade.of(
+            passed, reason="" if passed else f"expected {shown(self.options.value)} first, got {shown(text)}"
+        )
+
+    def example(self) -> Example:
+        return Example(starts=(self.options.value,))
+
+
+class EndsWith(CodeGrader):
+    """The answer ends with this text (white space after it ignored)."""
+
+    Options: ClassVar[type[Options]] = TextOptions
+    options: TextOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        text = context.text.rstrip()
+        passed = self.options.folded(text).endswith(self.options.folded(self.options.value))
+        tail = text[-200:]
+        return Grade.of(
+            passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {shown(tail)}"
+        )
+
+    def example(self) -> Example:
+        return Example(ends=(self.options.value,))
+
+
+class MaxLengthOptions(Options):
+    value: Annotated[int, Field(ge=0)]
+
+
+class MaxLength(CodeGrader):
+    """The answer has at most this many characters."""
+
+    Options: ClassVar[type[Options]] = MaxLengthOptions
+    options: MaxLengthOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        length = len(context.text)
+        passed = length <= self.options.value
+        return Grade.of(passed, reason="" if passed else f"{length} characters, at most {self.options.value} allowed")
+
+    def example(self) -> Example:
+        return Example()

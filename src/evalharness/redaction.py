@@ -1,0 +1,256 @@
+"""Secrets taken out of text: first by value, in every encoding a value travels in, then by well-known key shapes.
+
+Everything the harness writes (store, recordings, reports, logs) goes through one `Redactor`; graders see raw text.
+This module is handed the values and reads no environment (`settings.secrets` collects them), and it does not decode
+what it reads: it looks for the encoded forms themselves, so a value under two different encodings at once (other
+than JSON in JSON) or broken over lines is not found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from binascii import b2a_base64
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from typing import Any
+
+_SHORTEST_SECRET = 8
+_LONG_FORM = 16
+
+_SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+
+# No part can match a bracket, a quote or half of an escape, so that a second pass finds nothing new and JSON stays
+# JSON; no part can scan the same text twice, because the text may be written by an adversary.
+_KEY_SHAPES = re.compile(
+    r"""
+    (?: (?<![A-Za-z0-9]) | (?<=\\[nrt]) )       # a word of its own, also right after an escaped line break
+    (?: sk-(?=[\w-]{16})[\w-]{0,40}?[A-Za-z0-9]{12}[\w-]*   # the unbroken run keeps `sk-` CSS classes out
+      | gh[pousr]_[A-Za-z0-9]{20,}
+      | github_pat_\w{20,}
+      | xox[a-z]-[A-Za-z0-9-]{10,}
+      | AKIA[A-Z0-9]{16}(?![A-Za-z0-9])
+      | [Bb]earer\ +[\w.~+/=-]{16,}
+      | -----BEGIN\ [A-Z0-9\ ]{0,24}PRIVATE\ KEY(?:\ BLOCK)?-----
+        (?: (?: [A-Za-z0-9+/=\s,:.()] | \\+[nr] | -(?!----) )*+
+            -----END\ [A-Z0-9\ ]{0,24}PRIVATE\ KEY(?:\ BLOCK)?-----
+          | (?: (?:\s|\\+[nr])*+ [A-Za-z0-9+/=]{20,}+ )++       # cut off before its end
+            (?: (?:\s|\\+[nr])*+ [A-Za-z0-9+/=]++ )?
+        )
+    )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+_GITHUB_BEGINNING = re.compile("g(?:h[pousr]_|ithub_pat_)")
+
+# What servers and clients leave unescaped: everything reserved is escaped; Python's `quote`; JavaScript's
+# `encodeURIComponent`; a path segment of RFC 3986; JavaScript's `encodeURI`.
+_PERCENT_SAFE = ("", "/", "!'()*", "!$&'()*+,;=:@", "!#$&'()*+,/:;=?@")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a secret: *KEY*, *TOKEN*, *SECRET*, *PASSW*, *CREDENTIAL*, *AUTH*."""
+    return _SECRET_NAME.search(name) is not None
+
+
+class Redactor:
+    """Replaces secrets by `[redacted:NAME]` and well-known key shapes by `[redacted]`.
+
+    Truthy when it knows at least one value; key shapes are replaced either way.
+    """
+
+    __slots__ = ("_forms", "_gram_length", "_grams", "_in_numbers", "_placeholder", "_short_forms", "_stride")
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        """`secrets`: name → value. Values of fewer than 8 characters (spaces around them not counted) are ignored."""
+        names: dict[str, str] = {}
+        for name, value in secrets.items():
+            # Each form of a padded value contains the same form of the bare one.
+            bare = value.strip()
+            if len(bare) >= _SHORTEST_SECRET:
+                for form in _encoded_forms(bare):
+                    names.setdefault(form, name)
+        chosen = {name: _placeholder(name, names) for name in dict.fromkeys(names.values())}
+        self._forms = {form: chosen[name] for form, name in names.items()}
+        self._placeholder = _placeholder("", names)
+        self._in_numbers = any(re.fullmatch(r"[0-9.eE+-]+", form) for form in names)
+        # Texts without a secret are nearly all texts. Testing 100 forms one by one costs 5 µs on a short text, an
+        # alternation of them as much and 10 ms to compile; the long ones, nearly all, can be tested at once: every
+        # occurrence covers one of the text's every `stride`-th grams, and it is one of the form's first `stride` grams.
+        self._short_forms = tuple(form for form in names if len(form) < _LONG_FORM)
+        long_forms = [form for form in names if len(form) >= _LONG_FORM]
+        shortest = min(map(len, long_forms), default=_LONG_FORM)
+        self._gram_length = shortest // 2
+        self._stride = shortest - self._gram_length + 1
+        self._grams = frozenset(form[i : i + self._gram_length] for form in long_forms for i in range(self._stride))
+
+    @classmethod
+    def none(cls) -> Redactor:
+        """A redactor that knows no value."""
+        return cls({})
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def redact(self, text: str) -> str:
+        """`text` without secrets. A text that is a JSON object, array or string is one afterwards."""
+        redacted = self._replace(text)
+        if redacted == text or text.lstrip()[:1] not in {"{", "[", '"'}:
+            return redacted
+        return self._as_json(text, redacted)
+
+    def redact_value(self, value: Any) -> Any:
+        """JSON-like data without secrets, mapping keys included; a number that holds one becomes a text."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            clean: dict[Any, Any] = {}
+            for key, item in value.items():
+                new_key = self.redact_value(key)
+                while new_key in clean:  # two keys that now read the same are still two entries
+                    new_key += "'"
+                clean[new_key] = self.redact_value(item)
+            return clean
+        if isinstance(value, list | tuple):
+            items = [self.redact_value(item) for item in value]
+            return tuple(items) if isinstance(value, tuple) else items
+        if self._in_numbers and isinstance(value, int | float):
+            written = json.dumps(value)
+            redacted = self._replace(written)
+            return value if redacted == written else redacted
+        return value
+
+    def _replace(self, text: str) -> str:
+        if self._forms and self._may_hold_value(text):
+            text = self._replace_values(text)
+        if _may_hold_key_shape(text):
+            text = _KEY_SHAPES.sub(self._placeholder, text)
+        return text
+
+    def _may_hold_value(self, text: str) -> bool:
+        if any(map(text.__contains__, self._short_forms)):
+            return True
+        length = self._gram_length
+        return not self._grams.isdisjoint([text[i : i + length] for i in range(0, len(text), self._stride)])
+
+    def _replace_values(self, text: str) -> str:
+        """Where occurrences overlap, all of them go, under the name of the first and longest."""
+        found = sorted((start, -stop, form) for form in self._forms for start, stop in _spans(form, text))
+        if not found:
+            return text
+        pieces: list[str] = []
+        done = 0
+        for start, negative_stop, form in found:
+            if start >= done:
+                pieces += text[done:start], self._forms[form]
+            done = max(done, -negative_stop)
+        return "".join(pieces) + text[done:]
+
+    def _as_json(self, text: str, redacted: str) -> str:
+        """Replacing can break JSON where a secret is a number, or holds quotes or half of an escape."""
+        if not _is_json(text) or _is_json(redacted):
+            return redacted
+        nothing_left = f'"{self._placeholder}"'
+        try:
+            rewritten = json.dumps(self.redact_value(json.loads(text)), ensure_ascii=False)
+        except RecursionError:
+            return nothing_left
+        # A secret that is itself a piece of JSON can still stand there, spread over several values.
+        return rewritten if self._replace(rewritten) == rewritten else nothing_left
+
+
+def _may_hold_key_shape(text: str) -> bool:
+    # A regular expression with all these beginnings takes several times as long.
+    return (
+        ("-" in text and ("sk-" in text or "xox" in text or "PRIVATE KEY" in text))
+        or ("_" in text and _GITHUB_BEGINNING.search(text) is not None)
+        or "AKIA" in text
+        or "earer " in text
+    )
+
+
+def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where `form` stands; occurrences that overlap (`aaaaaaaa` in a long row of a's) are one span."""
+    start = stop = -1
+    found = text.find(form)
+    while found >= 0:
+        if found >= stop:
+            if stop >= 0:
+                yield start, stop
+            start = found
+        stop = found + len(form)
+        found = text.find(form, found + 1)
+    if stop >= 0:
+        yield start, stop
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _placeholder(name: str, forms: Iterable[str]) -> str:
+    """What stands for the secret `name`; a word that neither holds a secret nor makes one with its neighbours."""
+    plain_name = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+    candidates = [f"[redacted:{plain_name}]"] if plain_name else []
+    candidates.append("[redacted]")
+    for candidate in candidates:
+        if not _KEY_SHAPES.search(candidate) and not any(_can_touch(form, candidate) for form in forms):
+            return candidate
+    return next(block * 3 for block in map(chr, count(0x2588)) if not any(block in form for form in forms))
+
+
+def _can_touch(form: str, word: str) -> bool:
+    """Whether an occurrence of `form` in some text could share a character with an occurrence of `word`."""
+    if form in word:
+        return True
+    if word[0] not in form and word[-1] not in form:
+        return False
+    beginnings = tuple(word[:i] for i in range(1, len(word) + 1))
+    endings = tuple(word[i:] for i in range(len(word)))
+    return word in form or form.endswith(beginnings) or form.startswith(endings)
+
+
+def _encoded_forms(secret: str) -> set[str]:
+    data = _as_bytes(secret)
+    escaped = _json_escaped(secret)
+    forms = {secret, data.hex(), data.hex().upper()}
+    forms |= escaped.union(*map(_json_escaped, escaped))
+    for hex_digits in ("%%%02X", "%%%02x"):
+        forms.add("".join(hex_digits % byte for byte in data))
+        for safe in _PERCENT_SAFE:
+            kept = _UNRESERVED.union(safe.encode())
+            quoted = "".join(chr(byte) if byte in kept else hex_digits % byte for byte in data)
+            forms |= {quoted, quoted.replace("%20", "+")}
+    for core in _base64_cores(data):
+        forms |= {core, core.replace("+", "-").replace("/", "_")}
+    return forms
+
+
+def _json_escaped(text: str) -> set[str]:
+    """As written by most libraries, with and without `ensure_ascii`, and by those that also escape `<>&` or `/`."""
+    plain = json.dumps(text, ensure_ascii=False)[1:-1]
+    html_safe = plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return {json.dumps(text)[1:-1], plain, html_safe, plain.replace("/", "\\/")}
+
+
+def _base64_cores(data: bytes) -> Iterator[str]:
+    """Per alignment, the characters whose six bits all come from `data`, so that neighbours do not change them."""
+    for bytes_before in range(3):
+        encoded = b2a_base64(bytes(bytes_before) + data + bytes(2), newline=False).decode()
+        first = -(-8 * bytes_before // 6)
+        stop = 8 * (bytes_before + len(data)) // 6
+        yield encoded[first:stop]
+
+
+def _as_bytes(text: str) -> bytes:
+    """The bytes as the environment held them; a text that no environment can hold keeps its lone surrogates."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")

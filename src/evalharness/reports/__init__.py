@@ -1,0 +1,1 @@
+"""What a reader is told, one form per file."""

@@ -1,0 +1,68 @@
+"""The report as one JSON document, written as a stream: a run of any size needs little memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
+
+from evalharness.domain.case import as_text
+from evalharness.domain.report import Report
+from evalharness.domain.trial import Trial
+
+OUTPUT_HEAD = 500
+
+
+def write_json(reports: Sequence[tuple[Report, Iterable[Trial]]], stream: IO[str]) -> None:
+    """One run: {"eval_report": …}; several: {"eval_reports": […]}."""
+    alone = len(reports) == 1
+    stream.write('{"eval_report": ' if alone else '{"eval_reports": [')
+    for position, (report, trials) in enumerate(reports):
+        stream.write(",\n" if position else "")
+        for piece in _pieces(report, trials):
+            stream.write(piece)
+    stream.write("}\n" if alone else "]}\n")
+
+
+def _pieces(report: Report, trials: Iterable[Trial]) -> Iterator[str]:
+    head = report.model_dump(mode="json", exclude={"slowest"})
+    metadata = head.pop("metadata")
+    ordered = {"metadata": metadata, **head}
+    text = json.dumps(ordered, ensure_ascii=False, indent=1)
+    yield text.removesuffix("\n}") + ',\n "trials": ['
+    for position, trial in enumerate(trials):
+        separator = ",\n  " if position else "\n  "
+        yield separator + json.dumps(trial_data(trial), ensure_ascii=False)
+    yield "\n ]\n}"
+
+
+def trial_data(trial: Trial) -> dict[str, Any]:
+    transcript = trial.last.transcript
+    output = None if transcript is None or transcript.output is None else as_text(transcript.output)[:OUTPUT_HEAD]
+    broke = trial.state == "error" or (trial.state == "failed" and not trial.grades)
+    return {
+        "case_id": trial.case_id,
+        "index": trial.index,
+        "state": trial.state,
+        "score": trial.score,
+        "duration_s": round(trial.duration_s, 6),
+        "output": output,
+        "error": trial.reason if broke else None,
+        "reason": trial.reason,
+        "cost_usd": trial.cost_usd,
+        "input_tokens": trial.input_tokens,
+        "output_tokens": trial.output_tokens,
+        "attempts": len(trial.attempts),
+        "first_state": trial.first_state,
+        "seed": trial.seed,
+        "grades": [
+            {
+                "grader": grade.grader,
+                "kind": grade.kind,
+                "state": grade.state,
+                "score": grade.score,
+                "reason": grade.reason,
+            }
+            for grade in trial.grades
+        ],
+    }

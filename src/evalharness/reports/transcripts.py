@@ -1,0 +1,97 @@
+"""One case of a run as people read it: what was asked, what happened, what each grader said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from evalharness.domain.case import Case, as_text
+from evalharness.domain.run import Run
+from evalharness.domain.transcript import Transcript
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.reports.wording import duration, harmless, money
+
+STYLES = {"passed": "green", "pass": "green", "failed": "red", "fail": "red", "error": "magenta", "unscored": "magenta"}
+SHOWN = 4000
+
+
+class TranscriptReport:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def show_cases(self, run: Run, lines: Iterable[tuple[str, str, str]]) -> None:
+        """Every case with its state and its first reason."""
+        for case_id, state, reason in lines:
+            self._say(
+                (f"{state:<9}", STYLES.get(state, "yellow")),
+                harmless(case_id),
+                (f"  {reason}" if reason else "", "dim"),
+            )
+        self._say(("next  ", "dim"), f"eval-harness show {run.name} CASE")
+
+    def show_case(self, case: Case, trials: Iterable[Trial]) -> None:
+        self._say((f"case {case.id}", "bold"), (f"  {case.name}" if case.name else "", "dim"))
+        self._block("asked", as_text(case.content))
+        for trial in trials:
+            self._trial(trial)
+
+    def _trial(self, trial: Trial) -> None:
+        self._say()
+        head = f"  {duration(trial.duration_s)}   seed {trial.seed}"
+        if trial.cost_usd is not None:
+            head += f"   {money(trial.cost_usd)}"
+        self._say(
+            (f"trial {trial.index + 1}: ", "bold"), (trial.state, STYLES.get(trial.state, "yellow")), (head, "dim")
+        )
+        for number, attempt in enumerate(trial.attempts, start=1):
+            if len(trial.attempts) > 1:
+                self._say((f"attempt {number}: {attempt.state}", "dim"))
+            self._attempt(attempt)
+
+    def _attempt(self, attempt: Attempt) -> None:
+        if attempt.transcript is not None:
+            self._transcript(attempt.transcript)
+        if attempt.reason and not attempt.grades:
+            self._block("reason", attempt.reason)
+        for grade in attempt.grades:
+            score = "" if grade.score is None else f" {grade.score:.2f}"
+            optional = "" if grade.required else " (not required)"
+            self._say(
+                (f"  {grade.grader}: ", ""),
+                (f"{grade.state}{score}", STYLES.get(grade.state, "yellow")),
+                (f"{optional}  {harmless(grade.reason)}", "dim"),
+            )
+
+    def _transcript(self, transcript: Transcript) -> None:
+        for message in transcript.messages:
+            self._block(str(message.get("role", "message")), as_text(message.get("content")))
+        for call in transcript.tool_calls:
+            result = f" → {as_text(call.result)}" if call.result is not None else ""
+            self._block("tool", f"{call.name}({as_text(call.arguments)}){result}{call.error}")
+        if transcript.output is not None:
+            self._block("answer", as_text(transcript.output) or "(empty)")
+        if transcript.exit_code is not None:
+            self._block("exit code", str(transcript.exit_code))
+        if transcript.stderr:
+            self._block("stderr", transcript.stderr)
+        for name, text in transcript.files.items():
+            self._block(f"file {name}", text)
+        if transcript.truncated:
+            self._say(("  (the output was cut: only its head and tail were kept)", "yellow"))
+
+    def _block(self, label: str, text: str) -> None:
+        shown = harmless(text)
+        cut = f"\n… {len(shown) - SHOWN} more characters" if len(shown) > SHOWN else ""
+        lines = (shown[:SHOWN] + cut).splitlines() or [""]
+        self._say((f"  {label}: ", "dim"), lines[0])
+        for line in lines[1:]:
+            self._say(f"    {line}")
+
+    def _say(self, *parts: str | tuple[str, str]) -> None:
+        text = Text()
+        for part in parts:
+            content, style = (part, "") if isinstance(part, str) else part
+            text.append(harmless(content) if content else "", style=style)
+        self._console.print(text, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Where processes are started, and nowhere else."""

@@ -1,0 +1,124 @@
+"""Running a process with limits but without isolation: the one place where the harness starts processes.
+
+The process may read, write and reach whatever the harness may. What is promised: its time and its output are bounded,
+and when its run ends, however it ends, nothing that it started lives on. Isolation is the business of the other
+sandboxes, which wrap their commands and run them here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+
+from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.errors import TargetUnavailable
+from evalharness.sandboxes import processes
+from evalharness.sandboxes.running import RunningProcess
+
+_KILL_S = 2.0
+_PAUSE_S = 0.005
+
+
+class NoSandbox:
+    """Runs any number of processes at once, in one event loop."""
+
+    name = "none"
+
+    def __init__(self) -> None:
+        self._marks = processes.new_marks()
+        self._unused_marks = iter(self._marks)
+        self._running: dict[RunningProcess, int] = {}  # and the mark of each
+        self._adopts_orphans = False
+
+    async def run(self, request: ProcessRequest) -> ProcessResult:
+        if not self._adopts_orphans:
+            processes.adopt_orphans()
+            self._adopts_orphans = True
+        mark = next(self._unused_marks)
+        popen = _start(request, mark)
+        processes.set_mark(popen.pid, mark)
+        running = RunningProcess(popen, request)
+        self._running[running] = mark
+        try:
+            ended = await running.wait()
+            if ended == "exited":
+                await running.drain()
+        finally:
+            try:
+                await self._kill(running, mark)
+            finally:
+                running.close_pipes()
+        return running.result(ended)
+
+    async def close(self) -> None:
+        """Kill and reap what is still running, what a second interrupt left, and orphans found late."""
+        await asyncio.gather(*(self._kill(running, mark) for running, mark in self._running.items()))
+        deadline_s = time.monotonic() + _KILL_S
+        while not processes.sweep(self._marks, others=self._pids(), unmarked_too=True):
+            if time.monotonic() > deadline_s:
+                break
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _kill(self, running: RunningProcess, mark: int) -> None:
+        """Sweep until nothing of the trial is left; the first sweep comes before any await, so no cancel can stop it.
+
+        The first process is reaped last: until then its number keeps meaning its session and its group.
+        """
+        deadline_s = time.monotonic() + _KILL_S
+        while True:
+            was_dead = running.is_dead()
+            others = self._pids() - {running.pid}
+            nothing_left = processes.sweep(range(mark, mark + 1), root=running.unreaped_pid(), others=others)
+            if (was_dead and nothing_left) or time.monotonic() > deadline_s:
+                break
+            await asyncio.sleep(_PAUSE_S)
+        if running.is_dead():
+            running.reap()
+            self._running.pop(running, None)
+
+    def _pids(self) -> set[int]:
+        return {running.pid for running in self._running}
+
+
+def _start(request: ProcessRequest, mark: int) -> subprocess.Popen[bytes]:
+    outer_mark = request.env.get(processes.MARK_VARIABLE, "")
+    try:
+        with processes.signal_blocked_for_children():
+            return subprocess.Popen(
+                request.argv,
+                cwd=request.cwd,
+                env={**request.env, processes.MARK_VARIABLE: f"{outer_mark} {mark}".strip()},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+    except (OSError, ValueError, IndexError) as error:
+        raise _cannot_start(request, error) from error
+
+
+def _cannot_start(request: ProcessRequest, error: Exception) -> TargetUnavailable:
+    program = request.argv[0] if request.argv else ""
+    if not program:
+        return TargetUnavailable("cannot start a process: the command is empty", hint="name the program to run")
+    if not Path(request.cwd).is_dir():
+        return TargetUnavailable(
+            f"cannot start '{program}': its working folder '{request.cwd}' is not a folder",
+            hint="create the folder, or correct the path",
+        )
+    where = f"cannot start '{program}' in '{request.cwd}'"
+    if isinstance(error, FileNotFoundError):
+        return TargetUnavailable(
+            f"{where}: no such program, or the interpreter named in its first line is missing",
+            hint="install it, correct the spelling, give its full path, or set PATH in the environment it is given",
+        )
+    if isinstance(error, PermissionError):
+        return TargetUnavailable(
+            f"{where}: it is not executable, or the folder may not be entered",
+            hint=f"chmod +x '{program}', or name a program and not a folder or a data file",
+        )
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return TargetUnavailable(f"{where}: {reason}", hint="try the same command by hand in that folder")

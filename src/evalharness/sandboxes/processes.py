@@ -1,0 +1,243 @@
+"""Finding and killing every process of a trial, also those that ran away from it.
+
+The harness becomes the parent of orphans, so a walk down from it meets them all; what other code in the harness started
+is met too and must be left alone. A process belongs to a trial if it descends from the trial's first process, is in
+that process's session, or carries the trial's mark:
+
+* in its environment, which a program can empty and a zombie no longer has;
+* as its limit on resident memory, which Linux has not enforced for twenty years, yet every child inherits through
+  `setsid`, double forks and exec, and which can be read from zombies. It is set just after the start, so a child forked
+  in the very first moment can miss it. What the kernel hands down from the start is
+* a blocked signal that nobody sends: it does not say which trial, but it tells such unmarked orphans from foreign ones.
+
+All this needs Linux and its /proc. Elsewhere only the process group is killed. Nothing here starts or awaits anything.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import signal
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK_VARIABLE = "EVALHARNESS_TRIAL"
+
+_PROC = Path("/proc")
+_ALL_MARKS = range(2**60, 2**61)  # so high that, as a limit of memory, no program would ever notice one
+_TRIALS_PER_SANDBOX = 2**24
+_UNUSED_SIGNALS = frozenset(member for member in signal.Signals if member.name == "SIGSTKFLT")  # not on every processor
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """One line of /proc/PID/stat. A pid alone names nobody for long; with the start time it does."""
+
+    pid: int
+    parent: int
+    session: int
+    started_ticks: int
+    memory_limit: int
+    blocked_signals: int
+
+
+def new_marks() -> range:
+    """One mark for each trial of one sandbox."""
+    first = _ALL_MARKS.start + secrets.randbits(36) * _TRIALS_PER_SANDBOX
+    return range(first, first + _TRIALS_PER_SANDBOX)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of its orphaned descendants instead of init. Without effect off Linux."""
+    if not _has_proc():
+        return
+    import ctypes  # here, because most runs start no process and need not pay for it
+
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+@contextmanager
+def signal_blocked_for_children() -> Iterator[None]:
+    """What this thread starts meanwhile is born with the unused signal blocked. Other threads are not affected."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _UNUSED_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _UNUSED_SIGNALS)
+
+
+def set_mark(pid: int, mark: int) -> None:
+    """Mark a child that has just been started; its environment carries the mark already."""
+    if not _has_proc():
+        return
+    import resource  # here, because it does not exist on every platform
+
+    try:
+        _, hard = resource.prlimit(pid, resource.RLIMIT_RSS)
+        resource.prlimit(pid, resource.RLIMIT_RSS, (mark, hard))
+    except (OSError, ValueError):
+        return  # another user's program, or a lower hard limit: the other signs remain
+
+
+def open_pidfd(pid: int) -> int | None:
+    """A handle that means this very process for ever; None where the platform has none or the process is gone."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def kill_group(leader: int) -> None:
+    """Kill a process group; the caller has not yet reaped its leader, so the number cannot mean anybody else."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def sweep(marks: range, *, root: int | None = None, others: Collection[int] = (), unmarked_too: bool = False) -> bool:
+    """Kill and reap what carries one of `marks` or belongs to `root`, and say whether there was nothing to do.
+
+    `root` is the trial's first process, not yet reaped: it is killed too, but reaping it is left to the caller.
+    `others` are first processes of other trials; what lives below them is passed over. Unmarked orphans may be some
+    other trial's: they are reaped when dead, but killed only if `unmarked_too`.
+    """
+    met = {process: _marks_of(process) for process in _descendants(marks, others)} if _has_proc() else {}
+    found = _members(met, marks, root)
+    unmarked = [process for process, carried in met.items() if not carried and process not in found]
+    orphans = [process for process in unmarked if _is_orphan_of_a_trial(process)]
+    if root is not None:
+        kill_group(root)
+    if unmarked_too:
+        found += orphans
+    for process in found:
+        _kill(process)
+    strays = [process for process in found if process.pid != root]
+    for process in strays + orphans:
+        _reap(process)
+    return not strays
+
+
+def _members(met: Mapping[_Process, Collection[int]], marks: range, root: int | None) -> list[_Process]:
+    pids: set[int] = set()
+    for process, carried in met.items():
+        is_family = root in (process.pid, process.session) or process.parent in pids
+        if is_family or any(mark in marks for mark in carried):
+            pids.add(process.pid)
+    return [process for process in met if process.pid in pids]
+
+
+def _descendants(marks: range, others: Collection[int]) -> Iterator[_Process]:
+    """Every process below this one, parents before children, without those of other trials of the same sandbox."""
+    me = os.getpid()
+    table = None if (_PROC / "self/task" / str(me) / "children").exists() else _children_table()
+    parents = [me]
+    for parent in parents:
+        for pid in _children(parent) if table is None else table.get(parent, []):
+            process = None if pid in others else _read(pid)
+            if process is not None and not _is_neighbour(process, marks):
+                parents.append(pid)
+                yield process
+
+
+def _is_neighbour(process: _Process, marks: range) -> bool:
+    same_sandbox = process.memory_limit // _TRIALS_PER_SANDBOX == marks.start // _TRIALS_PER_SANDBOX
+    return same_sandbox and process.memory_limit not in marks
+
+
+def _children(parent: int) -> list[int]:
+    children: list[int] = []
+    try:
+        with os.scandir(f"{_PROC}/{parent}/task") as threads:
+            for thread in threads:
+                children += map(int, _content(f"{thread.path}/children").split())
+    except OSError:
+        pass  # the process or the thread is gone; its children are found below their new parent
+    return children
+
+
+def _children_table() -> dict[int, list[int]]:
+    """Children by parent from all of /proc: fifty times slower, for kernels that do not list children."""
+    table: dict[int, list[int]] = {}
+    for entry in _PROC.iterdir():
+        process = _read(int(entry.name)) if entry.name.isdigit() else None
+        if process is not None:
+            table.setdefault(process.parent, []).append(process.pid)
+    return table
+
+
+def _content(path: str) -> bytes:
+    """A file of /proc, at a third of what `Path.read_bytes` costs: a sweep reads several of each process it meets."""
+    with io.FileIO(path) as file:
+        return file.readall()
+
+
+def _read(pid: int) -> _Process | None:
+    try:
+        line = _content(f"{_PROC}/{pid}/stat")
+    except OSError:
+        return None
+    # The program's name comes second, in parentheses, and may itself hold spaces and parentheses.
+    fields = line.rpartition(b")")[2].split()
+    return _Process(
+        pid,
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        started_ticks=int(fields[19]),
+        memory_limit=int(fields[22]),
+        blocked_signals=int(fields[29]),
+    )
+
+
+def _marks_of(process: _Process) -> list[int]:
+    """From its limit and its environment, where a harness inside a trial adds its own mark to the one it was given."""
+    marks = [process.memory_limit] if process.memory_limit in _ALL_MARKS else []
+    try:
+        variables = _content(f"{_PROC}/{process.pid}/environ").split(b"\0")
+    except OSError:
+        return marks
+    name = MARK_VARIABLE.encode() + b"="
+    values = [variable.removeprefix(name) for variable in variables if variable.startswith(name)]
+    return marks + [int(word) for value in values for word in value.split() if word.isdigit()]
+
+
+def _is_orphan_of_a_trial(process: _Process) -> bool:
+    is_signed = any(process.blocked_signals >> (number - 1) & 1 for number in _UNUSED_SIGNALS)
+    return is_signed and process.parent == os.getpid()
+
+
+def _kill(process: _Process) -> None:
+    """Kill exactly this process: the handle is taken first and the start time compared after, so a new owner of the
+    same pid is never hit."""
+    handle = open_pidfd(process.pid)
+    try:
+        now = _read(process.pid)
+        if now is None or now.started_ticks != process.started_ticks:
+            return
+        if handle is None:
+            os.kill(process.pid, signal.SIGKILL)
+        else:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _reap(process: _Process) -> None:
+    """Reap it if it is dead and ours by adoption; waiting for anyone (-1) would steal other code's children."""
+    if process.parent != os.getpid():
+        return
+    try:
+        os.waitpid(process.pid, os.WNOHANG)
+    except ChildProcessError:
+        return
+
+
+def _has_proc() -> bool:
+    return (_PROC / "self/stat").exists()

@@ -1,0 +1,134 @@
+"""Confidence intervals for a rate: Wilson's for independent trials, clustered Wilson for trials grouped by case.
+
+Trials of one case resemble each other, so they count for less than as many independent ones. Clustered Wilson
+measures that from the spread between cases and, unlike mean ± t·SE, keeps a width where every case agrees.
+Values outside [0, 1] (cost, latency) and differences between two runs are not handled here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalharness.errors import UsageError
+from evalharness.stats.student import normal_quantile, student_t_quantile
+
+# Equal estimates can differ in the last bits after averaging; such a spread is no evidence of any.
+_NO_VARIANCE = 1e-24
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`n_eff` is the number of independent trials that would be as informative."""
+
+    low: float
+    high: float
+    level: float
+    method: str
+    n_eff: float
+
+    def design_effect(self, total_trials: int) -> float:
+        """How many of the trials that were run stand for one independent trial."""
+        return total_trials / self.n_eff
+
+
+def wilson(successes: float, n: float, level: float = 0.95) -> Interval:
+    """Wilson's score interval for `successes` in `n` independent trials."""
+    if not (0 < n < math.inf and 0 <= successes <= n):
+        raise UsageError(f"an interval needs 0 <= successes <= n and n > 0, got {successes} and {n}")
+    quantile = normal_quantile(_upper_probability(level))
+    return _score_interval(successes / n, n, quantile, level, "Wilson")
+
+
+def clustered_wilson(
+    estimates: Sequence[float],
+    total_trials: int,
+    level: float = 0.95,
+    weights: Sequence[float] | None = None,
+) -> Interval | None:
+    """Interval for the mean of one estimate per case (or cluster); None if there is no estimate.
+
+    With weights it is the weighted mean, and a case that outweighs the others counts as correspondingly few cases.
+    """
+    upper = _upper_probability(level)
+    _check(estimates, total_trials, weights)
+    if not estimates:
+        return None
+    if len(estimates) == 1:
+        quantile = normal_quantile(upper)
+        return _score_interval(estimates[0], total_trials, quantile, level, "Wilson (this case only)")
+    weights = _scaled(weights or [1.0] * len(estimates))
+    mean = _weighted_mean(estimates, weights)
+    n_eff = _effective_trials(estimates, weights, mean, total_trials)
+    return _score_interval(mean, n_eff, student_t_quantile(upper, len(estimates) - 1), level, "clustered Wilson")
+
+
+def cluster_means(values_by_cluster: Mapping[Hashable, Sequence[float]]) -> list[float]:
+    """One mean per cluster, in the mapping's order, for suites whose cases share a document, repository or user.
+
+    Cluster sizes as `weights` keep `clustered_wilson` on the mean over cases where clusters differ in size.
+    """
+    if not all(values_by_cluster.values()):
+        raise UsageError("a cluster without values has no mean")
+    return [math.fsum(values) / len(values) for values in values_by_cluster.values()]
+
+
+def _effective_trials(estimates: Sequence[float], weights: Sequence[float], mean: float, total_trials: int) -> float:
+    total = math.fsum(weights)
+    squares = math.fsum(weight * weight for weight in weights)
+    variance = _weighted_mean([(estimate - mean) ** 2 for estimate in estimates], weights)
+    if mean in (0.0, 1.0) or variance <= _NO_VARIANCE:
+        return total * total / squares  # so many equal weights would say as much: M without weights
+    # That number less one, summed from its parts: the difference rounds to 0 where one case outweighs all others.
+    freedom = math.fsum(weight * (total - weight) for weight in weights) / squares
+    squared_error = variance / freedom  # unbiased for the weighted mean; sd²/M without weights
+    return min(mean * (1 - mean) / squared_error, float(total_trials))
+
+
+def _score_interval(mean: float, n: float, quantile: float, level: float, method: str) -> Interval:
+    return Interval(
+        low=_score_bound(mean, n, quantile),
+        high=1 - _score_bound(1 - mean, n, quantile),
+        level=level,
+        method=method,
+        n_eff=float(n),
+    )
+
+
+def _score_bound(mean: float, n: float, quantile: float) -> float:
+    """centre - half of the score interval, rewritten without the subtraction: exact at 0, never outside [0, mean]."""
+    if mean == 0:
+        return 0.0
+    pull = quantile * quantile / (2 * n)
+    return mean * mean / (mean + pull + quantile * math.sqrt(mean * (1 - mean) / n + pull / (2 * n)))
+
+
+def _scaled(weights: Sequence[float]) -> list[float]:
+    largest = max(weights)
+    return [weight / largest for weight in weights]
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return math.fsum(weight * value for weight, value in zip(weights, values, strict=True)) / math.fsum(weights)
+
+
+def _upper_probability(level: float) -> float:
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
+    return (1 + level) / 2
+
+
+def _check(estimates: Sequence[float], total_trials: int, weights: Sequence[float] | None) -> None:
+    if not all(0 <= estimate <= 1 for estimate in estimates):
+        raise UsageError("every estimate must lie between 0 and 1")
+    if total_trials < len(estimates):
+        raise UsageError(f"{len(estimates)} estimates cannot come from {total_trials} trials")
+    if weights is None:
+        return
+    if len(weights) != len(estimates):
+        raise UsageError(f"{len(weights)} weights do not fit {len(estimates)} estimates")
+    if not all(0 < weight < math.inf for weight in weights):
+        raise UsageError(
+            "every weight must be a positive number", hint="leave cases of weight 0 out, with their trials"
+        )

@@ -1,0 +1,52 @@
+"""pass@k and pass^k of one case, from its trials.
+
+pass@k is the chance that at least one of k trials passes (capability), pass^k that all k pass (reliability).
+Both are the unbiased combinatorial estimators, taken per case in exact integers. They are averaged over cases by
+the caller: pooling the trials of unlike cases first answers another question. Intervals are in `intervals.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+from evalharness.errors import UnknownName, UsageError
+
+PassHatEstimator = Literal["unbiased", "plugin"]
+
+
+def pass_at_k(n: int, c: int, k: int) -> float | None:
+    """Chance that at least one of k trials passes, given c passes in n; None if n trials cannot tell."""
+    _check(n, c, k)
+    if k > n:
+        return None
+    draws = math.comb(n, k)
+    # The product form over floats cancels for rare passes; one division of integers is correctly rounded.
+    return (draws - math.comb(n - c, k)) / draws
+
+
+def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased") -> float | None:
+    """Chance that all of k trials pass, given c passes in n; None if n trials cannot tell.
+
+    "plugin" is (c/n)^k: known for every n >= 1, even k > n, but it overstates reliability.
+    """
+    _check(n, c, k)
+    if estimator not in get_args(PassHatEstimator):
+        raise UnknownName("pass^k estimator", estimator, get_args(PassHatEstimator))
+    if estimator == "plugin":
+        return c**k / n**k if n else None
+    return math.comb(c, k) / math.comb(n, k) if k <= n else None
+
+
+def printed_k(n: int) -> tuple[int, ...]:
+    """The k that a report shows for n trials per case: 1, 3 and the largest k up to n/2."""
+    if n < 0:
+        raise UsageError(f"the number of trials cannot be negative, got {n}")
+    return tuple(sorted(k for k in {1, 3, n // 2} if 1 <= k <= n))
+
+
+def _check(n: int, c: int, k: int) -> None:
+    if k < 1:
+        raise UsageError(f"k must be at least 1, got {k}")
+    if not 0 <= c <= n:
+        raise UsageError(f"passes must lie between 0 and the {n} trials, got {c}")

@@ -1,0 +1,43 @@
+"""The tables, as ordered migrations. A migration is never edited once released: a change is a new one at the end."""
+
+from __future__ import annotations
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE runs (
+            seq INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            name TEXT NOT NULL UNIQUE,
+            matrix_id TEXT NOT NULL,
+            suite_name TEXT NOT NULL,
+            created_at TEXT NOT NULL,
+            finished_at TEXT,
+            planned INTEGER NOT NULL,
+            elapsed_s REAL NOT NULL DEFAULT 0,
+            stopped TEXT NOT NULL DEFAULT '',
+            body BLOB NOT NULL,
+            report BLOB
+        )""",
+        "CREATE INDEX runs_by_matrix ON runs (matrix_id)",
+        "CREATE INDEX runs_by_suite ON runs (suite_name, seq)",
+        """CREATE TABLE trials (
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            case_id TEXT NOT NULL,
+            idx INTEGER NOT NULL,
+            seed INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            first_state TEXT NOT NULL,
+            score REAL,
+            reason TEXT NOT NULL,
+            duration_s REAL NOT NULL,
+            cost_usd REAL,
+            input_tokens INTEGER,
+            output_tokens INTEGER,
+            attempts INTEGER NOT NULL,
+            grades TEXT NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (run_seq, case_id, idx)
+        )""",
+    ),
+)
+"""`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals."""

@@ -1,0 +1,218 @@
+"""The store: runs and trials in SQL. Totals are never stored as truth; they are recomputed from trial rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic_core import to_json
+
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.domain.run_names import generate_run_id, generate_run_name
+from evalharness.domain.trial import Trial
+from evalharness.errors import StoreError, UnknownName
+from evalharness.redaction import Redactor
+from evalharness.stores.claims import claimed
+from evalharness.stores.encoding import TRIAL_COLUMNS, pack, redacted, run_body, run_from, trial_from, trial_row
+from evalharness.stores.sqlite import MEMORY, Database
+from evalharness.stores.writing import GroupWriter
+
+_RUN = "SELECT body, finished_at, report FROM runs"
+_INSERT_TRIAL = (
+    f"INSERT INTO trials ({TRIAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_DELETE_ERROR = "DELETE FROM trials WHERE run_seq = ? AND case_id = ? AND idx = ? AND state = 'error'"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run in a list: what `runs` shows without opening each one."""
+
+    id: str
+    name: str
+    suite_name: str
+    created_at: str
+    finished_at: str | None
+    planned: int
+    counts: dict[str, int]
+
+    @property
+    def pending(self) -> int:
+        return self.planned - sum(self.counts.values())
+
+
+class SqlStore:
+    def __init__(self, place: str, *, redactor: Redactor, timeout_s: float = 30.0, rng: Random | None = None) -> None:
+        self.place = place
+        self.redactor = redactor
+        self._rng = rng or Random()
+        self._database = Database(place, timeout_s)
+        self._writer = GroupWriter(self._commit_trials)
+        self._seqs: dict[str, int] = {}
+
+    def close(self) -> None:
+        self._writer.close()
+        self._database.close()
+
+    # Runs
+
+    def add_runs(self, runs: Iterable[Run]) -> list[Run]:
+        """Store new runs together, each under an id and a name that no other run of this store has."""
+        added: list[Run] = []
+        matrix_id = ""
+        with self._database.transaction() as connection:
+            for run in runs:
+                named = self._named(connection, run)
+                matrix_id = matrix_id or named.id
+                named = named.model_copy(update={"matrix_id": matrix_id})
+                connection.execute(
+                    "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, body) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        named.id,
+                        named.name,
+                        matrix_id,
+                        self.redactor.redact(named.suite.name),
+                        named.created_at,
+                        named.planned_trials,
+                        run_body(named, self.redactor),
+                    ),
+                )
+                added.append(named)
+        return added
+
+    def _named(self, connection: Any, run: Run) -> Run:
+        now = datetime.now(UTC)
+        for _ in range(1000):
+            run_id, name = generate_run_id(now, self._rng), generate_run_name(self._rng)
+            if not connection.execute("SELECT 1 FROM runs WHERE id = ? OR name = ?", (run_id, name)).fetchone():
+                return run.model_copy(update={"id": run_id, "name": name})
+        raise StoreError("no free run name was found", hint="remove old runs: eval-harness store prune")
+
+    def find_run(self, reference: str) -> Run:
+        """By id or name."""
+        rows = self._database.read(f"{_RUN} WHERE id = ? OR name = ?", (reference, reference))
+        if not rows:
+            known = self._database.read("SELECT name FROM runs ORDER BY seq DESC LIMIT 50")
+            raise UnknownName("run", reference, [name for (name,) in known])
+        return run_from(*rows[0])
+
+    def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
+        """`unfinished` means that planned trials have no row yet."""
+        conditions, values = ["1 = 1"], []
+        if suite_name is not None:
+            conditions.append("suite_name = ?")
+            values.append(suite_name)
+        if unfinished:
+            conditions.append("planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
+        sql = f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1"
+        rows = self._database.read(sql, values)
+        return run_from(*rows[0]) if rows else None
+
+    def matrix(self, matrix_id: str) -> list[Run]:
+        """The runs that one command started together, in order."""
+        return [run_from(*row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]
+
+    def list_runs(self, limit: int) -> list[RunLine]:
+        rows = self._database.read(
+            "SELECT seq, id, name, suite_name, created_at, finished_at, planned FROM runs ORDER BY seq DESC LIMIT ?",
+            (limit,),
+        )
+        return [RunLine(*row[1:], counts=self._counts(row[0])) for row in rows]
+
+    def _counts(self, seq: int) -> dict[str, int]:
+        return dict(self._database.read("SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state", (seq,)))
+
+    def claim(self, run: Run) -> AbstractContextManager[None]:
+        """While held, no other process runs this run; raises RunBusy when one does."""
+        if self.place == MEMORY:
+            return nullcontext()
+        return claimed(Path(self.place).parent / "claims", run.id, run.name)
+
+    def finish(self, run_id: str, report: Report, *, stopped: str, elapsed_s: float) -> None:
+        """Keep the report as a derived row, and why the run stopped before its end, if it did."""
+        self.flush()
+        text = pack(redacted(to_json(report), self.redactor))
+        finished_at = None if report.summary.trials.pending else timestamp()
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE runs SET finished_at = ?, report = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?",
+                (finished_at, text, stopped, elapsed_s, run_id),
+            )
+
+    def progress(self, run_id: str) -> tuple[str, float]:
+        """Why the run stopped last time, and how long it has been run in all."""
+        [(stopped, elapsed_s)] = self._database.read("SELECT stopped, elapsed_s FROM runs WHERE id = ?", (run_id,))
+        return stopped, elapsed_s
+
+    def remove_run(self, run: Run) -> None:
+        with self.claim(run), self._database.transaction() as connection:
+            connection.execute("DELETE FROM trials WHERE run_seq = ?", (self._seq(run.id),))
+            connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+
+    def runs_before(self, moment: str) -> list[Run]:
+        return [run_from(*row) for row in self._database.read(f"{_RUN} WHERE created_at < ? ORDER BY seq", (moment,))]
+
+    def compact(self) -> None:
+        self._database.compact()
+
+    # Trials
+
+    def put(self, run_id: str, trial: Trial) -> None:
+        """Queue a finished trial; it is committed within about 20 ms, together with others."""
+        self._writer.put((_INSERT_TRIAL, self._seq(run_id), trial))
+
+    def mend(self, run_id: str, trial: Trial) -> None:
+        """Queue a trial that replaces one that ended in `error`; its attempts include the earlier ones."""
+        self._writer.put((_DELETE_ERROR, self._seq(run_id), trial))
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    @property
+    def backlog(self) -> int:
+        return self._writer.backlog
+
+    def _commit_trials(self, group: Sequence[tuple[str, int, Trial]]) -> None:
+        """A trial that already has a row keeps it: whoever was first counts, and counts once."""
+        rows = [trial_row(seq, trial, self.redactor) for _, seq, trial in group]
+        replaced = [row[:3] for (kind, _, _), row in zip(group, rows, strict=True) if kind is _DELETE_ERROR]
+        with self._database.transaction() as connection:
+            connection.executemany(_DELETE_ERROR, replaced)
+            connection.executemany(_INSERT_TRIAL, rows)
+
+    def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
+        """Every finished trial with all its attempts, in the order of case and index."""
+        sql = "SELECT case_id, idx, seed, body FROM trials WHERE run_seq = ?"
+        values: list[Any] = [self._seq(run_id)]
+        if case_id is not None:
+            sql += " AND case_id = ?"
+            values.append(case_id)
+        for row in self._database.stream(f"{sql} ORDER BY case_id, idx", values):
+            yield trial_from(*row)
+
+    def outcomes(self, run_id: str) -> Iterator[tuple[Any, ...]]:
+        """Every finished trial without its transcript: the columns of `engine.measuring.Outcome`, in its order."""
+        return self._database.stream(
+            "SELECT case_id, idx, state, first_state, score, reason, duration_s, cost_usd, input_tokens, "
+            "output_tokens, grades FROM trials WHERE run_seq = ? ORDER BY case_id, idx",
+            (self._seq(run_id),),
+        )
+
+    def _seq(self, run_id: str) -> int:
+        if run_id not in self._seqs:
+            rows = self._database.read("SELECT seq FROM runs WHERE id = ?", (run_id,))
+            if not rows:
+                raise UnknownName("run", run_id, [])
+            self._seqs[run_id] = rows[0][0]
+        return self._seqs[run_id]
+
+
+def timestamp() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

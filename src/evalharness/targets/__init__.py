@@ -1,0 +1,1 @@
+"""Systems under test, one kind per file."""

@@ -1,0 +1,111 @@
+"""What all targets share: how they are built, and the turning of what a target gave back into a transcript."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, ClassVar, Literal
+
+from pydantic import ValidationError
+
+from evalharness.contracts import Services
+from evalharness.domain.digest import digest
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.transcript import Answer, Transcript
+from evalharness.errors import TargetFailed
+
+ResultForm = Literal["text", "json", "answer"]
+MAX_DEPTH = 200
+
+
+class TargetPart:
+    Options: ClassVar[type[Options]] = Options
+    keeps_time_limit: bool = False
+
+    def __init__(self, options: Any, spec: TargetSpec, services: Services) -> None:
+        self.options = options
+        self.spec = spec
+        self.services = services
+
+    def digest(self) -> str:
+        return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools])
+
+    async def open(self) -> None:
+        """Nothing to prepare, unless a target says otherwise."""
+
+    async def close(self) -> None:
+        """Nothing to put away, unless a target says otherwise."""
+
+
+class NoOptions(Options):
+    main: ClassVar[str] = ""
+
+
+def transcript_of(returned: Any) -> Transcript:
+    """What a Python target returned, as a transcript; what cannot be an answer fails the trial and says why."""
+    if isinstance(returned, str):
+        return Transcript.model_construct(output=returned)
+    if isinstance(returned, Transcript):
+        return returned
+    if isinstance(returned, Answer):
+        return Transcript(**{name: getattr(returned, name) for name in Answer.model_fields})
+    if returned is None:
+        raise TargetFailed("the target returned None; return text, a JSON value or evalharness.Answer")
+    problem = why_not_json(returned)
+    if problem:
+        raise TargetFailed(f"the target returned {problem}; return text, a JSON value or evalharness.Answer")
+    return Transcript(output=returned)
+
+
+def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript:
+    """A program's or a server's reply → `evidence` with its output (and, for `answer`, the rest) filled in."""
+    if form == "text":
+        return evidence.model_copy(update={"output": text})
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        cut = " (the output was cut)" if evidence.truncated else ""
+        raise TargetFailed(f"the answer is not JSON{cut}: {error}", evidence=evidence) from None
+    if form == "json":
+        return evidence.model_copy(update={"output": value})
+    if not isinstance(value, dict) or "output" not in value:
+        raise TargetFailed("the answer is JSON but has no 'output'", evidence=evidence)
+    try:
+        answer = Answer.model_validate({key: value[key] for key in Answer.model_fields if key in value})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "it"
+        raise TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence) from None
+    given = {name: getattr(answer, name) for name in answer.model_fields_set}
+    return evidence.model_copy(update=given)
+
+
+def why_not_json(value: Any, depth: int = 0) -> str:
+    """What keeps a value from being JSON, in words; empty when nothing does."""
+    if value is None or isinstance(value, str | bool | int):
+        return ""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"the number {value}, which JSON does not have"
+    if depth > MAX_DEPTH:
+        return "a value nested too deeply"
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            return "a mapping whose keys are not all text"
+        return next((problem for item in value.values() if (problem := why_not_json(item, depth + 1))), "")
+    if isinstance(value, list | tuple):
+        return next((problem for item in value if (problem := why_not_json(item, depth + 1))), "")
+    return f"a value of type {type(value).__name__}"
+
+
+def look_up(value: Json, path: str) -> Json:
+    """`choices.0.message.content` in a JSON value; raises LookupError naming the step that is not there."""
+    for step in path.removeprefix("$").strip(".").split("."):
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
+            value = value[int(step)]
+        else:
+            raise LookupError(f"no '{step}' on the path {path}")
+    return value

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import math
+from statistics import fmean, variance
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from evalharness.stats.intervals import clustered_wilson, wilson
+from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
+from evalharness.stats.student import normal_quantile, regularised_beta, student_t_cdf, student_t_quantile
+
+probabilities = st.floats(1e-12, 1 - 1e-12)
+degrees = st.one_of(st.integers(1, 30), st.integers(1, 1_000_000))
+levels = st.floats(0.5, 0.999)
+rates = st.integers(0, 8).map(lambda eighths: eighths / 8)
+positive_weights = st.floats(0.01, 100)
+
+
+@st.composite
+def counts(draw: st.DrawFn) -> tuple[int, int, int]:
+    """n trials, c passes, k up to n."""
+    n = draw(st.integers(1, 200))
+    return n, draw(st.integers(0, n)), draw(st.integers(1, n))
+
+
+def known(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
+@given(counts())
+def test_pass_at_k_agrees_with_the_hypergeometric_law(n_c_k: tuple[int, int, int]) -> None:
+    n, c, k = n_c_k
+    assert known(pass_at_k(n, c, k)) == pytest.approx(stats.hypergeom.sf(0, n, c, k), rel=1e-9, abs=1e-9)
+    assert known(pass_hat_k(n, c, k)) == pytest.approx(stats.hypergeom.pmf(k, n, c, k), rel=1e-9, abs=1e-12)
+
+
+@given(counts())
+def test_pass_hat_k_mirrors_pass_at_k_of_the_failures(n_c_k: tuple[int, int, int]) -> None:
+    n, c, k = n_c_k
+    assert known(pass_hat_k(n, c, k)) == pytest.approx(1 - known(pass_at_k(n, n - c, k)), abs=1e-15)
+
+
+@given(counts())
+def test_pass_k_is_ordered(n_c_k: tuple[int, int, int]) -> None:
+    n, c, k = n_c_k
+    at_least_one, all_pass = known(pass_at_k(n, c, k)), known(pass_hat_k(n, c, k))
+    assert 0 <= all_pass <= c / n <= at_least_one <= 1
+    assert all_pass <= known(pass_hat_k(n, c, k, estimator="plugin"))
+    assert known(pass_at_k(n, c, 1)) == known(pass_hat_k(n, c, 1)) == c / n
+    if k < n:
+        assert known(pass_at_k(n, c, k + 1)) >= at_least_one
+        assert known(pass_hat_k(n, c, k + 1)) <= all_pass
+    if c < n:
+        assert known(pass_at_k(n, c + 1, k)) >= at_least_one
+        assert known(pass_hat_k(n, c + 1, k)) >= all_pass
+
+
+@given(st.integers(1, 12), st.data())
+def test_both_estimators_are_unbiased(n: int, data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, n))
+    p = data.draw(st.floats(0, 1))
+    chances = [math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in range(n + 1)]
+    at_least_one = math.fsum(chance * known(pass_at_k(n, c, k)) for c, chance in enumerate(chances))
+    all_pass = math.fsum(chance * known(pass_hat_k(n, c, k)) for c, chance in enumerate(chances))
+    assert at_least_one == pytest.approx(1 - (1 - p) ** k, abs=1e-12)
+    assert all_pass == pytest.approx(p**k, abs=1e-12)
+
+
+@given(st.integers(0, 300))
+def test_every_printed_k_can_be_estimated(n: int) -> None:
+    shown = printed_k(n)
+    assert list(shown) == sorted(set(shown))
+    assert all(pass_at_k(n, 0, k) is not None for k in shown)
+    assert (1 in shown) == (n >= 1)
+    assert (3 in shown) == (n >= 3)
+
+
+@given(probabilities, degrees)
+def test_t_quantile_agrees_with_scipy(p: float, df: int) -> None:
+    assume(abs(p - 0.5) > 1e-6)  # scipy itself loses digits around the median
+    assert student_t_quantile(p, df) == pytest.approx(stats.t.ppf(p, df), rel=1e-9)
+
+
+@given(st.floats(-1e4, 1e4), degrees)
+def test_t_cdf_agrees_with_scipy(t: float, df: int) -> None:
+    assume(t == 0 or abs(t) > 1e-6)  # scipy rounds to ½ around the median
+    assert student_t_cdf(t, df) == pytest.approx(stats.t.cdf(t, df), rel=1e-9, abs=1e-280)
+
+
+@given(st.floats(1e-280, 0.499), degrees)
+def test_t_cdf_undoes_the_quantile(p: float, df: int) -> None:
+    assert student_t_cdf(student_t_quantile(p, df), df) == pytest.approx(p, rel=1e-10)
+
+
+@given(probabilities, probabilities, degrees)
+def test_t_quantile_rises_with_p(p: float, other: float, df: int) -> None:
+    assume(other - p > 1e-9)
+    assert student_t_quantile(p, df) < student_t_quantile(other, df)
+
+
+@given(st.floats(0.51, 0.9999), st.integers(1, 1_000))
+def test_t_quantile_shrinks_towards_the_normal_one(p: float, df: int) -> None:
+    assert student_t_quantile(p, df) > student_t_quantile(p, df + 1) > normal_quantile(p)
+
+
+@given(probabilities)
+def test_normal_quantile_agrees_with_scipy(p: float) -> None:
+    assert normal_quantile(p) == pytest.approx(stats.norm.ppf(p), rel=1e-9, abs=1e-12)
+
+
+@given(st.floats(0, 1, allow_subnormal=False), st.floats(0.5, 1e5), st.floats(0.5, 1e5))
+def test_beta_agrees_with_scipy(x: float, a: float, b: float) -> None:
+    assert regularised_beta(x, a, b) == pytest.approx(special.betainc(a, b, x), rel=1e-9, abs=1e-250)
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.5, 1e4), st.floats(0.5, 1e4))
+def test_beta_and_its_mirror_sum_to_one(x: float, a: float, b: float) -> None:
+    mirrored = 1 - x
+    assume(1 - mirrored == x)
+    assert regularised_beta(x, a, b) + regularised_beta(mirrored, b, a) == pytest.approx(1, abs=1e-12)
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1), levels)
+def test_wilson_agrees_with_scipy(n: int, share: float, level: float) -> None:
+    successes = round(share * n)
+    want = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    interval = wilson(successes, n, level)
+    assert (interval.low, interval.high) == pytest.approx((want.low, want.high), rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(1, 1_000), st.floats(0, 1), levels, levels)
+def test_wilson_holds_its_share_and_widens_with_the_level(n: int, share: float, level: float, other: float) -> None:
+    narrow, wide = wilson(share * n, n, min(level, other)), wilson(share * n, n, max(level, other))
+    assert 0 <= wide.low <= narrow.low <= share + 1e-12
+    assert share - 1e-12 <= narrow.high <= wide.high <= 1
+    more = wilson(2 * share * n, 2 * n, level)
+    assert more.high - more.low < wilson(share * n, n, level).high - wilson(share * n, n, level).low
+
+
+@given(st.lists(rates, min_size=2, max_size=60), levels)
+def test_clustered_wilson_follows_its_definition(estimates: list[float], level: float) -> None:
+    cases, trials = len(estimates), 8 * len(estimates)
+    mean = fmean(estimates)
+    squared_error = variance(estimates) / cases
+    n_eff = min(mean * (1 - mean) / squared_error, trials) if squared_error else cases
+    q = stats.t.ppf((1 + level) / 2, cases - 1)
+    centre = (mean + q**2 / (2 * n_eff)) / (1 + q**2 / n_eff)
+    half = q / (1 + q**2 / n_eff) * math.sqrt(mean * (1 - mean) / n_eff + q**2 / (4 * n_eff**2))
+    interval = clustered_wilson(estimates, trials, level)
+    assert interval is not None
+    assert interval.n_eff == pytest.approx(n_eff, rel=1e-9)
+    assert (interval.low, interval.high) == pytest.approx((centre - half, centre + half), rel=1e-9, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), positive_weights), min_size=1, max_size=40), st.integers(1, 20), levels)
+def test_weighted_interval_holds_the_weighted_mean(
+    cases: list[tuple[float, float]], trials_per_case: int, level: float
+) -> None:
+    estimates, weights = [estimate for estimate, _ in cases], [weight for _, weight in cases]
+    total = trials_per_case * len(cases)
+    interval = clustered_wilson(estimates, total, level, weights)
+    assert interval is not None
+    mean = math.fsum(estimate * weight for estimate, weight in cases) / math.fsum(weights)
+    assert 0 <= interval.low <= mean + 1e-12
+    assert mean - 1e-12 <= interval.high <= 1
+    assert interval.low < interval.high
+    assert 0 < interval.n_eff <= total + 1e-9
+
+
+@given(st.lists(st.tuples(rates, positive_weights), min_size=2, max_size=30))
+def test_order_and_scale_of_the_weights_do_not_matter(cases: list[tuple[float, float]]) -> None:
+    ordered = sorted(cases, key=lambda case: (case[1], case[0]))
+    one = clustered_wilson([case[0] for case in cases], 8 * len(cases), weights=[case[1] for case in cases])
+    other = clustered_wilson([case[0] for case in ordered], 8 * len(cases), weights=[5 * case[1] for case in ordered])
+    assert one is not None
+    assert other is not None
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9, abs=1e-12)
+
+
+@given(st.lists(rates, min_size=1, max_size=40), levels)
+def test_swapping_pass_and_fail_mirrors_the_interval(estimates: list[float], level: float) -> None:
+    trials = 8 * len(estimates)
+    interval = clustered_wilson(estimates, trials, level)
+    mirrored = clustered_wilson([1 - estimate for estimate in estimates], trials, level)
+    assert interval is not None
+    assert mirrored is not None
+    assert (interval.low, interval.high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), rel=1e-9, abs=1e-12)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from evalharness.domain.problem import Problem, field_text, quoted
+
+
+def test_a_problem_reads_as_one_line_with_everything_a_user_needs() -> None:
+    problem = Problem(
+        "suite.yaml",
+        12,
+        "test_cases[3].graders[0]",
+        "unknown grader 'exat'",
+        allowed="exact, contains",
+        suggestion="exact",
+    )
+    assert str(problem) == (
+        "suite.yaml:12: test_cases[3].graders[0]: unknown grader 'exat'; "
+        "allowed: exact, contains; did you mean 'exact'?"
+    )
+
+
+def test_parts_that_are_missing_leave_no_trace() -> None:
+    assert str(Problem("a.json", 2, "", "not valid JSON")) == "a.json:2: not valid JSON"
+
+
+def test_a_problem_of_the_whole_file_shows_no_line() -> None:
+    assert str(Problem("a.json", 0, "", "larger than 50 MB")) == "a.json: larger than 50 MB"
+
+
+def test_what_is_not_an_error_says_so() -> None:
+    assert str(Problem("a.yaml", 3, "x", "unused", severity="warning")) == "a.yaml:3: warning: x: unused"
+
+
+def test_a_long_list_of_choices_is_kept_whole() -> None:
+    choices = ", ".join(f"grader_{number}" for number in range(200))
+    assert choices in str(Problem("a.yaml", 1, "", "unknown", allowed=choices))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ((), ""),
+        (("name",), "name"),
+        (("test_cases", 3, "graders", 0), "test_cases[3].graders[0]"),
+        ((4, "id"), "[4].id"),
+        (("vars", "a.b"), 'vars["a.b"]'),
+        (("", "x"), '[""].x'),
+        (("\x1b[2J",), '["\\u001b[2J"]'),
+        (("größe", "日本"), "größe.日本"),
+    ],
+)
+def test_field_text(path: tuple[str | int, ...], text: str) -> None:
+    assert field_text(path) == text
+
+
+def test_quoted_text_is_short_and_cannot_steer_a_terminal() -> None:
+    assert quoted("exat") == "'exat'"
+    assert "\x1b" not in quoted("\x1b[31mred")
+    assert len(quoted("x" * 10_000)) < 80
+
+
+def test_problems_need_no_pydantic() -> None:
+    code = "import sys, evalharness.domain.problem; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

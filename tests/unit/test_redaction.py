@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from evalharness.redaction import Redactor, is_secret_name
+
+SECRET = 'pä/ss "w\\rd&+\n<42>?'
+REDACTOR = Redactor({"DB_PASSWORD": SECRET})
+
+
+def json_twice(text: str, inner_ascii: bool, outer_ascii: bool) -> str:
+    return json.dumps(json.dumps({"a": text}, ensure_ascii=inner_ascii), ensure_ascii=outer_ascii)
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        SECRET,
+        json.dumps(SECRET)[1:-1],
+        json.dumps(SECRET, ensure_ascii=False)[1:-1],
+        json.dumps(SECRET, ensure_ascii=False)[1:-1].replace("/", "\\/"),
+        json.dumps(SECRET)[1:-1]
+        .replace("\\u00e4", "ä")
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026"),
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        quote(SECRET, safe="").lower(),
+        quote(SECRET, safe="!'()*"),
+        quote_plus(SECRET),
+        "".join(f"%{byte:02X}" for byte in SECRET.encode()),
+        "".join(f"%{byte:02x}" for byte in SECRET.encode()),
+        SECRET.encode().hex(),
+        SECRET.encode().hex().upper(),
+    ],
+)
+def test_every_encoding_of_a_value_is_replaced_by_its_name(encoded: str) -> None:
+    assert REDACTOR.redact(f"before {encoded} after") == "before [redacted:DB_PASSWORD] after"
+
+
+@pytest.mark.parametrize("inner_ascii", [True, False])
+@pytest.mark.parametrize("outer_ascii", [True, False])
+def test_json_in_json_is_redacted_and_still_parses_twice(inner_ascii: bool, outer_ascii: bool) -> None:
+    redacted = REDACTOR.redact(json_twice(SECRET, inner_ascii, outer_ascii))
+    assert json.loads(json.loads(redacted)) == {"a": "[redacted:DB_PASSWORD]"}
+
+
+@pytest.mark.parametrize("before", [b"", b"u", b"us", b"usr", b"user:"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_at_any_alignment_leaves_nothing_to_decode(before: bytes, encode: object) -> None:
+    secret = "s3cr?t>>value~~0123"
+    assert callable(encode)
+    text = encode(before + secret.encode() + b"@host").decode()
+    redacted = Redactor({"API_KEY": secret}).redact(f"Basic {text}")
+    assert "[redacted:API_KEY]" in redacted
+    kept = redacted.replace("[redacted:API_KEY]", "").removeprefix("Basic ")
+    assert len(kept) <= len(encode(before).decode()) + len(encode(b"@host").decode()) + 2
+
+
+def test_short_values_are_ignored_and_spaces_around_a_value_do_not_count() -> None:
+    redactor = Redactor({"A_KEY": "1234567", "B_KEY": "  abc    \n", "C_KEY": " " * 20})
+    text = "1234567   abc    \n" + " " * 40
+    assert not redactor
+    assert redactor.redact(text) == text
+
+
+def test_a_value_with_a_line_end_is_found_without_it() -> None:
+    redactor = Redactor({"FILE_TOKEN": "\nabcdef-123456\n"})
+    assert redactor.redact("got abcdef-123456.") == "got [redacted:FILE_TOKEN]."
+
+
+def test_overlapping_secrets_leave_no_part_of_either() -> None:
+    redactor = Redactor({"A_KEY": "abcdefgh", "B_KEY": "efghijklmnop", "C_KEY": "abcdefghij"})
+    assert redactor.redact("-abcdefghijklmnop-") == "-[redacted:C_KEY]-"
+    inside = Redactor({"A_KEY": "abcdefghijkl", "B_KEY": "cdefghij"})
+    assert inside.redact("-abcdefghijkl-") == "-[redacted:A_KEY]-"
+    assert Redactor({"A_KEY": "aaaaaaaa"}).redact("a" * 23) == "[redacted:A_KEY]"
+
+
+def test_each_of_two_neighbours_keeps_its_name() -> None:
+    redactor = Redactor({"A_KEY": "abcdefgh", "B_KEY": "ijklmnop"})
+    assert redactor.redact("abcdefghijklmnop") == "[redacted:A_KEY][redacted:B_KEY]"
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text"),
+    [
+        ({"hunter2hunter2": "abcdefgh", "B_KEY": "hunter2hunter2"}, "abcdefgh hunter2hunter2"),
+        ({"A_KEY": "redacted"}, "what was redacted here"),
+        ({"A_KEY": "abcdefgh", "B_KEY": "]ijklmnop"}, "abcdefghijklmnop"),
+        ({"A_KEY": "abcdefgh", "B_KEY": "ijklmnop[red"}, "ijklmnopabcdefgh"),
+        ({"A_KEY": "abcdefgh", "B_KEY": "x[redacted:A_KEY]", "C_KEY": "x[redacted]"}, "xabcdefgh"),
+        ({'quote " \\ and [brackets]': "abcdefgh"}, "abcdefgh"),
+    ],
+)
+def test_a_placeholder_never_shows_or_makes_a_secret(secrets: dict[str, str], text: str) -> None:
+    redactor = Redactor(secrets)
+    redacted = redactor.redact(text)
+    assert not any(value in redacted for value in secrets.values())
+    assert redactor.redact(redacted) == redacted
+    assert json.loads(f'"{redacted}"') == redacted
+
+
+@pytest.mark.parametrize(
+    ("secret", "document"),
+    [
+        ("12345678", {"pin": 12345678, "other": 1}),
+        ('"abcdefgh', {"key": "abcdefgh"}),
+        ("nabcdefgh", {"text": "line\nabcdefgh"}),
+        ("abcdefgh\\", {"text": 'abcdefgh"'}),
+        ('{"user": "me", "id": 7}', {"login": {"user": "me", "id": 7}}),
+    ],
+)
+def test_json_stays_json_where_a_secret_cuts_through_its_syntax(secret: str, document: object) -> None:
+    redacted = Redactor({"X_KEY": secret}).redact(json.dumps(document))
+    json.loads(redacted)
+    assert secret not in redacted
+
+
+def test_only_the_number_that_is_a_secret_changes() -> None:
+    redacted = Redactor({"PIN_CREDENTIAL": "12345678"}).redact('{"pin": 12345678, "n": 1, "yes": true}')
+    assert json.loads(redacted) == {"pin": "[redacted:PIN_CREDENTIAL]", "n": 1, "yes": True}
+
+
+def test_deeply_nested_json_is_redacted_too() -> None:
+    depth = 100_000
+    redacted = Redactor({"X_KEY": "12345678"}).redact("[" * depth + "12345678" + "]" * depth)
+    assert "12345678" not in redacted
+    redacted = Redactor({"X_KEY": "12345678"}).redact("[" * 700 + "12345678" + "]" * 700)
+    assert "12345678" not in redacted
+    json.loads(redacted)
+
+
+def test_values_are_walked_with_their_keys() -> None:
+    redactor = Redactor({"X_KEY": "12345678"})
+    value = {"a 12345678": ["12345678", 12345678, 3, None, True, 0.5], "b": {"c": ("x", "12345678")}}
+    assert redactor.redact_value(value) == {
+        "a [redacted:X_KEY]": ["[redacted:X_KEY]", "[redacted:X_KEY]", 3, None, True, 0.5],
+        "b": {"c": ("x", "[redacted:X_KEY]")},
+    }
+    assert value["a 12345678"] == ["12345678", 12345678, 3, None, True, 0.5], "the original is left alone"
+
+
+def test_keys_that_become_equal_stay_two_entries() -> None:
+    redacted = Redactor({"X_KEY": "abcdefgh"}).redact_value(
+        {"abcdefgh": 1, "[redacted:X_KEY]": 2, b"abcdefgh".hex(): 3}
+    )
+    assert sorted(redacted.values()) == [1, 2, 3]
+
+
+def test_without_values_text_comes_back_as_it_was_but_key_shapes_go() -> None:
+    redactor = Redactor.none()
+    assert not redactor
+    assert redactor.redact("nothing here") == "nothing here"
+    assert redactor.redact("AKIAABCDEFGHIJKLMNOP") == "[redacted]"
+
+
+def test_a_redactor_travels_to_another_process_and_shows_no_value_when_printed() -> None:
+    assert REDACTOR
+    copy = pickle.loads(pickle.dumps(REDACTOR))
+    assert copy.redact(SECRET) == "[redacted:DB_PASSWORD]"
+    assert "42" not in repr(Redactor({"A_KEY": "424242424242"})).split(" at ")[0]
+
+
+PEM_BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nabcdefghijklmnopqrstuvwxyzABCDEF\nshort=="
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-abcdefghijklmnopqrst",
+        "sk-proj-A1b2_C3d4-" + "x" * 40,
+        "sk-lf-01234567-89ab-cdef-0123-456789abcdef",
+        "ghp_" + "a1B2" * 9,
+        "ghs_" + "a1B2" * 9,
+        "github_pat_" + "a1B2_" * 9,
+        "xoxb-1234567890-abcdef",
+        "AKIAIOSFODNN7ABCDEFG",
+        "Bearer abc.def-ghi_jkl~mno+pqr/stu=",
+        "bearer 0123456789abcdef",
+        f"-----BEGIN PRIVATE KEY-----\n{PEM_BODY}\n-----END PRIVATE KEY-----",
+        f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A\n\n{PEM_BODY}\n"
+        "-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PEM_BODY}",
+    ],
+)
+def test_well_known_key_shapes_are_replaced(key: str) -> None:
+    redactor = Redactor.none()
+    assert redactor.redact(f"key: {key}") == "key: [redacted]"
+    assert redactor.redact(f"(\n{key}, then") == "(\n[redacted], then"
+    assert json.loads(redactor.redact(json.dumps({"log": f"at\n{key}", "next": [1]}))) == {
+        "log": "at\n[redacted]",
+        "next": [1],
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a risk-management-framework1234567890",
+        '<div class="sk-toggleable__label-arrow">',
+        "Bearer tokens are short",
+        "the ghp_ prefix, the sk- prefix, xoxb- and AKIA",
+        "-----BEGIN PUBLIC KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PUBLIC KEY-----",
+        "a file with -----BEGIN PRIVATE KEY----- on top",
+        "SLAKIAABCDEFGHIJKLMNOP",
+    ],
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert Redactor({"A_KEY": "correct-horse-battery"}).redact(text) == text
+
+
+def test_a_key_block_does_not_swallow_the_json_between_two_strings() -> None:
+    text = json.dumps({"a": "-----BEGIN PRIVATE KEY-----", "b": "kept", "c": "-----END PRIVATE KEY-----"})
+    assert Redactor.none().redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["OPENAI_API_KEY", "github_token", "Client_Secret", "DB_PASSWD", "passwords", "AWS_CREDENTIALS", "BASIC_AUTH"],
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "MODEL", "PASS", "TOKE", ""])
+def test_other_names_are_not_secret(name: str) -> None:
+    assert not is_secret_name(name)
