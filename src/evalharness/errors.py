@@ -5,6 +5,7 @@
     │   ├── InvalidFile          2  one or more files have problems; carries all of them
     │   ├── MissingVariable      2  {{variables}} without a value
     │   ├── UnknownName          2  no such grader, target, run, …; carries a did-you-mean
+    │   ├── ImportFailed         2  a named function's module or file cannot be imported
     │   ├── NothingSelected      2  the filters left no case
     │   ├── CannotResume         2  the run cannot be continued as asked
     │   └── RunBusy              2  another process is running this run
@@ -77,6 +78,15 @@ class UnknownName(UsageError):
         )
 
 
+class ImportFailed(UsageError):
+    """Importing somebody's code raised `error`; the message ends with the place."""
+
+    def __init__(self, error: BaseException) -> None:
+        text = f"{type(error).__name__}: {error}".rstrip(": ")
+        place = raised_at(error)
+        super().__init__(f"{text} ({place})" if place else text, hint="run with --debug for the stack trace")
+
+
 class NothingSelected(UsageError):
     pass
 
@@ -119,6 +129,18 @@ class TrialSkipped(TrialFault):
 
 class Unscored(TrialFault):
     pass
+
+
+def raised_at(error: BaseException) -> str:
+    """The last line of code involved, as file:line. An exception of another process brings its own."""
+    if isinstance(brought := getattr(error, "raised_at", None), str):
+        return brought
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}" if traceback else ""
 
 
 def closest(name: str, choices: Iterable[str]) -> str | None:

@@ -22,7 +22,7 @@ from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import HarnessError, ImportFailed, UnknownName, UsageError
 
 Noun = Literal["grader", "target", "sandbox"]
 
@@ -83,7 +83,9 @@ def parse_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
 def written_options(options: type[Options], spec: GraderSpec | TargetSpec) -> Json:
     """`{command: [...], result: json}` was kept with the kind as a key: here it gets the main option's name."""
     written = spec.options
-    if isinstance(written, Mapping) and options.main and spec.kind in written and spec.kind not in options.known_keys():
+    if not isinstance(written, Mapping) or spec.kind not in written or spec.kind in options.known_keys():
+        return written
+    if options.main and (len(written) > 1 or not options.main_may_be_mapping):
         return {options.main if key == spec.kind else key: value for key, value in written.items()}
     return written
 
@@ -122,10 +124,15 @@ def reference_file(reference: str, root: Path) -> Path | None:
 
 
 def import_reference(reference: str, root: Path) -> Any:
-    """Import what a reference names. Whatever the imported code raises is passed on."""
+    """Import what a reference names; whatever the imported code raises becomes ImportFailed."""
     place, attribute = split_reference(reference)
     file = reference_file(reference, root)
-    found: Any = importlib.import_module(place) if file is None else _import_file(file)
+    try:
+        found: Any = importlib.import_module(place) if file is None else _import_file(file)
+    except HarnessError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ImportFailed(error) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
             public = [other for other in vars(found) if not other.startswith("_")] if hasattr(found, "__dict__") else []

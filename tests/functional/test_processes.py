@@ -403,6 +403,8 @@ def test_a_process_that_detached_and_ended_long_ago_is_no_zombie(tmp_path: Path)
 @linux_only
 def test_failed_starts_leave_no_file_open(tmp_path: Path) -> None:
     async def many(sandbox: NoSandbox) -> None:
+        with pytest.raises(TargetUnavailable):  # the first one also starts the sandbox's watcher
+            await sandbox.run(ProcessRequest(("no-such-program",), str(tmp_path), ENV))
         before = open_files()
         for _ in range(20):
             with pytest.raises(TargetUnavailable):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalharness import settings
-from evalharness.actions.execute_runs import Execution, Stopper, execute, make_ready
+from evalharness.actions.execute_runs import Execution, Stopper, execute, make_ready, run_to_end
+from evalharness.actions.load_suites import load_suite
 from evalharness.actions.open_store import open_store
 from evalharness.actions.resume_run import check_unchanged, stored_variables
-from evalharness.actions.run_suite import collect_variables, new_run
+from evalharness.actions.run_suite import collect_variables, new_run, secrets_of
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
@@ -23,7 +23,7 @@ from evalharness.stores.sql_store import SqlStore
 
 
 def evaluate(
-    suite: Suite,
+    suite: Suite | str | Path,
     target: Callable[..., Any] | TargetSpec | str | Mapping[str, Any] | None = None,
     *,
     trials: int | None = None,
@@ -32,17 +32,21 @@ def evaluate(
     store: str | None = None,
     resume: str | None = None,
 ) -> Run:
-    """Run a suite on a target and return the finished run with its report and trials.
+    """Run a suite, or a suite file, on a target and return the finished run with its report and trials.
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
     Works inside a running event loop too (a notebook), where it uses a thread of its own.
     """
     given = dict(variables or {})
+    root = Path.cwd()
+    if isinstance(suite, str | Path):
+        root = Path(suite).resolve().parent
+        suite = load_suite(suite)
     spec = _target(suite, target)
     if trials is not None:
         suite = suite.model_copy(update={"trials": trials})
     suite = select_cases(suite, Selection(), f"suite {suite.name}")
-    secrets = settings.secrets(extra_names=suite.secrets, extra=given)
+    secrets = secrets_of(suite, given)
     stopper = Stopper()
 
     async def run_it() -> Run:
@@ -53,7 +57,7 @@ def evaluate(
             planned_variables = collect_variables(suite, given)
             options = RunOptions(max_concurrency=max_concurrency)
             variant = Variant(name=spec.label, target=spec)
-            run = new_run(suite, variant, planned_variables, options, Path.cwd(), f"suite {suite.name}")
+            run = new_run(suite, variant, planned_variables, options, root, f"suite {suite.name}")
             ready = await make_ready(run, planned_variables)
             [ready.run] = opened.add_runs([ready.run])
             [ended] = await execute([ready], execution)
@@ -95,7 +99,7 @@ def _run_anywhere(coroutine: Coroutine[Any, Any, Run], stopper: Stopper) -> Run:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        return run_to_end(coroutine)
     outcome: list[Run] = []
     failure: list[BaseException] = []
     loop = asyncio.new_event_loop()

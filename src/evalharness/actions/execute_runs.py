@@ -7,10 +7,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from evalharness import registry, settings
 from evalharness.contracts import Services, Target, Watcher
@@ -27,6 +28,7 @@ from evalharness.engine.running import Running, pending_trials
 from evalharness.stores.sql_store import SqlStore
 
 DEFAULT_CONCURRENCY = 10
+Result = TypeVar("Result")
 
 
 class NoWatcher:
@@ -85,6 +87,17 @@ def services_for(root: Path, concurrency: int) -> tuple[Services, Offloader]:
     return Services(root=root, sandbox=sandbox, in_thread=offloader, environment=settings.environment()), offloader
 
 
+def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """`asyncio.run`, which must not see the result: it prints it in full to itself when it is done."""
+    results: list[Result] = []
+
+    async def keep() -> None:
+        results.append(await coroutine)
+
+    asyncio.run(keep())
+    return results[0]
+
+
 async def make_ready(run: Run, variables: Variables) -> ReadyRun:
     """Build and open everything a run needs, before anything is stored or started."""
     concurrency = concurrency_of(run.options, run.suite.config)
@@ -99,9 +112,9 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
     """One run after the other; the reports are stored. A run that is not reached stays pending."""
     ended: list[Run] = []
     with ExitStack() as claims, _signals(execution.stopper):
-        for item in ready:
-            claims.enter_context(execution.store.claim(item.run))
         try:
+            for item in ready:
+                claims.enter_context(execution.store.claim(item.run))
             for item in ready:
                 ended.append(await _execute_one(item, execution))
         finally:
@@ -117,7 +130,6 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     done, erred = finished_before(store, run)
     _, elapsed_s = store.progress(run.id)
     config = run.suite.config
-    time_left_s = None if config.timeout_global is None else max(0.0, config.timeout_global - elapsed_s)
     running = Running(
         run_id=run.id,
         store=store,
@@ -133,7 +145,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     execution.stopper.current = running
     if execution.stopper.asked:
         running.stop("interrupted")
-    stopped = await running.run(pending_trials(ready.planned, run.lock.trials, done, erred), time_left_s)
+    stopped = await running.run(pending_trials(ready.planned, run.lock.trials, done, erred), config.timeout_global)
     execution.stopper.current = None
     store.flush()
     took_s = time.monotonic() - began
@@ -153,8 +165,10 @@ def finished_before(store: SqlStore, run: Run) -> tuple[dict[str, int], dict[tup
             erred[case_id, index] = ()
         else:
             done[case_id] = done.get(case_id, 0) | 1 << index
-    for case_id, index in erred:
-        erred[case_id, index] = next(t for t in store.trials(run.id, case_id) if t.index == index).attempts
+    for case_id in {case_id for case_id, _ in erred}:
+        for trial in store.trials(run.id, case_id):
+            if (case_id, trial.index) in erred:
+                erred[case_id, trial.index] = trial.attempts
     return done, erred
 
 
@@ -190,22 +204,26 @@ def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) ->
 
 @contextmanager
 def _signals(stopper: Stopper) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) stops cleanly; the second one is Python's own. Only the main thread may listen."""
+    """The first Ctrl-C (or SIGTERM) stops cleanly, every further one at once. Only the main thread may listen.
+
+    The loop's own handlers would not do: they wait for their turn behind a target that blocks the loop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     loop = asyncio.get_running_loop()
-    listened: list[signal.Signals] = []
+    came_before = False
 
-    def stop() -> None:
-        stopper()
-        for number in listened:
-            loop.remove_signal_handler(number)
-        listened.clear()
+    def on_signal(*_: object) -> None:
+        nonlocal came_before
+        if came_before:
+            raise KeyboardInterrupt
+        came_before = True
+        loop.call_soon_threadsafe(stopper)
 
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
-            listened.append(number)
+    former = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number in listened:
-            loop.remove_signal_handler(number)
+        for number, handler in former.items():
+            signal.signal(number, handler or signal.SIG_DFL)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evalharness import settings
+from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import MEMORY
@@ -24,9 +25,15 @@ def store_place(named: str | None) -> str:
 
 
 @contextmanager
-def open_store(named: str | None, redactor: Redactor | None = None) -> Iterator[SqlStore]:
+def open_store(named: str | None, redactor: Redactor | None = None, *, to_read: bool = False) -> Iterator[SqlStore]:
+    """`to_read` makes no store where there is none: a look is no reason to leave files behind."""
+    place = store_place(named)
+    if to_read and place != MEMORY and not Path(place).exists():
+        if named:
+            raise UsageError(f"there is no store {place}")
+        place = MEMORY
     store = SqlStore(
-        store_place(named),
+        place,
         redactor=redactor or Redactor(settings.secrets()),
         timeout_s=settings.Settings.from_environment().store_timeout_s,
     )

@@ -13,7 +13,7 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def remove_run(reference: str, store: str | None) -> Run:
-    with open_store(store) as opened:
+    with open_store(store, to_read=True) as opened:
         run = opened.find_run(reference)
         opened.remove_run(run)
         return run
@@ -22,7 +22,7 @@ def remove_run(reference: str, store: str | None) -> Run:
 def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) -> list[Run]:
     """Remove the runs older than an age such as 30d; runs that are being run are kept."""
     before = datetime.now(UTC) - parse_age(older_than)
-    with open_store(store) as opened:
+    with open_store(store, to_read=True) as opened:
         removed = []
         for run in opened.runs_before(before.strftime("%Y-%m-%dT%H:%M:%SZ")):
             try:

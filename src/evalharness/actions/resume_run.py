@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.execute_runs import Execution, execute, make_ready, make_report, services_for
-from evalharness.actions.run_suite import collect_variables
+from evalharness.actions.execute_runs import Execution, execute, make_ready, make_report, run_to_end, services_for
+from evalharness.actions.run_suite import collect_variables, secrets_of
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
 from evalharness.engine.planning import Variables, make_lock
@@ -30,12 +29,15 @@ class ResumeRequest:
 def resume_runs(request: ResumeRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
     """The named run, else the newest unfinished one, else the newest; with all that the same command started."""
     runs = store.matrix(find_resumable(store, request.run).matrix_id)
-    names = [name for run in runs for name in run.suite.secrets]
-    store.redactor = Redactor(settings.secrets(extra_names=names, extra={**request.variables, **request.env}))
+    given = {**request.variables, **request.env}
+    secrets = settings.secrets(extra=given)
+    for run in runs:
+        secrets |= secrets_of(run.suite, given)
+    store.redactor = Redactor(secrets)
     env = {**{key: value for run in runs for key, value in run.options.env.items() if value}, **request.env}
     restore = settings.set_environment(env)
     try:
-        return asyncio.run(_resume(runs, request, Execution(store, watcher)))
+        return run_to_end(_resume(runs, request, Execution(store, watcher)))
     finally:
         restore()
 
@@ -71,13 +73,20 @@ def has_work_left(store: SqlStore, run: Run) -> bool:
 
 
 def with_report(store: SqlStore, run: Run) -> Run:
+    """The report of a run with nothing left to do; stored now if its process died after the last trial."""
     stopped, elapsed_s = store.progress(run.id)
-    return run.model_copy(update={"report": make_report(store, run, stopped=stopped, elapsed_s=elapsed_s)})
+    report = make_report(store, run, stopped=stopped, elapsed_s=elapsed_s)
+    if run.finished_at is None:
+        store.finish(run.id, report, stopped="", elapsed_s=0.0)
+    return run.model_copy(update={"report": report})
 
 
 def stored_variables(run: Run, given: Mapping[str, str]) -> Variables:
     """The values the run was started with; secret ones were never stored and come from where they came from."""
-    variables = collect_variables(run.suite, given)
+    public = {
+        name: value for name, value in run.suite.vars.items() if run.lock.variables.get(name.lower(), "") is not None
+    }
+    variables = collect_variables(run.suite.model_copy(update={"vars": public}), given)
     kept = {name: value for name, value in run.lock.variables.items() if value is not None}
     missing = [name for name in run.lock.variables if name not in kept and name not in variables.values]
     if missing:

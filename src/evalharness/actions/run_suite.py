@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evalharness import registry, settings
-from evalharness.actions.execute_runs import Execution, execute, make_ready, services_for
+from evalharness.actions.execute_runs import Execution, execute, make_ready, run_to_end, services_for
 from evalharness.contracts import Watcher
 from evalharness.domain.problem import Problem
 from evalharness.domain.run import Run, RunOptions
@@ -52,8 +51,17 @@ class PlannedRun:
 
 def redactor_for(files: Iterable[LoadedFile], request: RunRequest) -> Redactor:
     """Knows every secret that a run of these files may meet: nothing is written before it exists."""
-    names = [name for file in files if file.suite for name in file.suite.secrets]
-    return Redactor(settings.secrets(extra_names=names, extra={**request.variables, **request.env}))
+    given = {**request.variables, **request.env}
+    found: dict[str, str] = settings.secrets(extra=given)
+    for file in files:
+        if file.suite is not None:
+            found |= secrets_of(file.suite, given)
+    return Redactor(found)
+
+
+def secrets_of(suite: Suite, given: Mapping[str, str]) -> dict[str, str]:
+    """Secret values a run of this suite may meet, wherever they come from: environment, flags, the file itself."""
+    return settings.secrets(extra_names=suite.secrets, extra={**suite.vars, **given})
 
 
 def run_suites(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
@@ -61,7 +69,7 @@ def run_suites(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore
     restore = settings.set_environment(request.env)
     try:
         planned = plan_runs(files, request, store)
-        return asyncio.run(_run(planned, Execution(store, watcher)))
+        return run_to_end(_run(planned, Execution(store, watcher)))
     finally:
         restore()
 
@@ -118,11 +126,18 @@ def _selection(request: RunRequest, suite: Suite, store: SqlStore) -> Selection:
     last = store.find_run(request.failed_of) if request.failed_of else store.newest_run(suite_name=suite.name)
     if last is None:
         raise UsageError(f"suite {suite.name} has not been run before", hint="run it once without --failed")
-    measured = count_trials(last.suite, last.lock.trials, store.outcomes(last.id))
-    ids = {id_ for id_, tally in measured.tallies.items() if tally.state(last.suite.case_threshold) != "passed"}
+    ids: set[str] = set()
+    for run in [last] if request.failed_of else store.matrix(last.matrix_id):
+        if run.suite.name == last.suite.name:
+            ids |= _not_passed(store, run)
     if not ids:
         raise NothingSelected(f"every case passed in run {last.name}", hint="run without --failed to run them all")
     return replace(selection, ids=frozenset(ids))
+
+
+def _not_passed(store: SqlStore, run: Run) -> set[str]:
+    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    return {id_ for id_, tally in measured.tallies.items() if tally.state(run.suite.case_threshold) != "passed"}
 
 
 def _variants(suite: Suite, targets: tuple[str, ...], file: LoadedFile) -> list[Variant]:
@@ -170,7 +185,7 @@ def _target_file(path: Path) -> TargetSpec:
 
 def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile) -> PlannedRun:
     variables = collect_variables(suite, request.variables)
-    secret = settings.secrets()
+    secret = secrets_of(suite, request.env)
     env = {name: None if name in secret else value for name, value in request.env.items()}
     return PlannedRun(
         new_run(suite, variant, variables, request.options.model_copy(update={"env": env}), file.root, str(file.path)),
@@ -202,7 +217,7 @@ def collect_variables(suite: Suite, given: Mapping[str, str]) -> Variables:
     values = {name.lower(): value for name, value in environment.items()}
     values |= {name.lower(): value for name, value in suite.vars.items()}
     values |= {name.lower(): value for name, value in given.items()}
-    secret = {name.lower() for name in settings.secrets(extra_names=suite.secrets, extra=given)}
+    secret = {name.lower() for name in secrets_of(suite, given)}
     return Variables(values, frozenset(secret & set(values)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -39,6 +40,8 @@ def command(folder: str, as_json: bool) -> int:
         print(json.dumps({"suites": rows}, ensure_ascii=False, indent=1))
     elif rows:
         print_table(rows)
+        if not all(file.suite for file in loaded):
+            print(f"some are broken; see why: eval-harness validate {folder}", file=sys.stderr)
     else:
         print(f"no suites in {folder}; write one with: eval-harness init {folder}")
     return 0

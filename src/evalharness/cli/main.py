@@ -70,12 +70,18 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(run_command(words))
+    code = run_command(words)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_stdout()
+        sys.exit(code or 3)
+    os.dup2(2, 1)  # whatever a target still has to say is not part of our output
+    sys.exit(code)
 
 
 def run_command(words: list[str]) -> int:
     """Run one command line; returns its exit code. A crash can never be 0."""
-    debug = "--debug" in words
     try:
         settings.load_dotenv(Path.cwd())
         result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
@@ -85,23 +91,23 @@ def run_command(words: list[str]) -> int:
     except click.ClickException as error:
         return _usage(error, words)
     except (KeyboardInterrupt, click.Abort):
-        return _tell("interrupted", "", 130, words)
+        return _tell("interrupted", "what was finished is kept; continue with: eval-harness resume", 130, words)
     except HarnessError as error:
-        if debug:
-            raise_trace()
+        if _asked("debug", words):
+            print_trace()
         return _tell(error.message, error.hint, error.exit_code, words, getattr(error, "problems", ()))
     except BrokenPipeError:
         _close_stdout()
         return 3
     except Exception as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
-        if debug:
-            raise_trace()
+        if _asked("debug", words):
+            print_trace()
         text = f"internal error: {type(error).__name__}: {error}"
         return _tell(text, "this is a bug in evalharness; --debug shows the stack trace", 3, words)
 
 
 def _usage(error: click.ClickException, words: list[str]) -> int:
-    if "--json" in words:
+    if _asked("json", words):
         return _tell(error.format_message(), "", 2, words)
     error.show()
     return 2
@@ -113,7 +119,7 @@ def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequen
     from evalharness.reports.wording import harmless
 
     redact = Redactor(settings.secrets()).redact
-    if "--json" in words:
+    if _asked("json", words):
         listed = [{name: getattr(p, name) for name in p.__slots__} for p in problems]
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
@@ -126,7 +132,13 @@ def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequen
     return code
 
 
-def raise_trace() -> None:
+def _asked(flag: str, words: list[str]) -> bool:
+    """Whether a flag is given, also where the command line could not be read to its end."""
+    variable = settings.environment().get(f"EVALHARNESS_{flag.upper()}", "")
+    return f"--{flag}" in words or variable.lower() in ("1", "true", "t", "yes", "y", "on")
+
+
+def print_trace() -> None:
     import traceback
 
     traceback.print_exc()

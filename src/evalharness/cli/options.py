@@ -8,11 +8,19 @@ from typing import Any
 import click
 
 
+class _Line(click.types.StringParamType):
+    """In a variable, the values of a flag that may be repeated stand on lines of their own: they may hold spaces."""
+
+    envvar_list_splitter = "\n"
+
+
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY."""
-    flag = next(name for name in names if name.startswith("--"))
-    variable = "EVALHARNESS_" + flag.lstrip("-").replace("-", "_").upper()
-    return click.option(*names, envvar=variable, show_envvar=False, **settings)
+    if settings.get("multiple"):
+        settings.setdefault("type", _Line())
+    flags = [name.removeprefix("--") for name in names if name.startswith("--")]
+    variables = ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags]
+    return click.option(*names, envvar=variables, show_envvar=False, **settings)
 
 
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from evalharness.actions.execute_runs import NoWatcher
 from evalharness.actions.run_suite import PlannedRun, dry_text
-from evalharness.cli.stdout import console_on, reserved_stdout
+from evalharness.cli.stdout import is_live, reserved_stdout, screen_on
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run
 from evalharness.engine.judging import worst
+from evalharness.errors import HarnessError
 from evalharness.formats.loading import LoadedFile
 from evalharness.reports.json_report import write_json
 from evalharness.reports.progress import LiveProgress, PlainProgress
@@ -22,17 +23,36 @@ from evalharness.stores.sql_store import SqlStore
 
 
 @contextmanager
-def watched(*, as_json: bool, verbose: bool) -> Iterator[tuple[Watcher, TextIO]]:
+def watched(store: SqlStore, *, as_json: bool, verbose: bool) -> Iterator[tuple[Watcher, TextIO]]:
     """With --json, progress is shown on stderr, and only where a person is watching."""
-    with reserved_stdout() as stream:
+    redact = redaction_of(store)
+    with reserved_stdout() as stream, _errors_redacted(redact):
         watcher: Watcher
         if as_json:
-            watcher = LiveProgress(console_on(sys.stderr)) if sys.stderr.isatty() else NoWatcher()
-        elif stream.isatty():
-            watcher = LiveProgress(console_on(stream), verbose=verbose)
+            watcher = LiveProgress(screen_on(sys.stderr, redact)) if is_live(sys.stderr) else NoWatcher()
+        elif is_live(stream):
+            watcher = LiveProgress(screen_on(stream, redact), verbose=verbose)
         else:
-            watcher = PlainProgress(console_on(stream), verbose=verbose)
+            watcher = PlainProgress(screen_on(stream, redact), verbose=verbose)
         yield watcher, stream
+
+
+def redaction_of(store: SqlStore) -> Callable[[str], str]:
+    """What is shown is redacted as what is stored is; `resume` learns the secrets only after opening the store."""
+
+    def redact(text: str) -> str:
+        return store.redactor.redact(text)
+
+    return redact
+
+
+@contextmanager
+def _errors_redacted(redact: Callable[[str], str]) -> Iterator[None]:
+    try:
+        yield
+    except HarnessError as error:
+        error.message, error.hint = redact(error.message), redact(error.hint)
+        raise
 
 
 def print_warnings(files: Sequence[LoadedFile]) -> None:
@@ -40,27 +60,27 @@ def print_warnings(files: Sequence[LoadedFile]) -> None:
         print(harmless(str(problem)), file=sys.stderr)
 
 
-def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, *, as_json: bool) -> int:
+def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Mapping[str, Any]) -> int:
     reported = [(run, run.report) for run in runs if run.report is not None]
-    if as_json:
-        write_json([(report, store.trials(run.id)) for run, report in reported], stream)
+    if flags["as_json"]:
+        write_json([(report, store.trials(run.id)) for run, report in reported], stream, redaction_of(store))
     else:
-        TerminalReport(console_on(stream)).show(runs)
+        TerminalReport(screen_on(stream, redaction_of(store)), flags["store"]).show(runs)
     stream.flush()
     return worst([report.exit_code for _, report in reported])
 
 
-def print_dry_run(planned: Sequence[PlannedRun], *, as_json: bool) -> int:
+def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bool) -> int:
+    redact = redaction_of(store)
     if as_json:
-        print(dry_text(list(planned)))
+        print(redact(dry_text(list(planned))))
         return 0
+    screen = screen_on(sys.stdout, redact)
     for plan in planned:
         run = plan.run
-        cases, trials = len(run.suite.cases), run.lock.trials
-        print(
-            f"{run.suite.name} on {run.variant}: {count(cases, 'case')} × {count(trials, 'trial')} = {cases * trials:,}"
-        )
+        cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
+        screen.say(f"{run.suite.name} on {run.variant}: {cases} × {trials} = {run.planned_trials:,}")
         cost = plan.known_cost_usd
-        print(f"  cost: {'about ' + money(cost) + ', judging by the last run' if cost is not None else 'not known'}")
-    print("nothing was started (--dry-run)")
+        screen.say(f"  cost: {'not known' if cost is None else f'about {money(cost)}, judging by the last run'}")
+    screen.say("nothing was started (--dry-run)")
     return 0

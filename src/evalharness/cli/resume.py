@@ -44,7 +44,7 @@ def command(run: str | None, **flags: Any) -> int:
     )
     with (
         open_store(flags["store"]) as store,
-        watched(as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+        watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
     ):
         runs = resume_runs(request, store, watcher)
-        return report_runs(runs, store, stream, as_json=flags["as_json"])
+        return report_runs(runs, store, stream, flags)

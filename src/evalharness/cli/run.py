@@ -69,10 +69,10 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     print_warnings(files)
     with open_store(flags["store"], redactor_for(files, request)) as store:
         if flags["dry_run"]:
-            return print_dry_run(plan_dry(files, request, store), as_json=flags["as_json"])
-        with watched(as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
+            return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
+        with watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
             runs = run_suites(files, request, store, watcher)
-            return report_runs(runs, store, stream, as_json=flags["as_json"])
+            return report_runs(runs, store, stream, flags)
 
 
 def _request(paths: tuple[str, ...], flags: dict[str, Any]) -> Any:

@@ -24,7 +24,7 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
     from evalharness.actions.open_store import open_store
     from evalharness.cli.tables import print_table
 
-    with open_store(store) as opened:
+    with open_store(store, to_read=True) as opened:
         lines = opened.list_runs(limit)
     rows: list[dict[str, Any]] = []
     for line in lines:

@@ -17,38 +17,42 @@ from evalharness.cli.options import debug_option, json_option, store_option
 @json_option
 @debug_option
 def command(run: str, case: str | None, store: str | None, as_json: bool) -> int:
-    """Show RUN (an id or a name) again, or the transcripts and grades of one CASE of it."""
+    """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
     from evalharness.actions.open_store import open_store
     from evalharness.actions.resume_run import with_report
-    from evalharness.cli.stdout import console_on
+    from evalharness.cli.stdout import screen_on
     from evalharness.engine.measuring import count_trials
+    from evalharness.engine.planning import filled_case
     from evalharness.errors import UnknownName
     from evalharness.reports.json_report import trial_data, write_json
     from evalharness.reports.terminal import TerminalReport
     from evalharness.reports.transcripts import TranscriptReport
 
-    console = console_on(sys.stdout)
-    with open_store(store) as opened:
+    screen = screen_on(sys.stdout)
+    with open_store(store, to_read=True) as opened:
         found = with_report(opened, opened.find_run(run))
         assert found.report is not None
         if case is None and as_json:
             write_json([(found.report, opened.trials(found.id))], sys.stdout)
         elif case is None:
-            TerminalReport(console).show([found])
+            TerminalReport(screen).show([found], with_next_step=False)
             measured = count_trials(found.suite, found.lock.trials, opened.outcomes(found.id))
             threshold = found.suite.case_threshold
             lines = [(id_, tally.state(threshold), tally.reason) for id_, tally in measured.tallies.items()]
-            TranscriptReport(console).show_cases(found, lines)
+            TranscriptReport(screen).show_cases(found, lines, store)
         else:
-            chosen = next((one for one in found.suite.cases if one.id == case), None)
+            cases = found.suite.cases
+            chosen = next((one for one in cases if one.id == case), None)
+            chosen = chosen or next((one for one in cases if one.name == case), None)
             if chosen is None:
-                raise UnknownName(f"case in run {found.name}", case, [one.id for one in found.suite.cases])
-            trials = list(opened.trials(found.id, case))
+                raise UnknownName(f"case in run {found.name}", case, [one.id for one in cases])
+            chosen = filled_case(chosen, found.suite, {n: v for n, v in found.lock.variables.items() if v is not None})
+            trials = list(opened.trials(found.id, chosen.id))
             if as_json:
                 rows = [{**trial_data(trial), "trial": trial.model_dump(mode="json")} for trial in trials]
                 print(
                     json.dumps({"case": chosen.model_dump(mode="json"), "trials": rows}, ensure_ascii=False, indent=1)
                 )
             else:
-                TranscriptReport(console).show_case(chosen, trials)
+                TranscriptReport(screen).show_case(chosen, trials)
     return 0

@@ -34,7 +34,7 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
         for problem in file.problems:
             print(harmless(str(problem)), file=sys.stderr if problem.severity == "error" else sys.stdout)
         if file not in broken and file.suite is not None:
-            print(f"{file.path}: ok: suite '{harmless(file.suite.name)}', {count(len(file.suite.cases), 'case')}")
+            print(harmless(f"{file.path}: ok: suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}"))
     if broken:
         number = sum(problem.severity == "error" for file in broken for problem in file.problems)
         print(f"error: {count(number, 'problem')} in {count(len(broken), 'file')}", file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
 
 
@@ -23,8 +24,17 @@ class Example:
         """An answer that meets the constraints; None when they ask for nothing."""
         if self.whole is not None:
             return self.whole
-        pieces = (*self.starts, *self.holds, *self.ends)
-        return " ".join(pieces) if pieces else None
+        if not (self.starts or self.holds or self.ends):
+            return None
+        start, end = max(self.starts, key=len, default=""), max(self.ends, key=len, default="")
+        pieces = [start, *(text for text in dict.fromkeys(self.holds) if not self._is_held_elsewhere(text, start, end))]
+        if not pieces[-1].endswith(end):
+            pieces.append(end)
+        return " ".join(piece for piece in pieces if piece)
+
+    def _is_held_elsewhere(self, text: str, start: str, end: str) -> bool:
+        """A shorter answer is the safer one: another grader may limit its length."""
+        return text in start or text in end or any(text in other and text != other for other in self.holds)
 
 
 def merge_examples(examples: Iterable[Example | None]) -> Example | None:
@@ -35,7 +45,7 @@ def merge_examples(examples: Iterable[Example | None]) -> Example | None:
             return None
         known.append(example)
     wholes = [example.whole for example in known if example.whole is not None]
-    if any(whole != wholes[0] for whole in wholes[1:]):
+    if len({as_text(whole) for whole in wholes}) > 1:
         return None
     return Example(
         whole=wholes[0] if wholes else None,

@@ -13,8 +13,8 @@ from evalharness.domain.record import Record
 class Options(Record):
     """`{contains: Ada}` means `{contains: {value: Ada}}` where `main = "value"`.
 
-    `main_may_be_mapping` is for parts whose main option is itself a mapping (a JSON value, a schema): a mapping that
-    does not name options is then the value.
+    `main_may_be_mapping` is for parts whose main option is itself a mapping (a JSON value, a schema): a mapping is then
+    the value, unless it holds the main option's own key.
     """
 
     main: ClassVar[str] = "value"
@@ -26,8 +26,7 @@ class Options(Record):
         if isinstance(written, cls):
             return written
         if isinstance(written, Mapping):
-            known = cls.known_keys()
-            if not cls.main_may_be_mapping or (cls.main in written and written.keys() <= known):
+            if not cls.main_may_be_mapping or cls._main_keys() & written.keys():
                 return written
         elif written is None and not cls.main:
             return {}
@@ -36,8 +35,14 @@ class Options(Record):
     @classmethod
     def known_keys(cls) -> set[str]:
         """Every key a file may hold, other spellings included."""
-        names = set(cls.model_fields)
-        for field in cls.model_fields.values():
-            choices = getattr(field.validation_alias, "choices", ())
-            names.update(choice for choice in choices if isinstance(choice, str))
-        return names
+        return {key for name in cls.model_fields for key in cls._spellings(name)}
+
+    @classmethod
+    def _main_keys(cls) -> set[str]:
+        return next((keys for name in cls.model_fields if cls.main in (keys := cls._spellings(name))), set())
+
+    @classmethod
+    def _spellings(cls, name: str) -> set[str]:
+        alias = cls.model_fields[name].validation_alias
+        choices = getattr(alias, "choices", (alias,))
+        return {name, *(choice for choice in choices if isinstance(choice, str))}

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from evalharness.domain.record import Json, Record
+from evalharness.errors import closest
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -38,7 +41,7 @@ class GraderSpec(Record):
 
 
 class TargetSpec(Record):
-    """`agent.py:answer`, `cmd:./agent --fast`, a URL, `oracle`, `{command: […]}`, `{http: {…}}` or a Python function."""
+    """`agent.py:answer`, `cmd:./agent --fast`, a URL, `oracle`, `{command: […]}`, `{http: {…}}`, a Python function."""
 
     kind: str
     options: Json = None
@@ -93,8 +96,19 @@ def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:
     kind, options = next(iter(rest.items()))
     extra = {key: value for key, value in rest.items() if key != kind}
     if extra:
-        options = {**options, **extra} if isinstance(options, Mapping) else {kind: options, **extra}
+        if isinstance(options, Mapping):
+            raise ValueError(_stray_key(str(next(iter(extra))), kind, common))
+        options = {kind: options, **extra}
+    if callable(options):
+        return {**expand_short_form(options, noun, common), **shared}
     return {"kind": kind, "options": options, **shared}
+
+
+def _stray_key(key: str, kind: str, common: tuple[str, ...]) -> str:
+    """A mapping may be a value of its own (json_equals), so a stray key is never taken for a part of it."""
+    meant = closest(key, common)
+    advice = f"did you mean '{meant}'?" if meant else f"write all options of {kind} inside its mapping"
+    return f"'{key}' beside the mapping of '{kind}' is not understood; {advice}"
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -103,11 +117,13 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def function_source(function: Callable[..., Any]) -> str:
-    """What decides a function's answers, as far as Python can tell: its source, else its name."""
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return function_name(function)
+    """What decides a function's answers, as far as Python can tell: its source (or its class's), else its name."""
+    while isinstance(function, partial):
+        function = function.func
+    for source in (function, type(function)):
+        with suppress(OSError, TypeError):
+            return inspect.getsource(source)
+    return function_name(function)
 
 
 def _target_text(text: str) -> dict[str, Json]:

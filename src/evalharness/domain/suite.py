@@ -81,6 +81,7 @@ class Suite(Record):
         for noun, names in (
             ("case id", [case.id for case in self.cases]),
             ("variant", [v.name for v in self.variants]),
+            ("variable", [name.lower() for name in self.vars]),
         ):
             name, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
             if count > 1:

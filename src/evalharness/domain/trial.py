@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from evalharness.domain.grade import Grade
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Transcript
@@ -30,7 +32,7 @@ class Trial(Record):
     case_id: str
     index: int
     seed: int
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = Field(min_length=1)
 
     @property
     def last(self) -> Attempt:

@@ -33,7 +33,7 @@ def fill(value: Json, values: Mapping[str, str]) -> Json:
     if isinstance(value, str):
         return _fill_text(value, values) if "{{" in value else value
     if isinstance(value, dict):
-        return {_fill_text(key, values): fill(item, values) for key, item in value.items()}
+        return {fill(key, values): fill(item, values) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [fill(item, values) for item in value]
     return value
@@ -53,8 +53,9 @@ def escape(value: Json) -> Json:
 def _names(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         for found in _VARIABLE.finditer(value):
-            if not found[1] and found[3] and not found[3].startswith(MATCHER_PREFIX):
-                yield found[3].lower()
+            name = (found[3] or "").lower()
+            if name and not found[1] and not name.startswith(MATCHER_PREFIX):
+                yield name
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _names(key)
@@ -68,9 +69,7 @@ def _fill_text(text: str, values: Mapping[str, str]) -> str:
     def replacement(found: re.Match[str]) -> str:
         if found[1]:
             return found[0][1:]
-        name = found[3]
-        if not name or name.startswith(MATCHER_PREFIX):
-            return found[0]
-        return values.get(name.lower(), found[0])
+        name = (found[3] or "").lower()
+        return found[0] if name.startswith(MATCHER_PREFIX) else values.get(name, found[0])
 
     return _VARIABLE.sub(replacement, text)

@@ -6,24 +6,33 @@ The one place where exceptions of targets and graders become states (rules: "Sta
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from traceback import TracebackException
+from typing import Any, NamedTuple
 
 from evalharness.contracts import GradeContext, Grader, Target
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
+from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.grading import decide
-from evalharness.engine.planning import PlannedCase
-from evalharness.errors import CannotResume, HarnessError, TargetFailed, TargetUnavailable, TrialSkipped, Unscored
+from evalharness.engine.preparing import TrialTask
+from evalharness.engine.timing import TimeLimit, is_being_cancelled
+from evalharness.errors import (
+    CannotResume,
+    HarnessError,
+    TargetFailed,
+    TargetUnavailable,
+    TrialSkipped,
+    Unscored,
+    raised_at,
+)
 
 GRACE_S = 10.0
+LONGEST_REASON = 2000
 INFRASTRUCTURE_ERRORS = (
     "ConnectionError",
     "ConnectionRefusedError",
@@ -48,39 +57,6 @@ INFRASTRUCTURE_ERRORS = (
 """Class names that mean the target was not reached: built-in ones and those of well-known SDKs."""
 
 
-class TrialTask:
-    """One trial as its target sees it; the workspace is made only if somebody asks for it."""
-
-    __slots__ = ("_folder", "_root", "case", "graders", "index", "seed", "timeout_s")
-
-    def __init__(self, planned: PlannedCase, index: int, seed: int, root: Path) -> None:
-        self.case = planned.case
-        self.graders = planned.specs
-        self.timeout_s = planned.timeout_s
-        self.index = index
-        self.seed = seed
-        self._root = root
-        self._folder: Path | None = None
-
-    @property
-    def workspace(self) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="evalharness-"))
-            for name, file in self.case.files.items():
-                place = self._folder / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                if file.path is not None:
-                    shutil.copyfile(self._root / file.path, place)
-                else:
-                    place.write_text(file.text or "", encoding="utf-8")
-        return self._folder
-
-    def clean_up(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What a target or a grader raised."""
@@ -88,32 +64,58 @@ class Fault:
     error: BaseException
 
     def __str__(self) -> str:
-        text = str(self.error).strip()
+        # An exception's own __str__ may raise, too; TracebackException sees to that.
+        text = str(TracebackException(type(self.error), self.error, None, compact=True)).strip()
         name = type(self.error).__name__
-        return text if isinstance(self.error, HarnessError) and text else f"{name}: {text}" if text else name
+        if isinstance(self.error, HarnessError) and text:
+            return shortened(text)
+        return shortened(f"{name}: {text}" if text else name)
 
     @property
     def place(self) -> str:
-        """The last line of code involved: file and line."""
-        traceback = self.error.__traceback__
-        while traceback is not None and traceback.tb_next is not None:
-            traceback = traceback.tb_next
-        if isinstance(self.error, SyntaxError) and self.error.filename:
-            return f"{self.error.filename}:{self.error.lineno}"
-        return f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}" if traceback else ""
+        return raised_at(self.error)
+
+    @property
+    def evidence(self) -> Transcript | None:
+        """What the target left behind, if its exception carries it."""
+        evidence = getattr(self.error, "evidence", None)
+        return evidence if isinstance(evidence, Transcript) else None
 
 
-async def guarded(awaitable: Awaitable[Any]) -> Any:
+class NoAnswer(NamedTuple):
+    """How a trial ended that has nothing to be graded."""
+
+    state: TrialState
+    reason: str
+    evidence: Transcript | None = None
+
+
+async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
     """The result, or the Fault: the only place where the code of others may raise anything at all."""
     try:
-        return await awaitable
-    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return await function(*arguments)
+    except asyncio.CancelledError as error:
+        if is_being_cancelled():
+            raise
         return Fault(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return Fault(_only_cause(error))
+
+
+def _only_cause(error: BaseException) -> BaseException:
+    """A task group wraps even a single exception; what counts is the one inside."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def shortened(text: str) -> str:
+    return head(text, LONGEST_REASON)
 
 
 async def open_target(target: Target, label: str) -> None:
     """Prepare a target; raises TargetUnavailable (or the usage error it met) before any trial is run."""
-    result = await guarded(target.open())
+    result = await guarded(target.open)
     if not isinstance(result, Fault):
         return
     error = result.error
@@ -136,40 +138,46 @@ class Attempting:
         try:
             answered = await self._answer(task)
             duration_s = time.perf_counter() - started
-            if not isinstance(answered, Transcript):
+            if isinstance(answered, NoAnswer):
                 state, reason, evidence = answered
-                return Attempt(state=state, reason=reason, duration_s=duration_s, transcript=evidence)
+                return Attempt(state=state, reason=shortened(reason), duration_s=duration_s, transcript=evidence)
             context = GradeContext(task.case, answered, task.index, task.seed)
             grades = tuple([await grade_once(spec, grader, context) for spec, grader in graders])
             state, score, reason = decide(grades)
-            return Attempt.model_construct(
+            return Attempt(
                 state=state, score=score, reason=reason, duration_s=duration_s, grades=grades, transcript=answered
             )
         finally:
-            task.clean_up()
+            await task.end()
 
-    async def _answer(self, task: TrialTask) -> Transcript | tuple[TrialState, str, Any]:
-        late = f"time limit: no answer within {task.timeout_s:g} s"
-        limit = asyncio.timeout(task.timeout_s + (GRACE_S if self.target.keeps_time_limit else 0.0))
-        try:
-            async with limit:
-                result = await guarded(self.target.answer(task))
-        except TimeoutError:
-            return "failed", late, None
-        if not isinstance(result, Fault):
-            return result  # type: ignore[no-any-return]
-        error = result.error
-        if limit.expired():  # the target swallowed the cancellation and raised something of its own
-            return "failed", late, None
+    async def _answer(self, task: TrialTask) -> Transcript | NoAnswer:
+        result: Any = None
+        with TimeLimit(task.timeout_s + (GRACE_S if self.target.keeps_time_limit else 0.0)) as limit:
+            result = await guarded(self.target.answer, task)
+        fault = result if isinstance(result, Fault) else None
+        # A late answer does not count. A call that never got its turn says so, and was not the target's fault.
+        if limit.expired and not (fault and isinstance(fault.error, TargetUnavailable)):
+            evidence = fault.evidence if fault else result if isinstance(result, Transcript) else None
+            return NoAnswer("failed", f"time limit: no answer within {task.timeout_s:g} s", evidence)
+        if fault:
+            return self._no_answer(fault)
+        if not isinstance(result, Transcript):
+            return NoAnswer("failed", f"the target gave {type(result).__name__} instead of a Transcript")
+        return result
+
+    def _no_answer(self, fault: Fault) -> NoAnswer:
+        error = fault.error
         if isinstance(error, TargetFailed):
-            return "failed", str(error), error.evidence
+            return NoAnswer("failed", str(error), fault.evidence)
         if isinstance(error, TrialSkipped):
-            return "skipped", str(error), None
+            return NoAnswer("skipped", str(error))
         if self._is_infrastructure(error):
-            return "error", str(result), None
-        return "failed", f"the target raised {result} ({result.place})", None
+            return NoAnswer("error", str(fault), fault.evidence)
+        return NoAnswer("failed", f"the target raised {fault} ({fault.place})", fault.evidence)
 
     def _is_infrastructure(self, error: BaseException) -> bool:
+        if isinstance(error, BaseExceptionGroup):
+            return all(self._is_infrastructure(each) for each in error.exceptions)
         if isinstance(error, TargetUnavailable | ConnectionError):
             return True
         return any(
@@ -181,12 +189,12 @@ class Attempting:
 
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
     """One grader's verdict with its name and weight; a raising grader gives `unscored` with its reason."""
-    result = await guarded(grader.grade(context))
+    result = await guarded(grader.grade, context)
     if isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"
-        result = Grade.unscored(reason)
+        result = Grade.unscored(shortened(reason))
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
     return Grade.model_construct(

@@ -24,8 +24,12 @@ def mean_score(grades: Sequence[Grade]) -> float | None:
     if any(grade.score is None for grade in grades if grade.required):
         return None
     scored = [(grade.weight, grade.score) for grade in grades if grade.score is not None]
+    if not scored:
+        return 1.0
     total = sum(weight for weight, _ in scored)
-    return sum(weight * score for weight, score in scored) / total if total else 1.0
+    if total == 0:  # nothing has weight: all have the same
+        return sum(score for _, score in scored) / len(scored)
+    return sum(weight * score for weight, score in scored) / total
 
 
 def _said(grade: Grade) -> str:

@@ -18,6 +18,7 @@ from evalharness.stats.intervals import clustered_wilson
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
 
 SLOWEST = 3
+REASONS_FROM = ("failed", "error", "awaiting", "skipped")
 Number = TypeVar("Number", int, float)
 
 
@@ -31,7 +32,7 @@ class CaseTally:
     first_passed: int = 0
     score_sum: float = 0.0
     scored: int = 0
-    reason: str = ""
+    reasons: dict[str, str] = field(default_factory=dict)
     by_type: dict[str, list[int]] = field(default_factory=dict)
 
     @property
@@ -39,8 +40,17 @@ class CaseTally:
         return self.counts["passed"] + self.counts["failed"]
 
     @property
+    def is_skipped(self) -> bool:
+        return self.counts["skipped"] == self.planned
+
+    @property
     def pending(self) -> int:
         return self.planned - sum(self.counts.values())
+
+    @property
+    def reason(self) -> str:
+        """Why the case did not pass: the first reason of a failed trial, else of one in error, and so on."""
+        return next((self.reasons[state] for state in REASONS_FROM if state in self.reasons), "")
 
     @property
     def share(self) -> float | None:
@@ -83,11 +93,13 @@ def _count(measured: Measured, outcome: tuple[Any, ...]) -> None:
     if first_state in GRADED:
         tally.first_graded += 1
         tally.first_passed += first_state == "passed"
+    if score is None and state == "failed":
+        score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
     if score is not None:
         tally.score_sum += score
         tally.scored += 1
-    if state != "passed" and not tally.reason:
-        tally.reason = reason
+    if state != "passed":
+        tally.reasons.setdefault(state, reason)
     _count_grades(tally, grades)
     measured.cost_usd = _plus(measured.cost_usd, cost)
     measured.input_tokens = _plus(measured.input_tokens, tokens_in)
@@ -117,7 +129,7 @@ def summarise(suite: Suite, measured: Measured) -> Summary:
     threshold = suite.case_threshold
     tallies = measured.tallies
     states = {case.id: tallies[case.id].state(threshold) for case in suite.cases}
-    number = {state: 0 for state in ("passed", "failed", "error", "skipped", "awaiting", "pending")}
+    number = dict.fromkeys((*TRIAL_STATES, "pending"), 0)
     for state in states.values():
         number[state] += 1
     shares = [tally.share for tally in tallies.values() if tally.share is not None]
@@ -178,17 +190,18 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     if graded:
         estimates = [(case, tally.counts["passed"] / tally.graded) for case, tally in graded]
         found["pass_rate"] = _measurement(estimates, sum(tally.graded for _, tally in graded))
-    scored = [(case, tally) for case, tally in graded if tally.scored]
+    scored = [(case, tally) for case, tally in graded if tally.scored and case.weight > 0]
     if scored:
         scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
         found["score"] = _measurement(scores, sum(tally.scored for _, tally in scored), weighted=True)
-    return found | _measure_k(graded, trials)
+    meant = [(case, measured.tallies[case.id]) for case in suite.cases]
+    return found | _measure_k([(case, tally) for case, tally in meant if not tally.is_skipped], trials)
 
 
-def _measure_k(graded: list[tuple[Case, CaseTally]], trials: int) -> dict[str, Measurement]:
+def _measure_k(meant: list[tuple[Case, CaseTally]], trials: int) -> dict[str, Measurement]:
     """Left out where a case has fewer judged trials than k: dropping that case would bias the mean."""
     found = {}
-    first = [(case, tally.first_graded, tally.first_passed) for case, tally in graded]
+    first = [(case, tally.first_graded, tally.first_passed) for case, tally in meant]
     n_trials = sum(n for _, n, _ in first)
     for k in printed_k(trials):
         for name, estimator in (("pass_at", pass_at_k), ("pass_hat", pass_hat_k)):
@@ -205,10 +218,8 @@ def _measurement(estimates: list[tuple[Case, float]], n_trials: int, *, weighted
     """Cases that share a `cluster` count as one observation: their mean. Clusters weigh what their cases weigh."""
     clusters: dict[str, list[tuple[float, float]]] = {}
     for case, value in estimates:
-        weight = case.weight if weighted else 1.0
         key = f"cluster {case.cluster}" if case.cluster else f"case {case.id}"
-        if weight > 0:
-            clusters.setdefault(key, []).append((value, weight))
+        clusters.setdefault(key, []).append((value, case.weight if weighted else 1.0))
     weights = [sum(weight for _, weight in members) for members in clusters.values()]
     values = [
         sum(value * weight for value, weight in members) / total
@@ -216,8 +227,7 @@ def _measurement(estimates: list[tuple[Case, float]], n_trials: int, *, weighted
     ]
     even = len(set(weights)) <= 1
     interval = clustered_wilson(values, max(n_trials, len(values)), weights=None if even else weights)
-    total = sum(weights)
-    mean = sum(v * w for v, w in zip(values, weights, strict=True)) / total if total else 0.0
+    mean = sum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
     return Measurement(
         value=min(1.0, max(0.0, mean)),
         low=interval.low if interval else None,

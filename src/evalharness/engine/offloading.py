@@ -13,23 +13,27 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Literal
 
 from evalharness.errors import TargetUnavailable
 
 
 class _Call:
-    __slots__ = ("arguments", "function", "future", "keywords", "running")
+    """`state` is changed under the pool's lock: a call is either begun by a thread or given up, never half of each."""
+
+    __slots__ = ("arguments", "function", "future", "keywords", "state")
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.running = False
+        self.state: Literal["waiting", "running", "given up", "lost"] = "waiting"
 
 
 class Offloader:
+    """`await offloader(function, *args)`. `size` calls run at once."""
+
     def __init__(self, size: int) -> None:
         self._size = size
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
@@ -43,48 +47,70 @@ class Offloader:
     async def __call__(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         call = _Call(function, arguments, keywords)
         self._busy += 1
-        self._ensure_threads()
-        self._calls.put(call)
         try:
+            self._ensure_thread()
+            if self._threads == self._lost:
+                raise self._exhausted()
+            self._calls.put(call)
             return await call.future
         except asyncio.CancelledError:
-            if call.running and not call.future.done():
-                self._lost += 1
+            if self._give_up(call) == "waiting" and self._lost:
+                raise self._exhausted() from None  # it never had its turn
             raise
         finally:
             self._busy -= 1
+            if call.state == "lost":
+                self._ensure_thread()  # for those who still wait
 
     def close(self) -> None:
         """Let idle threads go; those stuck in a function are daemons and end with the process."""
         for _ in range(self._threads):
             self._calls.put(None)
 
-    def _ensure_threads(self) -> None:
-        wanted = min(self._busy, self._size)
-        if self._threads - self._lost >= wanted:
+    def _ensure_thread(self) -> None:
+        if self._threads - self._lost >= min(self._busy, self._size) or self._threads >= 2 * self._size:
             return
-        if self._threads >= 2 * self._size:
-            if self._lost >= self._threads:
-                raise TargetUnavailable(
-                    f"all {self._threads} threads are held by calls that passed their time limit",
-                    hint="use `isolate: process`, which really ends a call",
-                )
-            return
-        self._threads += 1
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._work, args=(loop,), name=f"evalharness-{self._threads}", daemon=True).start()
+        name = f"evalharness-{self._threads + 1}"
+        with suppress(RuntimeError):  # the system allows no more threads: those there are must do
+            threading.Thread(target=self._work, args=(loop,), name=name, daemon=True).start()
+            self._threads += 1
+
+    def _exhausted(self) -> TargetUnavailable:
+        return TargetUnavailable(
+            f"no thread is free: {self._lost} of {self._threads} are held by calls that passed their time limit",
+            hint="use `isolate: process`, which really ends a call",
+        )
+
+    def _give_up(self, call: _Call) -> str:
+        """What had become of the call; one that is running keeps its thread until it returns by itself."""
+        with self._lock:
+            before = call.state
+            if before == "waiting":
+                call.state = "given up"
+            elif before == "running" and call.future.cancelled():
+                call.state = "lost"
+                self._lost += 1
+        return before
+
+    def _begin(self, call: _Call) -> bool:
+        with self._lock:
+            if call.state != "waiting":
+                return False
+            call.state = "running"
+        return True
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         while (call := self._calls.get()) is not None:
-            if call.future.cancelled():
+            if not self._begin(call):
                 continue
-            call.running = True
             result, error = None, None
             try:
                 result = call.function(*call.arguments, **call.keywords)
             except BaseException as raised:  # noqa: BLE001 - carried to the awaiter, who decides
                 error = raised
             self._done.append((call, result, error))
+            del call, result, error  # while it waits for the next call, the thread keeps nothing alive
             with self._lock:
                 wake, self._waking = not self._waking, True
             if wake:
@@ -96,8 +122,10 @@ class Offloader:
             self._waking = False
         while self._done:
             call, result, error = self._done.popleft()
-            if call.future.cancelled():
+            if call.state == "lost":
                 self._lost -= 1  # late, but the thread is free again
+            elif call.future.cancelled():
+                call.state = "given up"  # finished in the very moment in which it was given up
             elif error is not None:
                 call.future.set_exception(_carried(error))
             else:
@@ -105,9 +133,7 @@ class Offloader:
 
 
 def _carried(error: BaseException) -> BaseException:
-    """StopIteration cannot travel through a future; SystemExit must not end the loop that it did not start in."""
-    if isinstance(error, StopIteration):
-        return RuntimeError(f"the function raised StopIteration({error.value!r})")
-    if isinstance(error, SystemExit):
-        return RuntimeError(f"the function called sys.exit({error.code!r})")
-    return error
+    """The exception as it can travel through a future: those that would end a loop or a generator are wrapped."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"the function raised {error!r}").with_traceback(error.__traceback__)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from evalharness import registry
 from evalharness.contracts import Grader, Services
@@ -39,7 +39,7 @@ class Selection:
     def _keeps(self, case: Case, suite: Suite, file_name: str) -> bool:
         if self.ids is not None and case.id not in self.ids:
             return False
-        if self.only and not any(matches(pattern, case.id, case.name, file_name) for pattern in self.only):
+        if self.only and not any(matches(pattern, case, file_name) for pattern in self.only):
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
@@ -52,10 +52,14 @@ class Selection:
         return " ".join(parts) or "the selection"
 
 
-def matches(pattern: str, *texts: str) -> bool:
-    """A glob or a substring, in any case."""
+def matches(pattern: str, case: Case, file_name: str) -> bool:
+    """A glob or a substring of the case's id or name, or of the file's name without its ending; in any case."""
     lowered = pattern.lower()
-    return any(lowered in text.lower() or fnmatchcase(text.lower(), lowered) for text in texts if text)
+    stem = PurePath(file_name).stem
+    if fnmatchcase(file_name.lower(), lowered):
+        return True
+    texts = [text.lower() for text in (case.id, case.name, stem) if text]
+    return any(lowered in text or fnmatchcase(text, lowered) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,14 @@ def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
     return chosen
 
 
+def filled_suite(suite: Suite, values: Mapping[str, str]) -> Suite:
+    """The suite's own graders with their variables filled in; cases are filled one by one, when they are planned."""
+    if not suite.templated:
+        return suite
+    graders = fill([spec.model_dump(mode="json") for spec in suite.graders], values)
+    return suite.model_copy(update={"graders": tuple(GraderSpec.model_validate(spec) for spec in graders)})
+
+
 def filled_case(case: Case, suite: Suite, values: Mapping[str, str]) -> Case:
     if not suite.templated:
         return case
@@ -120,16 +132,13 @@ def plan_cases(
     suite: Suite, values: Mapping[str, str], services: Services, grader_type: str | None = None
 ) -> list[PlannedCase]:
     """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs."""
-    shared: dict[int, Grader] = {}
+    suite = filled_suite(suite, values)
+    shared = {id(spec): registry.build_grader(spec, services) for spec in suite.graders}
     planned = []
     for case in suite.cases:
         filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
-        graders = []
-        for spec in specs:
-            if id(spec) not in shared or filled is not case:
-                shared[id(spec)] = registry.build_grader(spec, services)
-            graders.append((spec, shared[id(spec)]))
+        graders = [(spec, shared.get(id(spec)) or registry.build_grader(spec, services)) for spec in specs]
         skip = ""
         if grader_type is not None:
             graders = [(spec, grader) for spec, grader in graders if grader.type == grader_type]

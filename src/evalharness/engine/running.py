@@ -16,11 +16,13 @@ from typing import Literal
 from evalharness.contracts import Store
 from evalharness.domain.suite import SuiteConfig
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.attempting import Attempting, TrialTask
+from evalharness.engine.attempting import Attempting
 from evalharness.engine.planning import PlannedCase, trial_seed
+from evalharness.engine.preparing import TrialTask
+from evalharness.engine.timing import RENEWAL_S
 
 Stopped = Literal["", "interrupted", "time limit", "max failures"]
-MAX_BACKLOG = 5000
+MAX_BACKLOG = 1000
 LONGEST_STRETCH_S = 0.01
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 30.0
@@ -46,78 +48,98 @@ class Running:
     root: Path
     max_concurrency: int
     max_failures: int | None = None
-    on_trial: Callable[[Trial], None] = lambda trial: None
+    on_trial: Callable[[Trial], None] | None = None
     _failed: int = 0
-    _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _stopped: Stopped = ""
+    _workers: list[asyncio.Task[None]] = field(default_factory=list)
 
     def stop(self, why: Stopped) -> None:
         """Start no further trial and give up those under way; they stay pending."""
         self._stopped = self._stopped or why
-        self._stop.set()
+        self._cancel_workers()
 
     async def run(self, pending: Iterator[Pending], time_left_s: float | None) -> Stopped:
-        workers = [asyncio.create_task(self._work(pending)) for _ in range(self.max_concurrency)]
-        stop = asyncio.create_task(self._stop.wait())
-        everything = asyncio.gather(*workers)
+        if time_left_s is not None and time_left_s <= 0:
+            self.stop("time limit")
+        if self._stopped:
+            return self._stopped
+        self._workers = [asyncio.create_task(self._work(pending)) for _ in range(self.max_concurrency)]
+        timer = None
+        if time_left_s is not None:
+            timer = asyncio.get_running_loop().call_later(time_left_s, self.stop, "time limit")
         try:
-            await asyncio.wait((everything, stop), timeout=time_left_s, return_when=asyncio.FIRST_COMPLETED)
-            if not everything.done() and not self._stop.is_set():
-                self.stop("time limit")
+            await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            stop.cancel()
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-        if everything.done() and not everything.cancelled() and (error := everything.exception()) is not None:
-            raise error
+            if timer is not None:
+                timer.cancel()
+            self._cancel_workers()
+            await asyncio.wait(self._workers)
+        for worker in self._workers:
+            if not worker.cancelled() and (error := worker.exception()) is not None:
+                raise error
         return self._stopped
+
+    def _cancel_workers(self) -> None:
+        """Again and again until all have ended: a target may swallow a cancellation."""
+        unfinished = [worker for worker in self._workers if not worker.done()]
+        for worker in unfinished:
+            worker.cancel()
+        if unfinished:
+            asyncio.get_running_loop().call_later(RENEWAL_S, self._cancel_workers)
 
     async def _work(self, pending: Iterator[Pending]) -> None:
         stretch_began = time.monotonic()
         for item in pending:
-            trial = await self._finish(item)
-            if item.earlier:
-                self.store.mend(self.run_id, trial)
-            else:
-                self.store.put(self.run_id, trial)
-            self.on_trial(trial)
-            self._failed += trial.state == "failed"
-            if self.max_failures is not None and self._failed >= self.max_failures:
-                self.stop("max failures")
+            self._keep(item, await self._finish(item))
+            if self._stopped:
+                return
             # A target that never waits would keep the loop to itself: signals and the progress bar need a turn too.
-            if time.monotonic() - stretch_began > LONGEST_STRETCH_S or self._stop.is_set():
+            if time.monotonic() - stretch_began > LONGEST_STRETCH_S:
                 await asyncio.sleep(0)
                 while self.store.backlog > MAX_BACKLOG:
                     await asyncio.sleep(0.005)
                 stretch_began = time.monotonic()
 
+    def _keep(self, item: Pending, trial: Trial) -> None:
+        if item.earlier:
+            self.store.mend(self.run_id, trial)
+        else:
+            self.store.put(self.run_id, trial)
+        if self.on_trial is not None:
+            self.on_trial(trial)
+        self._failed += trial.state == "failed"
+        if self.max_failures is not None and self._failed >= self.max_failures:
+            self.stop("max failures")
+
     async def _finish(self, item: Pending) -> Trial:
-        """All attempts of one trial: repeated after an error, and after a failing answer where the suite asks for it."""
+        """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
         planned = item.planned
         seed = trial_seed(self.config.seed, planned.case.id, item.index)
         if planned.skip:
             return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
-        repeats = planned.retries if self.config.retry_count is None else self.config.retry_count
+        repeats = self._repeats(planned)
         attempts: tuple[Attempt, ...] = ()
-        rng = Random(seed)
         while True:
             task = TrialTask(planned, item.index, seed, self.root)
             attempt = await self.attempting.attempt(task, planned.graders)
             attempts = (*attempts, attempt)
             if len(attempts) > repeats:
                 break
-            if attempt.state == "error" and not attempt.grades:
-                await asyncio.sleep(pause_s(len(attempts), rng))
+            if attempt.state == "error":
+                await asyncio.sleep(pause_s(len(attempts), Random(f"{seed} {len(attempts)}")))
             elif not (attempt.state == "failed" and self.config.retry_failed):
                 break
         return _trial(item, seed, attempts)
 
+    def _repeats(self, planned: PlannedCase) -> int:
+        """The case's own `retries`, else the suite's `retry_count`, else the suite's `retries`."""
+        if planned.case.retries is not None or self.config.retry_count is None:
+            return planned.retries
+        return self.config.retry_count
+
 
 def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:
-    return Trial.model_construct(
-        case_id=item.planned.case.id, index=item.index, seed=seed, attempts=(*item.earlier, *attempts)
-    )
+    return Trial(case_id=item.planned.case.id, index=item.index, seed=seed, attempts=(*item.earlier, *attempts))
 
 
 def pause_s(attempt: int, rng: Random) -> float:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.case import Case
-from evalharness.domain.problem import Path
+from evalharness.domain.problem import Path, quoted
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import has_braces
@@ -21,6 +21,7 @@ from evalharness.formats.source import Source
 NOT_ACTED_ON = ("gate", "reporting", "notify")
 SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}
 CASE_KEYS = set(Case.model_fields) | {"grader"}
+INHERITED = ("category", "criticality", "tags")
 METHODS = {"exact_match": "exact", "regex": "regex"}
 EXPECTED_TYPES = {"pattern": "regex"}
 Spec = TypeVar("Spec", GraderSpec, TargetSpec)
@@ -112,7 +113,7 @@ def _spec(model: type[Spec], written: Any) -> Spec | None:
 
 def _cases(findings: Findings, written: list[Any], data: Mapping[str, Any], path: Path) -> list[Case]:
     """Each case on its own, so that every problem of every case is told."""
-    metadata = data.get("metadata") if isinstance(data.get("metadata"), Mapping) else {}
+    inherited = _inherited(findings, data.get("metadata"))
     has_default_graders = bool(data.get("graders"))
     cases: list[Case] = []
     first_place: dict[str, Path] = {}
@@ -122,9 +123,13 @@ def _cases(findings: Findings, written: list[Any], data: Mapping[str, Any], path
             findings.add(place, f"a case is a mapping with id and input, not {_kind(row)}")
             continue
         findings.unknown_keys(place, row, CASE_KEYS)
-        fields = _case_fields(row, metadata or {}, position)
+        fields = _case_fields(row, inherited, position)
         id_ = fields["id"]
         if isinstance(id_, str):
+            if "{{" in id_:
+                findings.add(
+                    (*place, "id"), "must not hold {{: an id names its case in every run, whatever the variables"
+                )
             if id_ in first_place:
                 line = findings.source.line_of(first_place[id_])
                 findings.add((*place, "id"), f"case id '{id_}' is already used on line {line}")
@@ -140,17 +145,28 @@ def _cases(findings: Findings, written: list[Any], data: Mapping[str, Any], path
     return cases
 
 
-def _case_fields(row: Mapping[str, Any], metadata: Mapping[str, Any], position: int) -> dict[str, Any]:
-    """The case as written, with what the file's metadata says of all its cases."""
-    fields = {key: value for key, value in row.items() if key in CASE_KEYS - {"grader"}}
+def _inherited(findings: Findings, metadata: Any) -> dict[str, Any]:
+    """What the file's metadata says of all its cases, as far as it can be said of a case."""
+    if not isinstance(metadata, Mapping):
+        return {}
+    told = {key: metadata[key] for key in INHERITED if metadata.get(key) is not None}
+    try:
+        Case.model_validate({"id": "any", "input": "", **told})
+    except ValidationError as error:
+        findings.invalid(("metadata",), error, Case)
+        return {}
+    return told
+
+
+def _case_fields(row: Mapping[str, Any], inherited: Mapping[str, Any], position: int) -> dict[str, Any]:
+    """The case as written, with what it inherits; its own tags are added to those of the file."""
+    fields = {**inherited, **{key: value for key, value in row.items() if key in CASE_KEYS - {"grader"}}}
     fields.setdefault("id", f"case-{position + 1}")
     if isinstance(fields["id"], int | float) and not isinstance(fields["id"], bool):
         fields["id"] = str(fields["id"])
-    for key in ("category", "criticality"):
-        if key in metadata:
-            fields.setdefault(key, metadata[key])
-    if isinstance(metadata.get("tags"), list) and isinstance(fields.get("tags", []), list):
-        fields["tags"] = list(dict.fromkeys([*metadata["tags"], *fields.get("tags", [])]))
+    tags = row.get("tags")
+    if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+        fields["tags"] = list(dict.fromkeys([*inherited.get("tags", ()), *tags]))
     return fields
 
 
@@ -175,30 +191,37 @@ def _mapping(value: Any) -> Any:
 
 
 def _expected(findings: Findings, place: Path, row: Mapping[str, Any], fields: dict[str, Any]) -> bool:
-    """`expected` in its documented forms, together with the singular `grader` that says how to compare."""
+    """`expected` in its documented forms; False when it is wrong, which has then been told."""
     expected = row.get("expected")
-    if isinstance(expected, Mapping) and expected.get("type") in EXPECTED_TYPES:
+    if isinstance(expected, Mapping) and expected.get("type") in list(EXPECTED_TYPES):
         expected = {**expected, "type": EXPECTED_TYPES[expected["type"]]}
         fields["expected"] = expected
     if "expected" in row and expected is None:
         findings.add((*place, "expected"), "is empty; write '' for an empty text, or {json_equals: null}")
         return False
-    grader = row.get("grader")
-    if grader is None:
-        return True
+    return row.get("grader") is None or _compared_by(findings, (*place, "grader"), row["grader"], expected, fields)
+
+
+def _compared_by(findings: Findings, place: Path, grader: Any, expected: Any, fields: dict[str, Any]) -> bool:
+    """The singular `grader`, which says how `expected` is compared: `{type: code, config: {method: …}}`."""
     if not isinstance(grader, Mapping) or grader.get("type") != "code":
         kind = grader.get("type") if isinstance(grader, Mapping) else grader
-        findings.add((*place, "grader"), f"grader type {kind!r} is not known", allowed="code")
+        findings.add(place, f"grader type {quoted(str(kind))} is not known", allowed="code")
         return False
-    config = dict(grader.get("config") or {})
-    method = config.pop("method", None)
-    if method is not None and method not in METHODS:
-        findings.add((*place, "grader", "config", "method"), f"unknown method {method!r}", allowed=", ".join(METHODS))
+    findings.unknown_keys(place, grader, ("type", "config"))
+    config = {} if grader.get("config") is None else grader["config"]
+    if not isinstance(config, Mapping):
+        findings.add((*place, "config"), f"must be a mapping, not {_kind(config)}")
+        return False
+    method = config.get("method")
+    if method is not None and method not in list(METHODS):
+        findings.add((*place, "config", "method"), f"unknown method {quoted(str(method))}", allowed=", ".join(METHODS))
         return False
     value = expected.get("value") if isinstance(expected, Mapping) else expected
     kind = METHODS[method] if method else expected.get("type", "exact") if isinstance(expected, Mapping) else "exact"
     main = {"value": value} if expected is not None and "pattern" not in config else {}
-    fields["expected"] = {"kind": kind, "options": {**main, **config}}
+    options = {key: value for key, value in config.items() if key != "method"}
+    fields["expected"] = {"kind": kind, "options": {**main, **options}}
     return True
 
 

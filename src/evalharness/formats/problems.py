@@ -50,15 +50,18 @@ class Findings:
         for found in error.errors(include_url=False):
             if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
                 continue
-            place = tuple(part for part in found["loc"] if not _is_internal(part))
             if found["type"] == "extra_forbidden":
-                self.unknown_keys((*path, *place[:-1]), [str(place[-1])], _keys_at(model, place[:-1]))
+                *around, key = found["loc"]
+                inside = _as_written(around)
+                self.unknown_keys((*path, *inside), [str(key)], _keys_at(model, inside))
                 continue
+            place = _as_written(found["loc"])
             expected = (found.get("ctx") or {}).get("expected", "")
             allowed = _choices(str(expected)) if found["type"] == "literal_error" else ""
             self.add((*path, *place), _message(found), allowed=allowed, suggestion=_meant(found, allowed))
 
 
+BRANCHES = ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
 WANTED = {
     "int": "a whole number",
     "float": "a number",
@@ -100,11 +103,9 @@ def _meant(found: Any, allowed: str) -> str:
     return closest(found["input"], [choice.strip() for choice in allowed.split(",")]) or ""
 
 
-def _is_internal(part: str | int) -> bool:
-    """Union branches that pydantic adds to a location: `function-after[…]`, `tuple[str, ...]`, `str`."""
-    return isinstance(part, str) and (
-        "[" in part or part in ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
-    )
+def _as_written(location: Iterable[str | int]) -> Path:
+    """A location without the union branches that pydantic adds: `function-after[…]`, `tuple[str, ...]`, `str`."""
+    return tuple(part for part in location if not (isinstance(part, str) and ("[" in part or part in BRANCHES)))
 
 
 def _keys_at(model: type[BaseModel], place: Path) -> list[str]:

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
 from evalharness import registry
+from evalharness.domain.options import Options
 from evalharness.domain.suite import Suite
-from evalharness.formats.native import NOT_ACTED_ON
+from evalharness.formats.native import EXPECTED_TYPES, NOT_ACTED_ON
 
-SCALAR = {"type": ["string", "number", "boolean"]}
-REFERENCE = {"type": "string", "description": "module:attr or path/to/file.py:attr"}
+Schema = dict[str, Any]
+
+SCALAR: Schema = {"type": ["string", "number", "boolean"]}
+REFERENCE: Schema = {"type": "string", "pattern": ":", "description": "module:attr or path/to/file.py:attr"}
+VARIABLE: Schema = {"type": "string", "pattern": r"\{\{"}
+NAME: Schema = {"type": "string"}
+COMMON: dict[registry.Noun, Schema] = {
+    "grader": {"name": NAME, "required": {"type": "boolean"}, "weight": {"type": "number", "minimum": 0}},
+    "target": {"name": NAME, "tools": {"type": "array", "items": {"type": "string"}}},
+}
+NOT_FOR_FILES = "live"
 
 
-def suite_schema() -> dict[str, Any]:
-    schema = Suite.model_json_schema(by_alias=True, mode="validation")
+def suite_schema() -> Schema:
+    schema = _model_schema(Suite)
     definitions = schema.pop("$defs")
-    definitions["GraderSpec"] = _part_schema("grader", {"required": {"type": "boolean"}, "weight": {"type": "number"}})
-    definitions["TargetSpec"] = _part_schema("target", {"tools": {"type": "array", "items": {"type": "string"}}})
-    for name, part in _options_definitions().items():
-        definitions[name] = part
-    case = definitions["Case"]
-    case["required"] = ["input"]
-    case["properties"]["id"]["type"] = ["string", "number"]
-    case["properties"]["expected"] = {
-        "description": "A bare value means exact; a mapping names a grader.",
-        "anyOf": [SCALAR, {"$ref": "#/$defs/GraderSpec"}],
-    }
-    case["properties"]["files"] = {
-        "anyOf": [case["properties"]["files"], {"type": "array", "items": {"type": "string"}}]
-    }
-    case["properties"]["grader"] = {
-        "type": "object",
-        "description": "How `expected` is compared (documented long form).",
-    }
+    definitions["GraderSpec"] = _part_schema("grader", [{"enum": _names_alone("grader")}, REFERENCE])
+    definitions["TargetSpec"] = _part_schema("target", [{"type": "string", "description": "a name, URL or reference"}])
+    _complete_case(definitions["Case"])
     definitions["CaseFile"] = {"anyOf": [{"type": "string"}, definitions["CaseFile"]]}
+    definitions["SuiteConfig"]["properties"]["parallel_execution"] = {
+        "type": "boolean",
+        "description": "The same as `parallel`.",
+    }
     properties = schema["properties"]
     properties.pop("templated")
-    properties["test_cases"] = properties.pop("test_cases", None) or properties.pop("cases")
     properties["vars"] = {"type": "object", "additionalProperties": SCALAR}
     properties["variants"] = {
         "anyOf": [
@@ -46,7 +49,6 @@ def suite_schema() -> dict[str, Any]:
     }
     for key in NOT_ACTED_ON:
         properties[key] = {"description": "Read but not acted on by this version."}
-    _add_second_spelling(definitions["SuiteConfig"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
@@ -56,53 +58,99 @@ def suite_schema() -> dict[str, Any]:
     }
 
 
-def _part_schema(noun: registry.Noun, common: dict[str, Any]) -> dict[str, Any]:
-    """Short forms: a name, a reference, `{name: options}`, `{type: name, …}`."""
+class _FileSchema(GenerateJsonSchema):
+    def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:  # noqa: ARG002
+        """Python functions, which a file cannot hold."""
+        return {}
+
+
+def _model_schema(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema(by_alias=True, schema_generator=_FileSchema)
+
+
+def _complete_case(case: Schema) -> None:
+    """What people may write in a case beyond its fields."""
+    properties = case["properties"]
+    case["required"] = ["input"]
+    properties["id"]["type"] = ["string", "number"]
+    properties["expected"] = {
+        "description": "A bare value means exact; a mapping names a grader.",
+        "anyOf": [SCALAR, {"$ref": "#/$defs/GraderSpec"}],
+    }
+    properties["files"] = {"anyOf": [properties["files"], {"type": "array", "items": {"type": "string"}}]}
+    properties["grader"] = {"type": "object", "description": "How `expected` is compared (documented long form)."}
+
+
+def _part_schema(noun: registry.Noun, texts: list[Schema]) -> Schema:
+    """Every way to write a part: a text, `{name: options}`, `{type: name, …}`, `{kind: name, options: …}`."""
     names = registry.names(noun)
-    forms: list[dict[str, Any]] = [
-        {"enum": names},
-        REFERENCE,
-        {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}},
-    ]
+    forms = [*texts, _mapping({"kind": {"enum": names}, "options": {}, **COMMON[noun]}, ["kind"])]
     for name in names:
-        options = {"anyOf": [{"$ref": f"#/$defs/{noun}.{name}"}, _main_schema(noun, name)]}
-        forms.append(
-            {"type": "object", "required": [name], "properties": {name: options, "name": {"type": "string"}, **common}}
-        )
+        options = registry.load(noun, name).Options
+        properties, required = _options(options)
+        beside = {key: value for key, value in properties.items() if key != name}
+        whole = {} if options.main_may_be_mapping else {"anyOf": [_mapping(properties, required), *_main(options)]}
+        spellings = [name, *(other for other, meant in EXPECTED_TYPES.items() if noun == "grader" and meant == name)]
+        forms.append(_mapping({**beside, name: whole, **COMMON[noun]}, [name]))
+        forms.append(_mapping({**properties, "type": {"enum": spellings}, **COMMON[noun]}, ["type", *required]))
     return {"anyOf": forms}
 
 
-def _main_schema(noun: registry.Noun, name: str) -> dict[str, Any]:
-    options = registry.load(noun, name).Options
+def _mapping(properties: Schema, required: Iterable[str]) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _options(options: type[Options]) -> tuple[Schema, list[str]]:
+    """Every key a file may hold, other spellings included, and those it must hold."""
+    schema = _model_schema(options)
+    properties: Schema = {}
+    for key, value in schema.get("properties", {}).items():
+        loose = _loose(value) if key == options.main else value
+        for spelling in _spellings(options, key) - {NOT_FOR_FILES}:
+            properties[spelling] = {"anyOf": [loose, VARIABLE]}
+    return properties, [key for key in schema.get("required", []) if len(_spellings(options, key)) == 1]
+
+
+def _spellings(options: type[Options], key: str) -> set[str]:
+    for name, field in options.model_fields.items():
+        alias = field.validation_alias
+        choices = {choice for choice in getattr(alias, "choices", (alias,)) if isinstance(choice, str)} or {name}
+        if key in {name, *choices}:
+            return choices
+    return {key}
+
+
+def _main(options: type[Options]) -> list[Schema]:
+    """The main option written alone, as in `{contains: Ada}`."""
     if not options.main:
-        return {"type": "null"}
-    if options.main_may_be_mapping:
-        return {}
-    properties = options.model_json_schema(by_alias=True)["properties"]
-    main = properties.get(options.main) or properties.get("value") or {}
-    loose = {"string": ["string", "number", "boolean"], "array": ["array", "string", "number", "boolean"]}
-    kind = main.get("type", "")
-    if name in ("all_of", "any_of", "weighted"):
-        return {"type": "array", "items": {"$ref": "#/$defs/GraderSpec"}}
-    return {"type": loose.get(kind, kind)} if kind else {}
+        return [{"type": "null"}]
+    properties, _ = _options(options)
+    return [properties[options.main]] if options.main in properties else []
 
 
-def _options_definitions() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    nouns: tuple[registry.Noun, ...] = ("grader", "target")
-    for noun in nouns:
-        for name in registry.names(noun):
-            options = registry.load(noun, name).Options
-            schema = options.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
-            schema.pop("$defs", None)
-            schema.pop("additionalProperties", None)
-            if options.main_may_be_mapping:
-                schema = {}
-            elif "properties" in schema and options.main in schema.get("required", []):
-                schema["required"] = [key for key in schema["required"] if key != options.main]
-            found[f"{noun}.{name}"] = schema
-    return found
+def _loose(schema: Schema) -> Schema:
+    """Texts may be written as numbers or true/false, and a list of one without its brackets."""
+    if schema.get("type") == "string":
+        return {**schema, **SCALAR}
+    items = schema.get("items", {})
+    if schema.get("type") == "array" and items.get("type") == "string":
+        return {"anyOf": [SCALAR, {**schema, "items": SCALAR}]}
+    return schema
 
 
-def _add_second_spelling(config: dict[str, Any]) -> None:
-    config["properties"]["parallel_execution"] = {"type": "boolean", "description": "The same as `parallel`."}
+def _names_alone(noun: registry.Noun) -> list[str]:
+    """Parts that need no option, so that their name says all."""
+    return [name for name in registry.names(noun) if _needs_nothing(registry.load(noun, name).Options)]
+
+
+def _needs_nothing(options: type[Options]) -> bool:
+    try:
+        options.model_validate(None)
+    except ValidationError:
+        return False
+    return True

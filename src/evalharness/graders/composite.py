@@ -1,11 +1,15 @@
-"""Graders made of graders: all_of, any_of, not, weighted."""
+"""Graders made of graders: all_of, any_of, not, weighted.
+
+A part without a verdict (unscored, or awaiting one) is never taken for a failed one: the whole then has no verdict
+either, unless it is an any_of that another part decides.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from evalharness import registry
 from evalharness.contracts import GradeContext, Grader
@@ -14,20 +18,34 @@ from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec
+from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader
+
+
+def _checked(spec: GraderSpec) -> GraderSpec:
+    try:
+        registry.parse_options("grader", spec)
+    except ValidationError as error:
+        problems = (f"{'.'.join([spec.kind, *map(str, each['loc'])])}: {each['msg']}" for each in error.errors())
+        raise ValueError("; ".join(problems)) from None
+    return spec
+
+
+PartSpec = Annotated[GraderSpec, AfterValidator(_checked)]
+Graded = list[tuple[GraderSpec, Grade]]
 
 
 class SeveralOptions(Options):
     main: ClassVar[str] = "graders"
 
-    graders: tuple[GraderSpec, ...] = Field(min_length=1)
+    graders: tuple[PartSpec, ...]
 
     @field_validator("graders")
     @classmethod
-    def _parts_are_valid(cls, specs: tuple[GraderSpec, ...]) -> tuple[GraderSpec, ...]:
-        for spec in specs:
-            registry.parse_options("grader", spec)
-        return specs
+    def _not_empty(cls, graders: tuple[GraderSpec, ...]) -> tuple[GraderSpec, ...]:
+        if not graders:
+            raise ValueError("is empty; list at least one grader")
+        return graders
 
 
 class Composite(CodeGrader):
@@ -41,37 +59,58 @@ class Composite(CodeGrader):
     def digest(self) -> str:
         return digest([super().digest(), [part.digest() for _, part in self._parts]])
 
-    async def _grades(self, context: GradeContext) -> list[tuple[GraderSpec, Grade]]:
+    async def _grades(self, context: GradeContext) -> Graded:
         """Every part is asked, so that the reasons are complete."""
-        return [(spec, await part.grade(context)) for spec, part in self._parts]
+        grades = []
+        for spec, part in self._parts:
+            try:
+                grade = await part.grade(context)
+            except Unscored as reason:
+                grade = Grade.unscored(str(reason))
+            grades.append((spec, grade))
+        return grades
 
 
-def _reasons(grades: list[tuple[GraderSpec, Grade]]) -> str:
-    return "; ".join(f"{spec.label}: {grade.reason or 'failed'}" for spec, grade in grades if not grade.passed)
+def _without_verdict(grades: Graded) -> Grade | None:
+    """The grade of the whole when parts that matter have no verdict; None when all have one."""
+    for state in ("unscored", "awaiting"):
+        found = [(spec, grade) for spec, grade in grades if grade.state == state]
+        if found:
+            return Grade(state=found[0][1].state, reason=_reasons(found), evidence=_evidence(grades))
+    return None
 
 
-def _evidence(grades: list[tuple[GraderSpec, Grade]]) -> list[dict[str, Any]]:
+def _reasons(grades: Graded) -> str:
+    return "; ".join(f"{spec.label}: {grade.reason or grade.state}" for spec, grade in grades if not grade.passed)
+
+
+def _evidence(grades: Graded) -> list[dict[str, Any]]:
     return [
         {"grader": spec.label, "state": grade.state, "score": grade.score, "reason": grade.reason}
         for spec, grade in grades
     ]
 
 
-def _mean_score(grades: list[tuple[GraderSpec, Grade]]) -> float:
-    total = sum(spec.weight for spec, _ in grades)
-    return sum(spec.weight * (grade.score or 0.0) for spec, grade in grades) / total if total else 0.0
+def _mean_score(grades: Graded) -> float | None:
+    """None when no part weighs anything."""
+    scored = [(spec.weight, grade.score) for spec, grade in grades if grade.score is not None]
+    total = sum(weight for weight, _ in scored)
+    return sum(weight * score for weight, score in scored) / total if total else None
 
 
 class AllOf(Composite):
-    """Every part passes; the score is the weighted mean of theirs."""
+    """Every required part passes; the score is the weighted mean of all of them."""
 
     async def grade(self, context: GradeContext) -> Grade:
         grades = await self._grades(context)
-        passed = all(grade.passed for _, grade in grades)
-        return Grade.of(passed, score=_mean_score(grades), reason=_reasons(grades), evidence=_evidence(grades))
+        required = [(spec, grade) for spec, grade in grades if spec.required]
+        reasons = _reasons(required)
+        return _without_verdict(required) or Grade.of(
+            not reasons, score=_mean_score(grades), reason=reasons, evidence=_evidence(grades)
+        )
 
     def example(self) -> Example | None:
-        return merge_examples(part.example() for _, part in self._parts)
+        return merge_examples(part.example() for spec, part in self._parts if spec.required)
 
 
 class AnyOf(Composite):
@@ -79,9 +118,11 @@ class AnyOf(Composite):
 
     async def grade(self, context: GradeContext) -> Grade:
         grades = await self._grades(context)
-        passed = any(grade.passed for _, grade in grades)
+        evidence = _evidence(grades)
         score = max(grade.score or 0.0 for _, grade in grades)
-        return Grade.of(passed, score=score, reason="" if passed else _reasons(grades), evidence=_evidence(grades))
+        if any(grade.passed for _, grade in grades):
+            return Grade.of(True, score=score, evidence=evidence)
+        return _without_verdict(grades) or Grade.of(False, score=score, reason=_reasons(grades), evidence=evidence)
 
     def example(self) -> Example | None:
         return next((example for _, part in self._parts if (example := part.example()) is not None), None)
@@ -91,13 +132,7 @@ class NotOptions(Options):
     main: ClassVar[str] = "grader"
     main_may_be_mapping: ClassVar[bool] = True
 
-    grader: GraderSpec
-
-    @field_validator("grader")
-    @classmethod
-    def _part_is_valid(cls, spec: GraderSpec) -> GraderSpec:
-        registry.parse_options("grader", spec)
-        return spec
+    grader: PartSpec
 
     @property
     def graders(self) -> tuple[GraderSpec, ...]:
@@ -110,14 +145,23 @@ class Not(Composite):
     Options: ClassVar[type[Options]] = NotOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        [(spec, inner)] = await self._grades(context)
-        passed = not inner.passed
-        reason = "" if passed else f"{spec.label} passed and should not have"
-        return Grade.of(passed, score=1.0 - (inner.score or 0.0), reason=reason, evidence=_evidence([(spec, inner)]))
+        grades = await self._grades(context)
+        [(spec, inner)] = grades
+        score = None if inner.score is None else 1.0 - inner.score
+        reason = f"{spec.label} passed and should not have" if inner.passed else ""
+        return _without_verdict(grades) or Grade.of(
+            not inner.passed, score=score, reason=reason, evidence=_evidence(grades)
+        )
 
 
 class WeightedOptions(SeveralOptions):
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.7
+
+    @model_validator(mode="after")
+    def _something_weighs(self) -> WeightedOptions:
+        if not any(spec.weight for spec in self.graders):
+            raise ValueError("no part has a weight above 0")
+        return self
 
 
 class Weighted(Composite):
@@ -127,8 +171,9 @@ class Weighted(Composite):
 
     async def grade(self, context: GradeContext) -> Grade:
         grades = await self._grades(context)
-        score = _mean_score(grades)
+        score = _mean_score(grades) or 0.0
         threshold = self.options.threshold
         passed = score >= threshold - 1e-9
-        reason = "" if passed else f"score {score:.3f} < {threshold:g} ({_reasons(grades)})"
-        return Grade.of(passed, score=score, reason=reason, evidence=_evidence(grades))
+        details = f" ({_reasons(grades)})" if _reasons(grades) else ""
+        reason = "" if passed else f"score {score:g} < {threshold:g}{details}"
+        return _without_verdict(grades) or Grade.of(passed, score=score, reason=reason, evidence=_evidence(grades))

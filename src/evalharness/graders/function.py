@@ -1,19 +1,21 @@
 """function: your own Python grader. It takes one context and returns a value.
 
-True or False; a score from 0 to 1 (passes at `threshold`); a pair (passed, reason); a mapping with passed, score,
-reason, evidence; or a Grade. A sync function runs on a thread, an async one on the loop.
+True or False; a score from 0 to 1 (passes at `threshold`); a pair (passed or score, reason); a mapping with passed,
+score, reason, evidence; or a Grade. A sync function runs on a thread, an async one on the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import math
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, model_validator
+from pydantic_core import to_jsonable_python
 
 from evalharness import registry
 from evalharness.contracts import GradeContext
@@ -25,9 +27,14 @@ from evalharness.domain.specification import function_source
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.part import CodeGrader
 
+MAPPING_KEYS = {"passed", "score", "reason", "evidence", "details"}
+
 
 class FunctionOptions(Options):
-    """`function` is `module:attr` or `file.py:attr`; `arguments` are passed on as keyword arguments."""
+    """`function` is `module:attr` or `file.py:attr`; `arguments` are passed on as keyword arguments.
+
+    `live` names a function that was handed in from Python.
+    """
 
     main: ClassVar[str] = "function"
 
@@ -35,7 +42,13 @@ class FunctionOptions(Options):
     live: str = ""
     arguments: dict[str, Json] = Field(default_factory=dict)
     threshold: Annotated[float, Field(ge=0, le=1)] = 1.0
-    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+
+    @model_validator(mode="after")
+    def _names_a_function(self) -> FunctionOptions:
+        if not self.function and not self.live:
+            raise ValueError("names no function: write module:attr or file.py:attr")
+        return self
 
 
 class Function(CodeGrader):
@@ -46,69 +59,110 @@ class Function(CodeGrader):
     def _function(self) -> Callable[..., Any]:
         if self.spec.function is not None:
             return self.spec.function
-        if not self.options.function:
+        reference, root = self.options.function, self.services.root
+        if not reference:
             raise UsageError(
                 f"the grader {self.options.live} is a Python function that only its own program has",
                 hint="grade from Python, or name the grader as module:attr",
             )
+        registry.make_importable(root)
         try:
-            found = registry.import_reference(self.options.function, self.services.root)
-        except (ImportError, SyntaxError) as error:
-            raise UsageError(f"the grader {self.options.function} cannot be imported: {error}") from error
+            found = registry.import_reference(reference, root)
+        except UsageError as error:
+            raise UsageError(f"the grader {reference} cannot be imported: {error.message}", hint=error.hint) from error
         if not callable(found):
-            raise UsageError(f"the grader {self.options.function} is not callable")
+            raise UsageError(f"the grader {reference} is not callable")
         return found  # type: ignore[no-any-return]
 
     def digest(self) -> str:
         function = self._function
-        file = registry.reference_file(self.options.function, self.services.root) if self.options.function else None
-        code = digest_file(file) if file is not None else function_source(function)
-        return digest([super().digest(), code])
+        file = self._file()
+        return digest([super().digest(), digest_file(file) if file else function_source(function)])
+
+    def _file(self) -> Path | None:
+        """The file that a reference leads to: helpers beside the function decide its verdicts too."""
+        if self.spec.function is not None:
+            return None
+        file = registry.reference_file(self.options.function, self.services.root)
+        if file is None:
+            module = sys.modules.get(registry.split_reference(self.options.function)[0])
+            file = Path(getattr(module, "__file__", None) or "")
+        return file if file.is_file() else None
 
     async def grade(self, context: GradeContext) -> Grade:
-        function = self._function
+        limit = asyncio.timeout(self.options.timeout_seconds)
         try:
-            async with asyncio.timeout(self.options.timeout_seconds):
-                if inspect.iscoroutinefunction(function):
-                    returned = await function(context, **self.options.arguments)
-                else:
-                    returned = await self.services.in_thread(function, context, **self.options.arguments)
-                    if inspect.isawaitable(returned):
-                        returned = await returned
+            async with limit:
+                returned = await self._returned(context)
         except TimeoutError:
+            if not limit.expired():  # the function's own
+                raise
             raise Unscored(f"the grader took more than {self.options.timeout_seconds:g} s") from None
         return as_grade(returned, self.options.threshold)
+
+    async def _returned(self, context: GradeContext) -> Any:
+        function, arguments = self._function, self.options.arguments
+        if inspect.iscoroutinefunction(function):
+            return await function(context, **arguments)
+        returned = await self.services.in_thread(function, context, **arguments)
+        return await returned if inspect.isawaitable(returned) else returned
 
 
 def as_grade(returned: Any, threshold: float) -> Grade:
     """What a grader function returned, as a Grade; anything unclear is unscored, never guessed."""
     if isinstance(returned, Grade):
-        return returned
+        if returned.state not in ("pass", "fail"):
+            return returned.model_copy(update={"evidence": _as_json(returned.evidence)})
+        return _grade(returned.passed, returned.score, returned.reason, returned.evidence)
     if isinstance(returned, bool):
-        return Grade.of(returned, reason="" if returned else "the grader returned False")
+        return _grade(returned)
     if isinstance(returned, int | float):
-        if not (math.isfinite(returned) and 0 <= returned <= 1):
-            raise Unscored(f"the grader returned {returned!r}: a score must be between 0 and 1")
-        passed = returned >= threshold
-        return Grade.of(passed, score=float(returned), reason="" if passed else f"score {returned:g} < {threshold:g}")
+        return _grade_of_score(returned, threshold)
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], bool | int | float):
-        return as_grade(returned[0], threshold).model_copy(update={"reason": str(returned[1])})
+        grade = as_grade(returned[0], threshold)
+        return grade.model_copy(update={"reason": _as_reason(returned[1]) or grade.reason})
     if isinstance(returned, Mapping):
-        return _grade_from_mapping(dict(returned), threshold)
+        return _grade_of_mapping(returned, threshold)
     raise Unscored(f"the grader returned {type(returned).__name__}; return True/False, a score, a mapping or a Grade")
 
 
-def _grade_from_mapping(returned: dict[str, Any], threshold: float) -> Grade:
-    unknown = set(returned) - {"passed", "score", "reason", "evidence", "details"}
-    score, passed = returned.get("score"), returned.get("passed")
-    if unknown or (score is None and passed is None):
-        raise Unscored(f"the grader returned a mapping with keys {sorted(returned)}; expected passed, score, reason")
+def _grade_of_score(score: Any, threshold: float, reason: Any = None, evidence: Any = None) -> Grade:
+    score = _checked_score(score)
+    passed = score >= threshold
+    return _grade(passed, score, _as_reason(reason) or ("" if passed else f"score {score:g} < {threshold:g}"), evidence)
+
+
+def _grade_of_mapping(returned: Mapping[Any, Any], threshold: float) -> Grade:
+    passed, score, reason = returned.get("passed"), returned.get("score"), returned.get("reason")
+    evidence = returned.get("evidence", returned.get("details"))
+    if set(returned) - MAPPING_KEYS or (score is None and passed is None):
+        keys = ", ".join(sorted(str(key) for key in returned)) or "no keys"
+        raise Unscored(f"the grader returned a mapping with {keys}; expected passed, score, reason, evidence")
     if passed is None:
-        passed = isinstance(score, int | float) and score >= threshold
+        return _grade_of_score(score, threshold, reason, evidence)
     if not isinstance(passed, bool):
         raise Unscored(f"the grader returned passed={passed!r}; expected true or false")
-    evidence = returned.get("evidence", returned.get("details"))
+    return _grade(passed, None if score is None else _checked_score(score), _as_reason(reason), evidence)
+
+
+def _grade(passed: bool, score: float | None = None, reason: str = "", evidence: Any = None) -> Grade:
+    reason = reason or ("" if passed else "the grader said no")
+    return Grade.of(passed, score=score, reason=reason, evidence=_as_json(evidence))
+
+
+def _checked_score(score: Any) -> float:
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        raise Unscored(f"the grader returned the score {score!r}: a score is a number between 0 and 1")
+    return float(score)
+
+
+def _as_reason(reason: Any) -> str:
+    return "" if reason is None else str(reason)
+
+
+def _as_json(evidence: Any) -> Json:
+    """Evidence is stored: what JSON cannot hold is named instead of kept."""
     try:
-        return Grade.of(passed, score=score, reason=str(returned.get("reason") or ""), evidence=evidence)
-    except ValidationError:
-        raise Unscored(f"the grader returned score={score!r}: a score must be between 0 and 1") from None
+        return to_jsonable_python(evidence, fallback=lambda value: f"<{type(value).__name__}>", inf_nan_mode="null")
+    except ValueError as error:
+        return f"evidence that cannot be kept: {error}"

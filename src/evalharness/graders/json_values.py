@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 import jsonschema_rs
@@ -15,21 +17,48 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
+from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader, shown
+
+SHOWN_PROBLEMS = 5
 
 
 def parsed(output: Json) -> Json:
-    """The answer as a JSON value; a text is parsed. Raises ValueError when it is not JSON."""
-    if not isinstance(output, str):
-        return output
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is not JSON")
-
+    """The answer as a JSON value; a text is parsed. Raises ValueError, saying why, when it is not JSON."""
     try:
-        return json.loads(output, parse_constant=refuse)
+        if isinstance(output, str):
+            return json.loads(
+                output, parse_constant=_not_json, parse_float=_finite, object_pairs_hook=_with_unique_keys
+            )
+        json.dumps(output, allow_nan=False)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    return output
+
+
+def _not_json(number: str) -> Any:
+    raise ValueError(f"{number} is not JSON")
+
+
+def _finite(text: str) -> float:
+    return number if math.isfinite(number := float(text)) else _not_json(text)
+
+
+def _with_unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Readers differ in which of two equal keys they believe, so such an answer says nothing for certain."""
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} is there twice")
+        found[key] = value
+    return found
+
+
+def not_json(output: Json, problem: ValueError) -> Grade:
+    answer = f": {shown(output)}" if isinstance(output, str) else ""
+    return Grade.of(False, reason=f"not JSON ({problem}){answer}")
 
 
 class JsonEqualsOptions(Options):
@@ -47,15 +76,17 @@ class JsonEquals(CodeGrader):
     async def grade(self, context: GradeContext) -> Grade:
         try:
             actual = parsed(context.output)
-        except ValueError as error:
-            return Grade.of(False, reason=f"not JSON ({error}): {shown(context.text)}")
+        except ValueError as problem:
+            return not_json(context.output, problem)
         difference = first_difference(self.options.value, actual, "$")
         if difference is None:
             return Grade.of(True)
         return Grade.of(False, reason=difference, evidence={"expected": self.options.value})
 
     def example(self) -> Example:
-        return Example(whole=self.options.value)
+        """A text is taken for JSON text, so a JSON string must be written as one; None would ask for nothing."""
+        value = self.options.value
+        return Example(whole=json.dumps(value) if value is None or isinstance(value, str) else value)
 
 
 class JsonSchemaOptions(Options):
@@ -89,9 +120,13 @@ class JsonSchema(CodeGrader):
     async def grade(self, context: GradeContext) -> Grade:
         try:
             actual = parsed(context.output)
+        except ValueError as problem:
+            return not_json(context.output, problem)
+        try:
+            errors = list(islice(self._validator.iter_errors(actual), SHOWN_PROBLEMS))
         except ValueError as error:
-            return Grade.of(False, reason=f"not JSON ({error}): {shown(context.text)}")
-        problems = [f"{_place(error)}: {error.message}" for error in self._validator.iter_errors(actual)][:5]
+            raise Unscored(f"the schema cannot be applied to this answer: {error}") from None
+        problems = [f"{_place(error)}: {_brief(error.message)}" for error in errors]
         return Grade.of(not problems, reason="; ".join(problems), evidence={"problems": problems} if problems else None)
 
 
@@ -111,8 +146,21 @@ def first_difference(expected: Json, actual: Json, path: str) -> str | None:
         pairs = [(f"{path}[{i}]", one, other) for i, (one, other) in enumerate(zip(expected, actual, strict=True))]
     else:
         same = expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
-        return None if same else f"{path} is {shown(as_text(actual))}, expected {shown(as_text(expected))}"
+        return None if same else f"{path} is {_named(actual)}, expected {_named(expected)}"
     return next((found for place, one, other in pairs if (found := first_difference(one, other, place))), None)
+
+
+def _named(value: Json) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return shown(value) if isinstance(value, str) else as_text(value)
+
+
+def _brief(message: str) -> str:
+    """The validator quotes the answer, however long it is."""
+    return message if len(message) <= 300 else f"{message[:150]} … {message[-150:]}"
 
 
 def _place(error: Any) -> str:

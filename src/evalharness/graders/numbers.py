@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar
+import re
+from itertools import islice
+from typing import Annotated, Any, ClassVar
 
-import regex
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
@@ -14,13 +15,15 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored
-from evalharness.graders.part import CodeGrader, shown
+from evalharness.graders.part import CodeGrader, shown, text_of
 
 Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-# Possessive quantifiers: a long run of digits is read once, never again from each of its places.
-NUMBER = regex.compile(
-    r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:[eE][-+]?\d++)?|(?<![\w.])[-+]?\.\d++"
+# A number is not read out of the middle of something else: 1.2.3, 3,14, v2 and 0x1F hold none. The look-arounds also
+# keep the search linear: a run of digits is entered at its first digit only.
+NUMBER = re.compile(
+    r"(?<![\w.])(?<!\d,)[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?"
+    r"(?![.,]?\d|[A-Za-z][-+]?\d)"
 )
 
 
@@ -39,16 +42,14 @@ class Numeric(CodeGrader):
     async def grade(self, context: GradeContext) -> Grade:
         number, problem = read_number(context.output)
         if number is None:
-            return Grade.of(False, reason=f"{problem}: {shown(context.text)}")
+            return Grade.of(False, reason=f"{problem}: {shown(text_of(context))}")
         allowed = max(self.options.absolute, self.options.relative * abs(self.options.value))
         # Tolerances are written in decimal: 0.3 must be within 0.1 of 0.2 although binary rounding says otherwise.
         slack = 4 * math.ulp(max(abs(number), abs(self.options.value)))
         distance = abs(number - self.options.value)
         passed = distance <= allowed + (slack if allowed else 0.0)
-        reason = (
-            "" if passed else f"{number:g} differs from {self.options.value:g} by {distance:g}, allowed {allowed:g}"
-        )
-        return Grade.of(passed, reason=reason, evidence={"actual": number})
+        difference = f"{number:.15g} differs from {self.options.value:.15g} by {distance:g}, allowed {allowed:g}"
+        return Grade.of(passed, reason="" if passed else difference, evidence={"actual": number})
 
     def example(self) -> Example:
         value = self.options.value
@@ -57,6 +58,11 @@ class Numeric(CodeGrader):
 
 class ExitCodeOptions(Options):
     value: int = 0
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _bare_name(cls, written: Any) -> Any:
+        return 0 if written is None else written
 
 
 class ExitCode(CodeGrader):
@@ -80,12 +86,15 @@ def read_number(output: Json) -> tuple[float | None, str]:
     """The one number in an answer, or why there is none. Never guesses between several."""
     if isinstance(output, bool):
         return None, "true/false is not a number"
-    if isinstance(output, int | float):
-        return (float(output), "") if math.isfinite(output) else (None, "not a finite number")
-    if not isinstance(output, str):
+    if isinstance(output, str):
+        found = [match[0] for match in islice(NUMBER.finditer(output), 2)]
+        if len(found) != 1:
+            return None, "more than one number found" if found else "no number found"
+        output = found[0].replace(",", "").replace("−", "-")
+    elif not isinstance(output, int | float):
         return None, "not a number"
-    found = NUMBER.findall(output, timeout=1.0)
-    if len(found) != 1:
-        return None, "no number found" if not found else f"{len(found)} numbers found, one expected"
-    number = float(found[0].replace(",", ""))
+    try:
+        number = float(output)
+    except OverflowError:
+        number = math.inf
     return (number, "") if math.isfinite(number) else (None, "not a finite number")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from evalharness.contracts import Services
+from evalharness.contracts import GradeContext, Services
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import GraderType
 from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec
+from evalharness.domain.text import head
+from evalharness.errors import Unscored
 
 
 class CodeGrader:
@@ -29,7 +31,15 @@ class CodeGrader:
         return None
 
 
+def text_of(context: GradeContext) -> str:
+    """The answer as text. Only Python targets can give what has no text: a value that JSON cannot hold."""
+    try:
+        return context.text
+    except (RecursionError, TypeError, ValueError) as error:
+        raise Unscored(f"the answer cannot be read as text: {error}") from None
+
+
 def shown(text: str, limit: int = 80) -> str:
-    """A text as it appears in a reason: quoted, on one line, cut."""
-    one_line = " ".join(text.split())
-    return f"'{one_line}'" if len(one_line) <= limit else f"'{one_line[:limit]}…'"
+    """A text as it appears in a reason: quoted, on one line, cut, with whatever is invisible spelled out."""
+    visible = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in head(text, limit))
+    return f"'{visible}'"

@@ -12,7 +12,7 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored
-from evalharness.graders.part import CodeGrader, shown
+from evalharness.graders.part import CodeGrader, shown, text_of
 
 IN_PLACE_S = 0.01
 IN_THREAD_S = 1.0
@@ -32,7 +32,7 @@ class RegexOptions(Options):
     def _compiles(cls, pattern: str) -> str:
         try:
             regex.compile(pattern)
-        except regex.error as error:
+        except (regex.error, RecursionError, OverflowError) as error:
             raise ValueError(f"is not a regular expression: {error}") from None
         return pattern
 
@@ -51,7 +51,8 @@ class Regex(CodeGrader):
         return regex.compile(self.options.pattern, flags)
 
     async def grade(self, context: GradeContext) -> Grade:
-        found = await self._search(context.text)
+        text = text_of(context)
+        found = await self._search(text)
         passed = (found is not None) == self.options.must_match
         evidence = {"pattern": self.options.pattern, "matched": found is not None}
         if found is not None and self.options.capture_groups:
@@ -59,7 +60,7 @@ class Regex(CodeGrader):
         if passed:
             return Grade.of(True, evidence=evidence if self.options.capture_groups else None)
         wanted = "no match for" if self.options.must_match else "forbidden match of"
-        return Grade.of(False, reason=f"{wanted} /{self.options.pattern}/ in {shown(context.text)}", evidence=evidence)
+        return Grade.of(False, reason=f"{wanted} /{self.options.pattern}/ in {shown(text)}", evidence=evidence)
 
     async def _search(self, text: str) -> Any:
         """10 ms in place, which nearly every pattern needs a fraction of; then off the event loop, 1 s in all."""

@@ -11,7 +11,10 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.graders.part import CodeGrader, shown
+from evalharness.domain.text import head
+from evalharness.graders.part import CodeGrader, shown, text_of
+
+TAIL = 80
 
 
 def _scalar_as_text(value: Any) -> Any:
@@ -53,13 +56,13 @@ class Exact(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
-        text = context.text
+        text = text_of(context)
         if options.folded(text) == options.folded(options.value):
             return Grade.of(True)
         return Grade.of(
             False,
             reason=f"expected {shown(options.value)}, got {shown(text)}",
-            evidence={"expected": options.value, "actual": text[:2000]},
+            evidence={"expected": options.value, "actual": head(text, 2000)},
         )
 
     def example(self) -> Example:
@@ -69,13 +72,15 @@ class Exact(CodeGrader):
 class ManyTextsOptions(Options):
     """`value` is one text or a list of them."""
 
-    value: tuple[str, ...] = Field(min_length=1)
+    value: tuple[str, ...]
     case_sensitive: bool = True
 
     @field_validator("value", mode="before")
     @classmethod
     def _as_tuple(cls, value: Any) -> Any:
         items = value if isinstance(value, list | tuple) else [value]
+        if not items:
+            raise ValueError("is empty; list at least one text")
         return tuple(_scalar_as_text(item) for item in items)
 
     def found_in(self, text: str) -> list[str]:
@@ -93,7 +98,8 @@ class Contains(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         wanted = self.options.value
-        found = self.options.found_in(context.text)
+        text = text_of(context)
+        found = self.options.found_in(text)
         if len(found) == len(wanted):
             return Grade.of(True)
         missing = [item for item in wanted if item not in found]
@@ -101,7 +107,7 @@ class Contains(CodeGrader):
         return Grade.of(
             False,
             score=len(found) / len(wanted),
-            reason=f"{listed} not found in {shown(context.text)}",
+            reason=f"{listed} not found in {shown(text)}",
             evidence={"missing": missing},
         )
 
@@ -116,11 +122,12 @@ class NotContains(CodeGrader):
     options: ManyTextsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        found = self.options.found_in(context.text)
+        text = text_of(context)
+        found = self.options.found_in(text)
         if not found:
             return Grade.of(True)
         listed = ", ".join(shown(item) for item in found)
-        return Grade.of(False, reason=f"forbidden: {listed} found in {shown(context.text)}", evidence={"found": found})
+        return Grade.of(False, reason=f"forbidden: {listed} found in {shown(text)}", evidence={"found": found})
 
     def example(self) -> Example:
         return Example()
@@ -133,8 +140,8 @@ class StartsWith(CodeGrader):
     options: TextOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = context.text.lstrip()
-        passed = self.options.folded(text).startswith(self.options.folded(self.options.value))
+        text = text_of(context).lstrip()
+        passed = self.options.folded(text).startswith(self.options.folded(self.options.value.lstrip()))
         return Grade.of(
             passed, reason="" if passed else f"expected {shown(self.options.value)} first, got {shown(text)}"
         )
@@ -150,12 +157,10 @@ class EndsWith(CodeGrader):
     options: TextOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = context.text.rstrip()
-        passed = self.options.folded(text).endswith(self.options.folded(self.options.value))
-        tail = text[-200:]
-        return Grade.of(
-            passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {shown(tail)}"
-        )
+        text = text_of(context).rstrip()
+        passed = self.options.folded(text).endswith(self.options.folded(self.options.value.rstrip()))
+        tail = f"{'…' if len(text) > TAIL else ''}{shown(text[-TAIL:])}"
+        return Grade.of(passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {tail}")
 
     def example(self) -> Example:
         return Example(ends=(self.options.value,))
@@ -172,7 +177,7 @@ class MaxLength(CodeGrader):
     options: MaxLengthOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        length = len(context.text)
+        length = len(text_of(context))
         passed = length <= self.options.value
         return Grade.of(passed, reason="" if passed else f"{length} characters, at most {self.options.value} allowed")
 

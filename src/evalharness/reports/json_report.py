@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from evalharness.domain.case import as_text
@@ -13,26 +13,29 @@ from evalharness.domain.trial import Trial
 OUTPUT_HEAD = 500
 
 
-def write_json(reports: Sequence[tuple[Report, Iterable[Trial]]], stream: IO[str]) -> None:
+def write_json(
+    reports: Sequence[tuple[Report, Iterable[Trial]]], stream: IO[str], redact: Callable[[str], str] = str
+) -> None:
     """One run: {"eval_report": …}; several: {"eval_reports": […]}."""
     alone = len(reports) == 1
     stream.write('{"eval_report": ' if alone else '{"eval_reports": [')
     for position, (report, trials) in enumerate(reports):
         stream.write(",\n" if position else "")
-        for piece in _pieces(report, trials):
+        for piece in _pieces(report, trials, redact):
             stream.write(piece)
     stream.write("}\n" if alone else "]}\n")
 
 
-def _pieces(report: Report, trials: Iterable[Trial]) -> Iterator[str]:
+def _pieces(report: Report, trials: Iterable[Trial], redact: Callable[[str], str]) -> Iterator[str]:
     head = report.model_dump(mode="json", exclude={"slowest"})
-    metadata = head.pop("metadata")
-    ordered = {"metadata": metadata, **head}
-    text = json.dumps(ordered, ensure_ascii=False, indent=1)
-    yield text.removesuffix("\n}") + ',\n "trials": ['
+    text = json.dumps(head, ensure_ascii=False, indent=1)
+    shown = redact(text)
+    # Redacting may write the document anew, without its line breaks, or leave nothing of it but a text.
+    whole = shown if shown.startswith("{") else f'{{"redacted": {shown}}}'
+    yield whole.removesuffix("}").rstrip() + ',\n "trials": ['
     for position, trial in enumerate(trials):
         separator = ",\n  " if position else "\n  "
-        yield separator + json.dumps(trial_data(trial), ensure_ascii=False)
+        yield separator + redact(json.dumps(trial_data(trial), ensure_ascii=False))
     yield "\n ]\n}"
 
 

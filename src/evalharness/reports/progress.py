@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,7 +15,8 @@ from rich.progress import (
 from evalharness.domain.case import as_text
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
-from evalharness.reports.wording import harmless, one_line
+from evalharness.reports.screen import Screen
+from evalharness.reports.wording import count
 
 STEPS = 10
 LINES_FROM = 50
@@ -25,42 +25,37 @@ LINES_FROM = 50
 class PlainProgress:
     """One line when a run starts, one for every tenth of a long run; with `verbose`, one or more for every trial."""
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
-        self._console = console
+    def __init__(self, screen: Screen, *, verbose: bool = False) -> None:
+        self._screen = screen
         self._verbose = verbose
         self._planned = 0
         self._finished = 0
-        self._passed = 0
 
     def run_started(self, run: Run, finished_before: int) -> None:
-        self._planned, self._finished, self._passed = run.planned_trials, finished_before, 0
-        cases = f"{len(run.suite.cases)} cases × {run.lock.trials} trials"
+        self._planned, self._finished = run.planned_trials, finished_before
+        cases = f"{count(len(run.suite.cases), 'case')} × {count(run.lock.trials, 'trial')}"
         resumed = f", {finished_before} finished before" if finished_before else ""
-        self._say(f"running {run.suite.name} on {run.variant} as {run.name}: {cases}{resumed}")
+        self._screen.say(f"running {run.suite.name} on {run.variant} as {run.name}: {cases}{resumed}")
 
     def trial_finished(self, trial: Trial) -> None:
         self._finished += 1
-        self._passed += trial.state == "passed"
         if self._verbose:
-            for line in trial_lines(trial):
-                self._say(line)
+            say_trial(trial, self._screen)
         elif (
             self._planned >= LINES_FROM
             and self._finished * STEPS // self._planned > (self._finished - 1) * STEPS // self._planned
         ):
-            self._say(f"{self._finished} of {self._planned} trials")
+            self._screen.say(f"{self._finished} of {self._planned} trials")
 
     def run_ended(self, run: Run) -> None:
         """The verdict says the rest."""
-
-    def _say(self, text: str) -> None:
-        self._console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
 
 
 class LiveProgress:
     """A bar as wide as the terminal allows, with counts of what passed and failed so far."""
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+    def __init__(self, screen: Screen, *, verbose: bool = False) -> None:
+        self._screen = screen
         self._verbose = verbose
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -69,7 +64,7 @@ class LiveProgress:
             TextColumn("{task.fields[states]}", markup=False),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=console,
+            console=screen.console,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
@@ -82,7 +77,7 @@ class LiveProgress:
     def run_started(self, run: Run, finished_before: int) -> None:
         self._counts = {}
         self._progress.start()
-        label = one_line(f"{run.suite.name} on {run.variant}", 40)
+        label = self._screen.one_line(f"{run.suite.name} on {run.variant}", max(8, self._screen.console.width // 4))
         self._task = self._progress.add_task(label, total=run.planned_trials, completed=finished_before, states="")
 
     def trial_finished(self, trial: Trial) -> None:
@@ -91,8 +86,7 @@ class LiveProgress:
             states = " ".join(f"{number} {state}" for state, number in sorted(self._counts.items()))
             self._progress.update(self._task, advance=1, states=states)
         if self._verbose:
-            for line in trial_lines(trial):
-                self._progress.console.print(harmless(line), markup=False, highlight=False, soft_wrap=True)
+            say_trial(trial, self._screen)
 
     def run_ended(self, run: Run) -> None:  # noqa: ARG002
         if self._task is not None:
@@ -101,16 +95,13 @@ class LiveProgress:
         self._progress.stop()
 
 
-def trial_lines(trial: Trial) -> list[str]:
+def say_trial(trial: Trial, screen: Screen) -> None:
     """A trial with its grades, reasons and the head of its output."""
-    lines = [
-        f"{trial.state:<8} {trial.case_id} #{trial.index + 1}" + (f"  {one_line(trial.reason)}" if trial.reason else "")
-    ]
+    reason = f"  {screen.one_line(trial.reason)}" if trial.reason else ""
+    screen.say(f"{trial.state:<8} {trial.case_id} #{trial.index + 1}{reason}")
     for grade in trial.grades:
-        reason = f"  {one_line(grade.reason)}" if grade.reason else ""
+        reason = f"  {screen.one_line(grade.reason)}" if grade.reason else ""
         score = "" if grade.score is None else f" {grade.score:.2f}"
-        lines.append(f"         {grade.grader}: {grade.state}{score}{reason}")
-    transcript = trial.last.transcript
-    if transcript is not None and transcript.output is not None:
-        lines.append(f"         output: {one_line(as_text(transcript.output))}")
-    return lines
+        screen.say(f"         {grade.grader}: {grade.state}{score}{reason}")
+    if trial.output is not None:
+        screen.say(f"         output: {screen.one_line(as_text(trial.output))}")

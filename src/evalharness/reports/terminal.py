@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.run import Run
-from evalharness.reports.wording import count, duration, harmless, money, one_line, percent, with_interval
+from evalharness.reports.screen import Part, Screen
+from evalharness.reports.wording import count, duration, money, naming, percent, with_interval
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
 FIRST_FAILURES = 5
+MOST_DIFFERING = 20
 LABEL = 13
 
 
 class TerminalReport:
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    """`store` is the store the user named, if any: the next command has to name it too."""
 
-    def show(self, runs: Sequence[Run]) -> None:
+    def __init__(self, screen: Screen, store: str | None = None) -> None:
+        self._screen = screen
+        self._store = store
+
+    def show(self, runs: Sequence[Run], *, with_next_step: bool = True) -> None:
         """Each run's report, and several runs side by side at the end."""
         for run in runs:
             if run.report is not None:
                 self._run(run, run.report)
+                if with_next_step:
+                    self._line("next", next_step(run, run.report, self._store))
         if len(runs) > 1:
             self._side_by_side(runs)
 
     def _run(self, run: Run, report: Report) -> None:
-        trials = f"{run.lock.trials} trial{'s' if run.lock.trials != 1 else ''}"
-        self.console.print()
-        self._print(
-            f"{run.suite.name}  ",
-            (f"{count(len(run.suite.cases), 'case')} × {trials} on {run.variant or run.target.label}", "dim"),
-            bold_first=True,
+        cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
+        self._screen.say()
+        self._screen.say(
+            (run.suite.name, "bold"), (f"  {cases} × {trials} on {run.variant or run.target.label}", "dim")
         )
         self._line("trials", states_text(report.summary.trials))
         self._measurements(report)
@@ -47,8 +49,11 @@ class TerminalReport:
             self._failure(failure)
         hidden = len(report.failures) - FIRST_FAILURES
         if hidden > 0:
-            self._print(f"  … and {count(hidden, 'more case')}")
-        self._verdict(run, report)
+            self._screen.say(f"  … and {count(hidden, 'more case')}")
+        why = f"  {report.why}" if report.why else ""
+        self._screen.say(
+            (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
+        )
 
     def _measurements(self, report: Report) -> None:
         rate = report.measurements.get("pass_rate")
@@ -70,50 +75,22 @@ class TerminalReport:
             return
         for position, (name, group) in enumerate(groups.items()):
             rate = "–" if group.pass_rate is None else percent(group.pass_rate)
-            text = f"{harmless(name)}: {group.passed} of {count(group.total, 'case')} passed, {rate}"
+            text = f"{name}: {group.passed} of {count(group.total, 'case')} passed, {rate}"
             self._line("category" if position == 0 else "", text)
 
     def _slowest(self, report: Report) -> None:
-        slow = [f"{harmless(t.case_id)}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
+        slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
         if slow:
             self._line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
 
     def _failure(self, failure: Failure) -> None:
         states = ", ".join(f"{number} {state}" for state, number in failure.details.items())
-        self._print(
-            (f"  {'ERROR' if failure.state == 'error' else 'FAILED'} ", "red"),
-            harmless(failure.eval_id),
-            (f"  {states}", "dim"),
-        )
-        self._print(f"      {one_line(failure.reason, 300)}")
-
-    def _verdict(self, run: Run, report: Report) -> None:
-        why = f"  {report.why}" if report.why else ""
-        self._print(
-            (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
-        )
-        self._print(("next".ljust(LABEL), "dim"), next_step(run, report))
+        self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (f"  {states}", "dim"))
+        self._screen.say(f"      {self._screen.one_line(failure.reason, 300)}")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "errors", "verdict"):
-            table.add_column(heading, overflow="fold")
-        for run in runs:
-            report = run.report
-            if report is None:
-                continue
-            rate = report.measurements.get("pass_rate")
-            value, interval = with_interval(rate) if rate else ("–", "")
-            summary = report.summary
-            cells = (run.name, run.suite.name, run.variant, f"{summary.passed} of {summary.total_evals}", value)
-            table.add_row(
-                *(Text(harmless(cell)) for cell in cells),
-                Text(interval.partition("interval ")[2]),
-                Text(str(summary.trials.error)),
-                Text(report.verdict, style=COLOURS[report.verdict]),
-            )
-        self.console.print()
-        self.console.print(table)
+        headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "errors", "verdict")
+        self._screen.table(headings, [_row(run, run.report) for run in runs if run.report is not None])
         self._cases_side_by_side(runs)
 
     def _cases_side_by_side(self, runs: Sequence[Run]) -> None:
@@ -124,29 +101,26 @@ class TerminalReport:
         differing = [c.id for c in runs[0].suite.cases if 0 < sum(c.id in found for found in failed) < len(runs)]
         if not differing:
             return
-        table = Table(
-            box=None, pad_edge=False, header_style="bold", title="cases on which they differ", title_justify="left"
-        )
-        table.add_column("case")
-        for run in runs:
-            table.add_column(Text(harmless(run.variant)))
-        for case_id in differing[:20]:
-            marks = [
-                Text(found[case_id].state, style="red") if case_id in found else Text("passed") for found in failed
-            ]
-            table.add_row(Text(harmless(case_id)), *marks)
-        self.console.print()
-        self.console.print(table)
+        rows: list[list[Part]] = []
+        for case_id in differing[:MOST_DIFFERING]:
+            rows.append(
+                [case_id, *((found[case_id].state, "red") if case_id in found else "passed" for found in failed)]
+            )
+        self._screen.table(["cases that differ", *(run.variant for run in runs)], rows)
+        if len(differing) > MOST_DIFFERING:
+            self._screen.say(f"… and {len(differing) - MOST_DIFFERING} more")
 
     def _line(self, label: str, text: str, small: str = "") -> None:
-        self._print((label.ljust(LABEL), "dim"), harmless(text), (f"   {small}" if small else "", "dim"))
+        self._screen.say((label.ljust(LABEL), "dim"), text, (f"   {small}" if small else "", "dim"))
 
-    def _print(self, *parts: str | tuple[str, str], bold_first: bool = False) -> None:
-        text = Text()
-        for position, part in enumerate(parts):
-            content, style = (part, "") if isinstance(part, str) else part
-            text.append(content, style="bold" if bold_first and position == 0 else style)
-        self.console.print(text, soft_wrap=True)
+
+def _row(run: Run, report: Report) -> list[Part]:
+    rate = report.measurements.get("pass_rate")
+    value, interval = with_interval(rate) if rate else ("–", "")
+    passed = f"{report.summary.passed} of {report.summary.total_evals}"
+    errors = str(report.summary.trials.error)
+    verdict = (report.verdict, COLOURS[report.verdict])
+    return [run.name, run.suite.name, run.variant, passed, value, interval.partition("interval ")[2], errors, verdict]
 
 
 def states_text(trials: TrialCounts) -> str:
@@ -155,14 +129,17 @@ def states_text(trials: TrialCounts) -> str:
     return f"{trials.planned:,} planned = {' + '.join(parts) or 'none'}"
 
 
-def next_step(run: Run, report: Report) -> str:
+def next_step(run: Run, report: Report, store: str | None = None) -> str:
+    """The command to type now, ready to be copied."""
+    if store == ":memory:":
+        return "nothing was kept (--store :memory:); run without it to look into the answers"
+    named = naming(store)
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        return f"eval-harness resume {run.name}"
-    if report.verdict == "INVALID":
-        return f"mend the cause, then: eval-harness resume {run.name}"
-    if report.failures:
-        return f"eval-harness show {run.name} {report.failures[0].eval_id}"
-    return f"eval-harness show {run.name}"
+        return f"eval-harness resume {run.name}{named}"
+    if report.verdict == "INVALID" and report.summary.trials.error:
+        return f"mend the cause, then: eval-harness resume {run.name}{named}"
+    case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
+    return f"eval-harness show {run.name}{case}{named}"
 
 
 def _metric_labels(report: Report) -> list[tuple[str, str]]:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console
-from rich.text import Text
-
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.run import Run
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.reports.wording import duration, harmless, money
+from evalharness.reports.screen import Screen
+from evalharness.reports.wording import duration, money, naming
 
 STYLES = {"passed": "green", "pass": "green", "failed": "red", "fail": "red", "error": "magenta", "unscored": "magenta"}
 SHOWN = 4000
 
 
 class TranscriptReport:
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._say = screen.say
 
-    def show_cases(self, run: Run, lines: Iterable[tuple[str, str, str]]) -> None:
+    def show_cases(self, run: Run, lines: Iterable[tuple[str, str, str]], store: str | None = None) -> None:
         """Every case with its state and its first reason."""
         for case_id, state, reason in lines:
             self._say(
                 (f"{state:<9}", STYLES.get(state, "yellow")),
-                harmless(case_id),
-                (f"  {reason}" if reason else "", "dim"),
+                case_id,
+                (f"  {self._screen.one_line(reason)}" if reason else "", "dim"),
             )
-        self._say(("next  ", "dim"), f"eval-harness show {run.name} CASE")
+        self._say(("next      ", "dim"), f"eval-harness show {run.name} CASE{naming(store)}")
 
     def show_case(self, case: Case, trials: Iterable[Trial]) -> None:
         self._say((f"case {case.id}", "bold"), (f"  {case.name}" if case.name else "", "dim"))
@@ -61,7 +60,7 @@ class TranscriptReport:
             self._say(
                 (f"  {grade.grader}: ", ""),
                 (f"{grade.state}{score}", STYLES.get(grade.state, "yellow")),
-                (f"{optional}  {harmless(grade.reason)}", "dim"),
+                (f"{optional}  {grade.reason}", "dim"),
             )
 
     def _transcript(self, transcript: Transcript) -> None:
@@ -82,16 +81,9 @@ class TranscriptReport:
             self._say(("  (the output was cut: only its head and tail were kept)", "yellow"))
 
     def _block(self, label: str, text: str) -> None:
-        shown = harmless(text)
+        shown = self._screen.clean(text)
         cut = f"\n… {len(shown) - SHOWN} more characters" if len(shown) > SHOWN else ""
         lines = (shown[:SHOWN] + cut).splitlines() or [""]
         self._say((f"  {label}: ", "dim"), lines[0])
         for line in lines[1:]:
             self._say(f"    {line}")
-
-    def _say(self, *parts: str | tuple[str, str]) -> None:
-        text = Text()
-        for part in parts:
-            content, style = (part, "") if isinstance(part, str) else part
-            text.append(harmless(content) if content else "", style=style)
-        self._console.print(text, soft_wrap=True)

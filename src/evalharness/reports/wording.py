@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from evalharness.domain.measurement import Measurement
 
-_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    r"""
+    (?: \x1b\[ | \x9b ) [0-?]* [\ -/]* [@-~]?                                # colours, cursor movements
+    | (?: \x1b[\]PX^_] | [\x90\x98\x9d\x9e\x9f] ) [^\x07\x1b\x9c\n]* (?: \x07 | \x9c | \x1b\\ )?   # titles, clipboard
+    | \x1b [\ -/]* [0-~]?
+    | [\x00-\x08\x0b-\x1f\x7f-\x9f]
+    """,
+    re.VERBOSE,
+)
 
 
 def harmless(text: str) -> str:
@@ -55,3 +64,8 @@ def duration(seconds: float) -> str:
 
 def money(cost_usd: float) -> str:
     return f"${cost_usd:.4f}" if cost_usd < 1 else f"${cost_usd:.2f}"
+
+
+def naming(store: str | None) -> str:
+    """The flag that the next command needs to find the store that this one was told to use."""
+    return f" --store {shlex.quote(store)}" if store else ""

@@ -53,7 +53,7 @@ def new_marks() -> range:
 
 def adopt_orphans() -> None:
     """Make this process the parent of its orphaned descendants instead of init. Without effect off Linux."""
-    if not _has_proc():
+    if not has_proc():
         return
     import ctypes  # here, because most runs start no process and need not pay for it
 
@@ -72,7 +72,7 @@ def signal_blocked_for_children() -> Iterator[None]:
 
 def set_mark(pid: int, mark: int) -> None:
     """Mark a child that has just been started; its environment carries the mark already."""
-    if not _has_proc():
+    if not has_proc():
         return
     import resource  # here, because it does not exist on every platform
 
@@ -106,7 +106,7 @@ def sweep(marks: range, *, root: int | None = None, others: Collection[int] = ()
     `others` are first processes of other trials; what lives below them is passed over. Unmarked orphans may be some
     other trial's: they are reaped when dead, but killed only if `unmarked_too`.
     """
-    met = {process: _marks_of(process) for process in _descendants(marks, others)} if _has_proc() else {}
+    met = {process: _marks_of(process) for process in _descendants(marks, others)} if has_proc() else {}
     found = _members(met, marks, root)
     unmarked = [process for process, carried in met.items() if not carried and process not in found]
     orphans = [process for process in unmarked if _is_orphan_of_a_trial(process)]
@@ -120,6 +120,16 @@ def sweep(marks: range, *, root: int | None = None, others: Collection[int] = ()
     for process in strays + orphans:
         _reap(process)
     return not strays
+
+
+def kill_marked(marks: range) -> bool:
+    """Kill what carries one of `marks`, whoever its parent is now, and say whether there was nothing to do."""
+    pids = [pid for children in _children_table().values() for pid in children]
+    met = [process for pid in pids if (process := _read(pid)) is not None]
+    found = [process for process in met if any(mark in marks for mark in _marks_of(process))]
+    for process in found:
+        _kill(process)
+    return not found
 
 
 def _members(met: Mapping[_Process, Collection[int]], marks: range, root: int | None) -> list[_Process]:
@@ -239,5 +249,5 @@ def _reap(process: _Process) -> None:
         return
 
 
-def _has_proc() -> bool:
+def has_proc() -> bool:
     return (_PROC / "self/stat").exists()

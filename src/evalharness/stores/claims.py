@@ -1,27 +1,54 @@
-"""Claims: one process at a time runs a run. The operating system frees a claim when its process dies, however it dies."""
+"""Claims: one process at a time runs a run. The operating system frees a claim when its process dies, however it dies.
+
+A claim is a locked file beside the store. It is removed while it is still locked, so a lock alone proves nothing: the
+file that was opened may have been removed by the holder before. Only the lock on the file that is at the path counts.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
-from evalharness.errors import RunBusy
+from evalharness.errors import RunBusy, StoreError
 
 
 @contextmanager
-def claimed(folder: Path, run_id: str, run_name: str) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{run_id}.lock"
-    with path.open("a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunBusy(
-                f"run {run_name} is being run by another process", hint="wait for it, or stop it first"
-            ) from None
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+def claimed(path: Path, run_name: str) -> Iterator[None]:
+    """Hold the claim that the file `path` stands for; raises RunBusy when it is held already, also by this process."""
+    file = _locked(path, run_name)
+    try:
+        yield
+    finally:
+        with file, suppress(OSError):
+            path.unlink()
+
+
+def _locked(path: Path, run_name: str) -> IO[bytes]:
+    try:
+        while True:
+            file = path.open("ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(path, file):
+                    return file
+            except BaseException:
+                file.close()
+                raise
+            file.close()
+    except BlockingIOError:
+        raise RunBusy(f"run {run_name} is being run by another process", hint="wait for it, or stop it first") from None
+    except OSError as error:
+        raise StoreError(
+            f"run {run_name} cannot be claimed: {error}", hint="check that the store's folder can be written to"
+        ) from error
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False

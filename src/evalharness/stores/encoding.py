@@ -1,29 +1,137 @@
-"""From nouns to column values and back. Every text passes through the redactor here: the single write door."""
+"""From nouns to column values and back: the single write door.
+
+What leaves here has no secret in it and can be read back. Nearly every record is like that by itself; the others go
+through `cleaning.py`.
+"""
 
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
+from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
+from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
+from evalharness.stores.cleaning import Cleaner
 
 COMPRESS_FROM = 1024
-KEPT_OUTPUT = 2_097_152
+KEPT_TEXT = 2_097_152
+"""Graders saw the whole text; what is kept of a longer one is its head and its tail."""
+_LARGEST_INTEGER = 2**63 - 1
 _ATTEMPTS = TypeAdapter(tuple[Attempt, ...])
 _GRADES = TypeAdapter(tuple[Grade, ...])
+_RUN = TypeAdapter(Run)
+_REPORT = TypeAdapter(Report)
 
 TRIAL_COLUMNS = (
     "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
     "input_tokens, output_tokens, attempts, grades, body"
 )
+RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, body, report"
+
+Stored = TypeVar("Stored")
+
+
+def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
+    """The values of `TRIAL_COLUMNS`."""
+    attempts, body = fit(_ATTEMPTS, trial.attempts, Cleaner(redactor, KEPT_TEXT))
+    last = attempts[-1]
+    return (
+        run_seq,
+        trial.case_id,
+        trial.index,
+        trial.seed,
+        last.state,
+        trial.first_state,
+        last.score,
+        last.reason,
+        last.duration_s,
+        trial.cost_usd,
+        _storable(trial.input_tokens),
+        _storable(trial.output_tokens),
+        len(attempts),
+        _written(_GRADES, last.grades).decode(),
+        pack(body),
+    )
+
+
+def trial_from(case_id: str, index: int, seed: int, body: bytes) -> Trial:
+    attempts = _read(_ATTEMPTS, body, f"trial {index} of case {case_id}")
+    return Trial.model_construct(case_id=case_id, index=index, seed=seed, attempts=attempts)
+
+
+def run_body(run: Run, redactor: Redactor) -> bytes:
+    """All of a run but what has columns of its own, and its trials."""
+    elsewhere = {"id": "", "name": "", "matrix_id": "", "created_at": "", "finished_at": None}
+    kept = run.model_copy(update={**elsewhere, "report": None, "trials": ()})
+    return pack(fit(_RUN, kept, Cleaner(redactor))[1])
+
+
+def report_body(report: Report, redactor: Redactor) -> bytes:
+    return pack(fit(_REPORT, report, Cleaner(redactor))[1])
+
+
+def run_from(row: tuple[Any, ...]) -> Run:
+    """From the values of `RUN_COLUMNS`."""
+    run_id, name, matrix_id, created_at, finished_at, body, report = row
+    return _read(_RUN, body, f"run {name}").model_copy(
+        update={
+            "id": run_id,
+            "name": name,
+            "matrix_id": matrix_id,
+            "created_at": created_at,
+            "finished_at": finished_at,
+            "report": _read(_REPORT, report, f"the report of run {name}") if report else None,
+        }
+    )
+
+
+def fit(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> tuple[Stored, bytes]:
+    """What can be stored of a value, and its JSON."""
+    as_it_is = _as_it_is(adapter, value, cleaner)
+    if as_it_is is not None:
+        return value, as_it_is
+    clean = cleaner.clean(value)
+    try:
+        text = _written(adapter, clean)
+        adapter.validate_json(text)
+    except ValueError as error:
+        raise StoreError("a result cannot be stored as JSON", hint="please report this bug") from error
+    return clean, text
+
+
+def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> bytes | None:
+    """The JSON of a value that needs no cleaning. Reading it once costs little and proves that nothing is lost."""
+    try:
+        text = _written(adapter, value)
+        if len(text) > cleaner.longest_text:
+            return None
+        decoded = text.decode()
+        if cleaner.redactor.redact(decoded) != decoded:
+            return None
+        adapter.validate_json(text)
+    except ValueError:
+        return None
+    return text
+
+
+def _written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:
+    return adapter.dump_json(value, by_alias=True, exclude_defaults=True, warnings=False)
+
+
+def _read(adapter: TypeAdapter[Stored], blob: bytes, what: str) -> Stored:
+    try:
+        return adapter.validate_json(unpack(blob))
+    except (ValueError, zlib.error) as error:
+        raise StoreError(
+            f"{what} cannot be read from the store",
+            hint="it is damaged, or was written by another version of evalharness",
+        ) from error
 
 
 def pack(text: bytes) -> bytes:
@@ -35,80 +143,6 @@ def unpack(blob: bytes) -> bytes:
     return zlib.decompress(blob) if blob[:1] == b"x" else blob
 
 
-def redacted(text: bytes, redactor: Redactor) -> bytes:
-    return redactor.redact(text.decode()).encode()
-
-
-def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
-    """Text that is not Unicode (half a surrogate pair) is mended rather than lost."""
-    try:
-        return _trial_row(run_seq, trial, redactor)
-    except (PydanticSerializationError, UnicodeEncodeError):
-        return _trial_row(run_seq, Trial.model_validate(_mended(trial.model_dump())), redactor)
-
-
-def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
-    attempts = tuple(_capped(attempt) for attempt in trial.attempts)
-    last = trial.last
-    return (
-        run_seq,
-        trial.case_id,
-        trial.index,
-        trial.seed,
-        last.state,
-        trial.first_state,
-        last.score,
-        redactor.redact(last.reason),
-        last.duration_s,
-        trial.cost_usd,
-        trial.input_tokens,
-        trial.output_tokens,
-        len(attempts),
-        redacted(_GRADES.dump_json(last.grades, exclude_defaults=True, warnings=False), redactor).decode(),
-        pack(redacted(_ATTEMPTS.dump_json(attempts, exclude_defaults=True, warnings=False), redactor)),
-    )
-
-
-def trial_from(case_id: str, index: int, seed: int, body: bytes) -> Trial:
-    return Trial(case_id=case_id, index=index, seed=seed, attempts=_ATTEMPTS.validate_json(unpack(body)))
-
-
-def run_body(run: Run, redactor: Redactor) -> bytes:
-    kept = run.model_dump(
-        mode="json", by_alias=True, exclude={"report", "trials", "finished_at"}, exclude_defaults=True
-    )
-    return pack(redacted(to_json(kept), redactor))
-
-
-def run_from(body: bytes, finished_at: str | None, report: bytes | None) -> Run:
-    data = from_json(unpack(body))
-    data["finished_at"] = finished_at
-    data["report"] = from_json(unpack(report)) if report else None
-    return Run.model_validate(data)
-
-
-def _capped(attempt: Attempt) -> Attempt:
-    """Graders saw the whole output; what is kept of a huge one is its head and its tail."""
-    transcript = attempt.transcript
-    if transcript is None:
-        return attempt
-    output = transcript.output
-    if isinstance(output, str) and len(output) <= KEPT_OUTPUT:
-        return attempt
-    text = as_text(output)
-    if len(text) <= KEPT_OUTPUT:
-        return attempt
-    half = KEPT_OUTPUT // 2
-    cut = f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
-    changed: Transcript = transcript.model_copy(update={"output": cut, "truncated": True})
-    return attempt.model_copy(update={"transcript": changed})
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mended(item) for item in value]
-    return value
+def _storable(number: int | None) -> int | None:
+    """A target may claim any number of tokens."""
+    return None if number is None else min(number, _LARGEST_INTEGER)

@@ -6,28 +6,44 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
-
-from pydantic_core import to_json
 
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.run_names import generate_run_id, generate_run_name
 from evalharness.domain.trial import Trial
-from evalharness.errors import StoreError, UnknownName
+from evalharness.errors import StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.claims import claimed
-from evalharness.stores.encoding import TRIAL_COLUMNS, pack, redacted, run_body, run_from, trial_from, trial_row
+from evalharness.stores.encoding import (
+    RUN_COLUMNS,
+    TRIAL_COLUMNS,
+    report_body,
+    run_body,
+    run_from,
+    trial_from,
+    trial_row,
+)
 from evalharness.stores.sqlite import MEMORY, Database
 from evalharness.stores.writing import GroupWriter
 
-_RUN = "SELECT body, finished_at, report FROM runs"
-_INSERT_TRIAL = (
-    f"INSERT INTO trials ({TRIAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_RUN = f"SELECT {RUN_COLUMNS} FROM runs"
+_ONCE = (
+    f"INSERT INTO trials ({TRIAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (run_seq, case_id, idx) DO "
 )
-_DELETE_ERROR = "DELETE FROM trials WHERE run_seq = ? AND case_id = ? AND idx = ? AND state = 'error'"
+_INSERT = f"{_ONCE} NOTHING"
+_MEND = (
+    f"{_ONCE} UPDATE SET "
+    + ", ".join(f"{column} = excluded.{column}" for column in TRIAL_COLUMNS.split(", ")[3:])
+    + " WHERE trials.state = 'error'"
+)
+_PAGE = 500
+_PAGE_OF_BODIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +73,22 @@ class SqlStore:
         self._seqs: dict[str, int] = {}
 
     def close(self) -> None:
-        self._writer.close()
-        self._database.close()
+        try:
+            self._writer.close()
+        finally:
+            self._database.close()
 
     # Runs
 
     def add_runs(self, runs: Iterable[Run]) -> list[Run]:
         """Store new runs together, each under an id and a name that no other run of this store has."""
+        planned = list(runs)
+        for run in planned:
+            self._check_case_ids(run)
         added: list[Run] = []
         matrix_id = ""
         with self._database.transaction() as connection:
-            for run in runs:
+            for run in planned:
                 named = self._named(connection, run)
                 matrix_id = matrix_id or named.id
                 named = named.model_copy(update={"matrix_id": matrix_id})
@@ -78,7 +99,7 @@ class SqlStore:
                         named.id,
                         named.name,
                         matrix_id,
-                        self.redactor.redact(named.suite.name),
+                        self._clean(named.suite.name),
                         named.created_at,
                         named.planned_trials,
                         run_body(named, self.redactor),
@@ -95,36 +116,53 @@ class SqlStore:
                 return run.model_copy(update={"id": run_id, "name": name})
         raise StoreError("no free run name was found", hint="remove old runs: eval-harness store prune")
 
+    def _check_case_ids(self, run: Run) -> None:
+        """Rows are found by case id, so an id is stored as it is or not at all."""
+        for case in run.suite.cases:
+            clean = self._clean(case.id)
+            if clean != case.id:
+                raise UsageError(
+                    f"the case id '{clean}' holds the value of a secret, or half a character",
+                    hint="rename the case, or unset the variable if its value is no secret",
+                )
+
+    def _clean(self, text: str) -> str:
+        return self.redactor.redact(text.encode(errors="replace").decode())
+
     def find_run(self, reference: str) -> Run:
         """By id or name."""
-        rows = self._database.read(f"{_RUN} WHERE id = ? OR name = ?", (reference, reference))
+        wanted = self._clean(reference)
+        rows = self._database.read(f"{_RUN} WHERE id = ? OR name = ?", (wanted, wanted))
         if not rows:
             known = self._database.read("SELECT name FROM runs ORDER BY seq DESC LIMIT 50")
             raise UnknownName("run", reference, [name for (name,) in known])
-        return run_from(*rows[0])
+        return run_from(rows[0])
 
     def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
         """`unfinished` means that planned trials have no row yet."""
         conditions, values = ["1 = 1"], []
         if suite_name is not None:
             conditions.append("suite_name = ?")
-            values.append(suite_name)
+            values.append(self._clean(suite_name))
         if unfinished:
             conditions.append("planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
         sql = f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1"
         rows = self._database.read(sql, values)
-        return run_from(*rows[0]) if rows else None
+        return run_from(rows[0]) if rows else None
 
     def matrix(self, matrix_id: str) -> list[Run]:
         """The runs that one command started together, in order."""
-        return [run_from(*row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]
+        return [run_from(row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]
 
     def list_runs(self, limit: int) -> list[RunLine]:
         rows = self._database.read(
             "SELECT seq, id, name, suite_name, created_at, finished_at, planned FROM runs ORDER BY seq DESC LIMIT ?",
             (limit,),
         )
-        return [RunLine(*row[1:], counts=self._counts(row[0])) for row in rows]
+        return [
+            RunLine(run_id, name, suite_name, created_at, finished_at, planned, self._counts(seq))
+            for seq, run_id, name, suite_name, created_at, finished_at, planned in rows
+        ]
 
     def _counts(self, seq: int) -> dict[str, int]:
         return dict(self._database.read("SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state", (seq,)))
@@ -133,31 +171,39 @@ class SqlStore:
         """While held, no other process runs this run; raises RunBusy when one does."""
         if self.place == MEMORY:
             return nullcontext()
-        return claimed(Path(self.place).parent / "claims", run.id, run.name)
+        store = Path(self.place).resolve()
+        return claimed(store.with_name(f"{store.name}-{run.id}.lock"), run.name)
 
     def finish(self, run_id: str, report: Report, *, stopped: str, elapsed_s: float) -> None:
         """Keep the report as a derived row, and why the run stopped before its end, if it did."""
         self.flush()
-        text = pack(redacted(to_json(report), self.redactor))
+        body = report_body(report, self.redactor)
         finished_at = None if report.summary.trials.pending else timestamp()
         with self._database.transaction() as connection:
-            connection.execute(
+            changed = connection.execute(
                 "UPDATE runs SET finished_at = ?, report = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?",
-                (finished_at, text, stopped, elapsed_s, run_id),
+                (finished_at, body, stopped, elapsed_s, run_id),
             )
+            if not changed.rowcount:
+                raise UnknownName("run", run_id, [])
 
     def progress(self, run_id: str) -> tuple[str, float]:
         """Why the run stopped last time, and how long it has been run in all."""
-        [(stopped, elapsed_s)] = self._database.read("SELECT stopped, elapsed_s FROM runs WHERE id = ?", (run_id,))
+        rows = self._database.read("SELECT stopped, elapsed_s FROM runs WHERE id = ?", (run_id,))
+        if not rows:
+            raise UnknownName("run", run_id, [])
+        stopped, elapsed_s = rows[0]
         return stopped, elapsed_s
 
     def remove_run(self, run: Run) -> None:
         with self.claim(run), self._database.transaction() as connection:
             connection.execute("DELETE FROM trials WHERE run_seq = ?", (self._seq(run.id),))
             connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+            # SQLite gives the number of the newest run to the next one when that run is gone.
+            del self._seqs[run.id]
 
     def runs_before(self, moment: str) -> list[Run]:
-        return [run_from(*row) for row in self._database.read(f"{_RUN} WHERE created_at < ? ORDER BY seq", (moment,))]
+        return [run_from(row) for row in self._database.read(f"{_RUN} WHERE created_at < ? ORDER BY seq", (moment,))]
 
     def compact(self) -> None:
         self._database.compact()
@@ -166,11 +212,11 @@ class SqlStore:
 
     def put(self, run_id: str, trial: Trial) -> None:
         """Queue a finished trial; it is committed within about 20 ms, together with others."""
-        self._writer.put((_INSERT_TRIAL, self._seq(run_id), trial))
+        self._writer.put((_INSERT, self._seq(run_id), trial))
 
     def mend(self, run_id: str, trial: Trial) -> None:
         """Queue a trial that replaces one that ended in `error`; its attempts include the earlier ones."""
-        self._writer.put((_DELETE_ERROR, self._seq(run_id), trial))
+        self._writer.put((_MEND, self._seq(run_id), trial))
 
     def flush(self) -> None:
         self._writer.flush()
@@ -181,29 +227,42 @@ class SqlStore:
 
     def _commit_trials(self, group: Sequence[tuple[str, int, Trial]]) -> None:
         """A trial that already has a row keeps it: whoever was first counts, and counts once."""
-        rows = [trial_row(seq, trial, self.redactor) for _, seq, trial in group]
-        replaced = [row[:3] for (kind, _, _), row in zip(group, rows, strict=True) if kind is _DELETE_ERROR]
+        rows = [(statement, trial_row(seq, trial, self.redactor)) for statement, seq, trial in group]
         with self._database.transaction() as connection:
-            connection.executemany(_DELETE_ERROR, replaced)
-            connection.executemany(_INSERT_TRIAL, rows)
+            for statement, stretch in groupby(rows, key=itemgetter(0)):
+                connection.executemany(statement, (row for _, row in stretch))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         """Every finished trial with all its attempts, in the order of case and index."""
-        sql = "SELECT case_id, idx, seed, body FROM trials WHERE run_seq = ?"
-        values: list[Any] = [self._seq(run_id)]
-        if case_id is not None:
-            sql += " AND case_id = ?"
-            values.append(case_id)
-        for row in self._database.stream(f"{sql} ORDER BY case_id, idx", values):
+        for row in self._pages("case_id, idx, seed, body", run_id, case_id, _PAGE_OF_BODIES):
             yield trial_from(*row)
 
     def outcomes(self, run_id: str) -> Iterator[tuple[Any, ...]]:
         """Every finished trial without its transcript: the columns of `engine.measuring.Outcome`, in its order."""
-        return self._database.stream(
-            "SELECT case_id, idx, state, first_state, score, reason, duration_s, cost_usd, input_tokens, "
-            "output_tokens, grades FROM trials WHERE run_seq = ? ORDER BY case_id, idx",
-            (self._seq(run_id),),
+        columns = (
+            "case_id, idx, state, first_state, score, reason, duration_s, cost_usd, input_tokens, output_tokens, grades"
         )
+        return self._pages(columns, run_id, None, _PAGE)
+
+    def _pages(self, columns: str, run_id: str, case_id: str | None, size: int) -> Iterator[tuple[Any, ...]]:
+        """Rows by pages, so that a run of any size is read in little memory.
+
+        Each page is a query of its own: a cursor left open would keep this connection from writing once another
+        process has written, and the log from being folded into the file.
+        """
+        seq = self._seq(run_id)
+        only = "" if case_id is None else "AND case_id = ? "
+        sql = (
+            f"SELECT {columns} FROM trials WHERE run_seq = ? {only}AND (case_id, idx) > (?, ?) "
+            "ORDER BY case_id, idx LIMIT ?"
+        )
+        last: tuple[str, int] = ("", -1)
+        while True:
+            rows = self._database.read(sql, (seq, *([] if case_id is None else [case_id]), *last, size))
+            yield from rows
+            if len(rows) < size:
+                return
+            last = rows[-1][:2]
 
     def _seq(self, run_id: str) -> int:
         if run_id not in self._seqs:

@@ -21,52 +21,80 @@ class GroupWriter:
         self._commit = commit
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._failure: StoreError | None = None
+        self._failure_told = False
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closed = False
 
     @property
     def backlog(self) -> int:
-        return self._queue.qsize()
+        """How many wait to be written; none does when nothing will be written any more."""
+        return self._queue.qsize() if self._failure is None else 0
 
     def put(self, item: Any) -> None:
-        if self._failure is not None:
-            raise self._failure
+        self._raise_failure()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="evalharness-store", daemon=True)
-            self._thread.start()
+            self._start()
         self._queue.put(item)
-
-    def _check_alive(self) -> None:
-        if self._thread is not None and not self._thread.is_alive():
-            raise StoreError("the thread that writes the store has died", hint="its error is printed above")
 
     def flush(self) -> None:
         """Return once everything put before is on disk; raises what kept it from getting there."""
-        if self._thread is None:
-            return
-        reached = threading.Event()
-        self._queue.put(reached)
-        while not reached.wait(timeout=0.5):
-            self._check_alive()
-        if self._failure is not None:
-            raise self._failure
+        thread = self._thread
+        if thread is not None:
+            reached = threading.Event()
+            self._queue.put(reached)
+            while not reached.wait(timeout=0.5):
+                if not thread.is_alive():
+                    self._raise_failure()
+                    raise StoreError("the store was closed while it was being written")
+        self._raise_failure()
 
     def close(self) -> None:
+        """Write what is left; raises what kept it from being written, unless somebody has been told already."""
+        self._closed = True
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
             self._thread = None
+        if not self._failure_told:
+            self._raise_failure()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._closed:
+                raise StoreError("the store is closed")
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="evalharness-store", daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            self._failure_told = True
+            raise StoreError(self._failure.message, hint=self._failure.hint) from self._failure
 
     def _work(self) -> None:
-        open_for_more = True
-        while open_for_more:
-            group, flushes, open_for_more = self._next_group()
-            if group and self._failure is None:
-                try:
-                    self._commit(group)
-                except StoreError as error:
-                    self._failure = error
-            for flush in flushes:
-                flush.set()
+        ended_well = False
+        try:
+            open_for_more = True
+            while open_for_more:
+                group, flushes, open_for_more = self._next_group()
+                self._write(group)
+                for flush in flushes:
+                    flush.set()
+            ended_well = True
+        finally:
+            if not ended_well:
+                self._failure = StoreError(
+                    "the store cannot be written: its thread has died", hint="its error is printed above"
+                )
+
+    def _write(self, group: Sequence[Any]) -> None:
+        if group and self._failure is None:
+            try:
+                self._commit(group)
+            except StoreError as error:
+                self._failure = error
 
     def _next_group(self) -> tuple[list[Any], list[threading.Event], bool]:
         """What to write together, who waits for it, and whether there may be more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import shutil
@@ -13,18 +14,22 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from evalharness import registry
 from evalharness.contracts import Task
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.options import Options
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
+from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
-from evalharness.targets.part import ResultForm, TargetPart, read_result
-from evalharness.targets.templates import fill_template
+from evalharness.targets.part import ResultForm, TargetPart, limit_passed, read_result
+from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template
 from evalharness.targets.workspaces import changed_files, snapshot
 
-PLAIN_WORD = re.compile(r"[\w./+-]+")
+WORD = re.compile(r"(?<![\w./+${-])[\w./+-]++(?!=)")
+"""A word of a shell line that may name a file: neither a variable nor a placeholder."""
+NOT_FOUND = 127
 
 
 class CommandOptions(Options):
@@ -45,7 +50,7 @@ class CommandOptions(Options):
     @field_validator("command")
     @classmethod
     def _not_empty(cls, command: tuple[str, ...] | str) -> tuple[str, ...] | str:
-        if not command or (isinstance(command, str) and not command.strip()):
+        if not command or not (command if isinstance(command, str) else command[0]).strip():
             raise ValueError("is empty")
         return command
 
@@ -60,29 +65,31 @@ class CommandTarget(TargetPart):
         return digest([super().digest(), [digest_file(Path(path)) for path in files]])
 
     async def open(self) -> None:
-        command = self.options.command
-        if isinstance(command, str):
+        program = self._program()
+        if program is None or self._is_path_elsewhere(program):
             return
-        program = self._placed(command[0])
-        if shutil.which(program, path=self._environment()["PATH"]) is None:
-            raise TargetUnavailable(
-                f"the program '{command[0]}' was not found",
-                hint="check the command's first word, or give its full path",
-            )
+        placed = self._placed(program)
+        if shutil.which(placed, path=self._environment()["PATH"]) is None:
+            if Path(placed).is_absolute() and Path(placed).is_file():
+                raise TargetUnavailable(f"'{program}' is not executable", hint=f"chmod +x {program}")
+            if isinstance(self.options.command, tuple) or not await self._is_known_to_shell(program):
+                raise _not_found(program)
 
     async def answer(self, task: Task) -> Transcript:
         folder = task.workspace
-        before = snapshot(folder)
+        before = await asyncio.to_thread(snapshot, folder) if task.case.files else {}
+        reads_stdin = self.options.input == "stdin" and not self._asks_for_input()
         result = await self.services.sandbox.run(
             ProcessRequest(
                 argv=self._argv(task),
                 cwd=str(folder),
                 env=self._environment(),
-                stdin=b"" if self._input_in_command() else task.case.content_text.encode(),
+                stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
                 timeout_s=task.timeout_s,
                 keep_bytes=self.options.max_output_bytes,
             )
         )
+        self._check_started(result, folder)
         stdout = result.stdout.decode(errors="replace")
         evidence = Transcript(
             output=stdout,
@@ -90,7 +97,7 @@ class CommandTarget(TargetPart):
             stderr=result.stderr.decode(errors="replace"),
             exit_code=result.exit_code,
             truncated=result.truncated,
-            files=changed_files(folder, before),
+            files=await asyncio.to_thread(changed_files, folder, before),
         )
         problem = _why_failed(result, evidence, task)
         if problem:
@@ -99,18 +106,40 @@ class CommandTarget(TargetPart):
 
     def _argv(self, task: Task) -> tuple[str, ...]:
         command = self.options.command
+        appended = self.options.input == "argument" and not self._asks_for_input()
         if isinstance(command, str):
-            line = PLAIN_WORD.sub(lambda found: self._placed(found[0], shlex.quote), command)
-            line = fill_template(line, task, quote=shlex.quote)
-            return ("/bin/sh", "-c", f"{line} {shlex.quote(task.case.content_text)}" if self._appended() else line)
+            placed = WORD.sub(lambda found: self._placed(found[0], shlex.quote), command.strip())
+            line, values = fill_shell_line(f"{placed} {{input}}" if appended else placed, task)
+            return ("/bin/sh", "-c", line, "sh", *values)
         words = [fill_template(self._placed(word), task) for word in command]
-        return (*words, task.case.content_text) if self._appended() else tuple(words)
+        return (*words, task.case.content_text) if appended else tuple(words)
 
-    def _appended(self) -> bool:
-        return self.options.input == "argument" and "{input" not in str(self.options.command)
+    def _program(self) -> str | None:
+        """The command's first word; None where only the shell can tell what it means."""
+        command = self.options.command
+        if isinstance(command, str):
+            first = command.split()[0]
+            return first if WORD.fullmatch(first) else None
+        return None if "{" in command[0] else command[0]
 
-    def _input_in_command(self) -> bool:
-        return self.options.input != "stdin" or "{input" in str(self.options.command)
+    def _is_path_elsewhere(self, program: str) -> bool:
+        """A path that is not beside the suite may still be in the workspace of a trial."""
+        return "/" in program and not Path(self._placed(program)).is_absolute()
+
+    async def _is_known_to_shell(self, word: str) -> bool:
+        """Built-ins and keywords are no programs and are found nowhere else."""
+        argv = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", word)
+        cwd, env = str(self.services.root), self._environment()
+        result = await self.services.sandbox.run(ProcessRequest(argv=argv, cwd=cwd, env=env, timeout_s=10.0))
+        return result.exit_code == 0
+
+    def _check_started(self, result: ProcessResult, folder: Path) -> None:
+        """The shell itself starts always; that the program does not exist must not look like a wrong answer."""
+        program = self._program()
+        if isinstance(self.options.command, tuple) or result.exit_code != NOT_FOUND or program is None:
+            return
+        if self._is_path_elsewhere(program) and not (folder / program).exists():
+            raise _not_found(program)
 
     def _environment(self) -> dict[str, str]:
         """The interpreter that runs the harness is found last, so that `python` works in an unactivated venv."""
@@ -118,35 +147,56 @@ class CommandTarget(TargetPart):
         path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
         return {**environment, "PATH": f"{path}:{Path(sys.executable).parent}"}
 
+    def _asks_for_input(self) -> bool:
+        command = self.options.command
+        return any(asks_for_input(text) for text in ((command,) if isinstance(command, str) else command))
+
     def _words(self) -> list[str]:
         command = self.options.command
-        return PLAIN_WORD.findall(command) if isinstance(command, str) else list(command)
+        return WORD.findall(command) if isinstance(command, str) else list(command)
 
     def _file_named(self, word: str) -> Path | None:
         path = self.services.root / word
-        return path if PLAIN_WORD.fullmatch(word) and path.is_file() else None
+        try:
+            return path if path.is_file() else None
+        except OSError:  # a word too long to be a name
+            return None
 
     def _placed(self, word: str, quote: Callable[[str], str] = str) -> str:
+        """Absolute, but with links as they are: `venv/bin/python` is a link, and means something only as itself."""
         path = self._file_named(word)
-        return quote(str(path.resolve())) if path else word
+        return quote(str(path.absolute())) if path else word
 
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:
     """Whether the case itself says which exit code it wants, at any depth of its graders."""
-    return any(spec.kind == "exit_code" or "exit_code" in str(spec.options) for spec in graders)
+    return any(spec.kind == "exit_code" or judged_by_exit_code(_parts(spec)) for spec in graders)
+
+
+def _parts(spec: GraderSpec) -> tuple[GraderSpec, ...]:
+    """The graders that a grader made of graders holds."""
+    parts: tuple[GraderSpec, ...] = getattr(registry.parse_options("grader", spec), "graders", ())
+    return parts
+
+
+def _not_found(program: str) -> TargetUnavailable:
+    return TargetUnavailable(
+        f"the program '{program}' was not found", hint="check the command's first word, or give its full path"
+    )
 
 
 def _why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:
-    if result.ended == "timeout":
-        return f"time limit: no answer within {task.timeout_s:g} s"
-    if result.ended == "flood":
-        total = max(result.stdout_total, result.stderr_total)
-        return f"output limit: it wrote more than {total // 1_048_576} MiB and was killed"
-    if result.exit_code == 0 or judged_by_exit_code(task.graders):
-        return ""
+    passed = limit_passed(result, task.timeout_s)
+    if passed or result.exit_code == 0 or judged_by_exit_code(task.graders):
+        return passed
     last = evidence.stderr.strip().splitlines()[-1:]
-    said = f": {last[0][:300]}" if last else ""
+    said = f": {head(last[0], 300)}" if last else ""
     code = result.exit_code
     if code is not None and code < 0:
-        return f"it was killed by {signal.Signals(-code).name}{said}"
+        return f"it was killed by {_signal_name(-code)}{said}"
     return f"exit code {code}{said}"
+
+
+def _signal_name(number: int) -> str:
+    known = {member.value: member.name for member in signal.Signals}
+    return known.get(number, f"signal {number}")

@@ -1,7 +1,7 @@
 """function: a Python function is the target, sync or async, by reference or handed in.
 
 Sync functions run on threads the harness can abandon but not kill; `isolate: process` gives each trial a process of
-its own, which is killed at the time limit.
+its own (`isolated.py`), which is killed at the time limit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -18,11 +18,17 @@ from evalharness import registry
 from evalharness.contracts import Services, Task
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.options import Options
-from evalharness.domain.process import ProcessRequest
+from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import TargetSpec, function_source
-from evalharness.domain.transcript import Transcript
-from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable
-from evalharness.targets.part import TargetPart, read_result, transcript_of
+from evalharness.domain.transcript import Answer, Transcript
+from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped
+from evalharness.targets.part import TargetPart, limit_passed, transcript_of
+
+MAX_ANSWER_BYTES = 134_217_728
+OWN_ERRORS: Mapping[str, type[Exception]] = {
+    error.__name__: error for error in (TargetFailed, TargetUnavailable, TrialSkipped)
+}
+OWN_ERRORS_MODULE = TargetFailed.__module__
 
 
 class FunctionOptions(Options):
@@ -55,13 +61,11 @@ class FunctionTarget(TargetPart):
         if file is not None:
             return file
         registry.make_importable(self.services.root)
-        try:
-            found = importlib.util.find_spec(registry.split_reference(self.options.function)[0])
-        except (ImportError, ValueError):
-            return None
-        return Path(found.origin) if found and found.origin else None
+        return module_file(registry.split_reference(self.options.function)[0])
 
     async def open(self) -> None:
+        if self.options.isolate == "process" and self.spec.function is not None:
+            raise TargetUnavailable("isolate: process needs a target named as module:attr or file.py:attr")
         if self._function is None:
             self._function = self._imported()
         if not callable(self._function):
@@ -92,32 +96,73 @@ class FunctionTarget(TargetPart):
         return transcript_of(await returned if inspect.isawaitable(returned) else returned)
 
     async def _answer_in_process(self, task: Task) -> Transcript:
-        if self.spec.function is not None:
-            raise TargetUnavailable("isolate: process needs a target named as module:attr or file.py:attr")
         question = {
             "function": self.options.function,
             "root": str(self.services.root),
+            "path": sys.path,
             "case": task.case.model_dump(mode="json"),
             "index": task.index,
             "seed": task.seed,
             "workspace": str(task.workspace),
+            "timeout_s": task.timeout_s,
         }
         result = await self.services.sandbox.run(
             ProcessRequest(
-                argv=(sys.executable, "-m", "evalharness.targets.isolated"),
+                # -P: files of the workspace must not stand in for modules
+                argv=(sys.executable, "-P", "-m", "evalharness.targets.isolated"),
                 cwd=str(task.workspace),
                 env=self.services.environment,
                 stdin=json.dumps(question).encode(),
                 timeout_s=task.timeout_s,
+                keep_bytes=MAX_ANSWER_BYTES,
             )
         )
-        evidence = Transcript(stderr=result.stderr.decode(errors="replace"), truncated=result.truncated)
-        if result.ended == "timeout":
-            raise TargetFailed(f"time limit: no answer within {task.timeout_s:g} s", evidence=evidence)
-        if result.exit_code != 0:
-            last = evidence.stderr.strip().splitlines()[-1:] or [f"its process ended with {result.exit_code}"]
-            raise TargetFailed(last[0], evidence=evidence)
-        return read_result(result.stdout.decode(errors="replace"), "answer", evidence)
+        return _read_reply(result, task.timeout_s)
+
+
+def _read_reply(result: ProcessResult, timeout_s: float) -> Transcript:
+    """What `isolated.py` said: an answer, why there is none, what was raised; or nothing, if its process was ended."""
+    evidence = Transcript(stderr=result.stderr.decode(errors="replace"), truncated=result.truncated)
+    reply = result.stdout.decode(errors="replace")
+    problem = limit_passed(result, timeout_s)
+    if not problem and not reply:
+        last = evidence.stderr.strip().splitlines()[-1:]
+        problem = f"the function ended its process (exit code {result.exit_code}){': ' if last else ''}{''.join(last)}"
+    if problem:
+        raise TargetFailed(problem, evidence=evidence)
+    said = json.loads(reply)
+    if "failed" in said:
+        raise TargetFailed(said["failed"], evidence=evidence)
+    if "raised" in said:
+        raise _raised_again(said["raised"], evidence)
+    answer = Answer.model_validate(said["answer"])
+    return evidence.model_copy(update={name: getattr(answer, name) for name in Answer.model_fields})
+
+
+def _raised_again(raised: dict[str, Any], evidence: Transcript) -> Exception:
+    """An exception with the same class names: by them the harness tells what is not the target's fault."""
+    kind: type[Exception] = Exception
+    for module, qualified in reversed(raised["classes"]):
+        name = qualified.rpartition(".")[2]
+        meaning = OWN_ERRORS.get(name) if module == OWN_ERRORS_MODULE else None
+        kind = meaning or type(name, (kind,), {"__module__": module, "__qualname__": qualified})
+    error = kind(raised["text"])
+    error.raised_at, error.evidence = raised["place"], evidence  # type: ignore[attr-defined]
+    return error
+
+
+def module_file(name: str) -> Path | None:
+    """The file of a module, found without importing the packages it is in: their code is not run for a digest."""
+    top, *rest = name.split(".")
+    try:
+        found = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if found is None or not rest:
+        return Path(found.origin) if found and found.origin else None
+    places = [Path(folder, *rest) for folder in found.submodule_search_locations or ()]
+    candidates = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def wants_context(function: Callable[..., Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import quote, urljoin, urlsplit
 
 from pydantic import Field, field_validator
 
@@ -12,12 +13,18 @@ from evalharness.domain.case import as_text
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.specification import TargetSpec
+from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.part import ResultForm, TargetPart, look_up, read_result
 from evalharness.targets.templates import fill_template, fill_value
 
-NOT_THE_TARGETS_FAULT = frozenset((401, 403, 407, 408, 425, 429, 502, 503, 504))
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+NOT_THE_TARGETS_FAULT = frozenset((401, 403, 407, 408, 425, 429, 502, 503, 504, 529))
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+REDIRECTS_THAT_KEEP_THE_BODY = frozenset((307, 308))
+MAX_REDIRECTS = 5
+CONNECT_TIMEOUT_S = 30.0
 
 
 class HttpOptions(Options):
@@ -53,8 +60,12 @@ class HttpTarget(TargetPart):
         import aiohttp  # slow to import: only those who send something pay for it
 
         # The trial has its own time limit, and the harness its own bound on concurrency.
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None), trust_env=True
+            connector=aiohttp.TCPConnector(limit=0),
+            timeout=timeout,
+            trust_env=names_proxy(self.services.environment),
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     async def close(self) -> None:
@@ -66,19 +77,38 @@ class HttpTarget(TargetPart):
 
         options = self.options
         try:
-            async with self._session.request(
-                options.method,
-                fill_template(options.url, task),
-                headers={name: fill_template(value, task) for name, value in options.headers.items()},
-                allow_redirects=options.method == "GET",
-                **self._body(task),
-            ) as response:
-                body = await self._read(response)
-                return self._transcript(response.status, response.content_type, body)
+            url = fill_template(options.url, task, quote=lambda text: quote(text, safe=""))
+            return await self._ask(url, task)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise TargetUnavailable(f"'{options.url}' is not a URL that can be asked: {error}") from error
         except aiohttp.ClientError as error:
             raise TargetUnavailable(f"{options.method} {options.url}: {error or type(error).__name__}") from error
+
+    async def _ask(self, url: str, task: Task) -> Transcript:
+        """One request, and those that redirects ask for; none of them leaves the host that the suite named."""
+        options = self.options
+        headers = {name: fill_template(value, task) for name, value in options.headers.items()}
+        body = self._body(task)
+        for _ in range(MAX_REDIRECTS + 1):
+            request = self._session.request(options.method, url, headers=headers, allow_redirects=False, **body)
+            async with request as response:
+                if response.status not in REDIRECTS or not (location := response.headers.get("Location")):
+                    return self._transcript(response.status, response.content_type, await self._read(response))
+                url = self._followed(url, location, response.status)
+        raise TargetFailed(f"more than {MAX_REDIRECTS} redirects, the last to {url}")
+
+    def _followed(self, url: str, location: str, status: int) -> str:
+        """Where a redirect leads: headers and body may hold secrets, which another host must not see."""
+        there = urljoin(url, location)
+        if self.options.method != "GET" and status not in REDIRECTS_THAT_KEEP_THE_BODY:
+            raise TargetFailed(
+                f"HTTP {status}: it redirects to {there}, and {self.options.method} is not repeated there"
+            )
+        before, after = urlsplit(url), urlsplit(there)
+        is_upgrade = (before.scheme, after.scheme) == ("http", "https") and before.hostname == after.hostname
+        if not is_upgrade and (before.scheme, before.netloc) != (after.scheme, after.netloc):
+            raise TargetFailed(f"HTTP {status}: it redirects to another host: {there}")
+        return there
 
     def _body(self, task: Task) -> dict[str, Any]:
         if self.options.body is None:
@@ -86,7 +116,7 @@ class HttpTarget(TargetPart):
         body = fill_value(self.options.body, task)
         return {"data": body} if isinstance(body, str) else {"json": body}
 
-    async def _read(self, response: Any) -> bytes:
+    async def _read(self, response: Any) -> str:
         limit = self.options.max_output_bytes
         chunks: list[bytes] = []
         size = 0
@@ -95,15 +125,14 @@ class HttpTarget(TargetPart):
             if size > limit:
                 raise TargetFailed(f"output limit: the response is larger than {limit} bytes (max_output_bytes)")
             chunks.append(chunk)
-        return b"".join(chunks)
+        return _decoded(b"".join(chunks), response.charset)
 
-    def _transcript(self, status: int, content_type: str, body: bytes) -> Transcript:
-        text = body.decode(errors="replace")
+    def _transcript(self, status: int, content_type: str, text: str) -> Transcript:
         evidence = Transcript(output=text, events=({"type": "http", "status": status},))
         if status in NOT_THE_TARGETS_FAULT:
-            raise TargetUnavailable(f"HTTP {status}: {text[:300]}")
+            raise TargetUnavailable(f"HTTP {status}: {head(text, 300)}")
         if status >= 300:
-            raise TargetFailed(f"HTTP {status}: {text[:300]}", evidence=evidence)
+            raise TargetFailed(f"HTTP {status}: {head(text, 300)}", evidence=evidence)
         if self.options.answer:
             return self._at_path(text, evidence)
         form = self.options.result or _form_of(content_type, text)
@@ -114,10 +143,17 @@ class HttpTarget(TargetPart):
         try:
             value = look_up(parsed.output, self.options.answer)
         except LookupError as error:
-            raise TargetFailed(f"the response has no answer: {error}", evidence=evidence) from None
+            raise TargetFailed(f"the response has no answer: {error.args[0]}", evidence=evidence) from None
         if self.options.result is None:
             return evidence.model_copy(update={"output": value})
         return read_result(as_text(value), self.options.result, evidence)
+
+
+def _decoded(body: bytes, charset: str | None) -> str:
+    try:
+        return body.decode(charset or "utf-8", errors="replace")
+    except LookupError:  # a charset that nobody knows
+        return body.decode(errors="replace")
 
 
 def _form_of(content_type: str, text: str) -> ResultForm:
@@ -126,6 +162,11 @@ def _form_of(content_type: str, text: str) -> ResultForm:
         return "text"
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "text"
     return "answer" if isinstance(value, dict) and "output" in value else "json"
+
+
+def names_proxy(environment: dict[str, str]) -> bool:
+    """Looking for a proxy costs two thread hops a request: only those who have one pay for it."""
+    return any(environment.get(name) for name in PROXY_VARIABLES)

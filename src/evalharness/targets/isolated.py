@@ -1,7 +1,7 @@
 """The other end of `isolate: process`: a program that answers one case and exits.
 
-Reads the question as JSON on stdin, calls the function, writes an answer as JSON on stdout. Everything the function
-prints goes to stderr.
+Reads the question as JSON on stdin, calls the function, and writes one JSON object on stdout: its answer, why that is
+none, or what was raised. Everything the function prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import inspect
 import json
 import os
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, NoReturn
 
 from pydantic_core import to_json
 
@@ -32,29 +34,56 @@ class IsolatedTask:
     index: int
     seed: int
     workspace: Path
+    timeout_s: float
     graders: tuple[GraderSpec, ...] = ()
-    timeout_s: float = 0.0
+
+
+@dataclass
+class Reply:
+    """Where the one reply goes. Sending it ends the process: threads that the function left behind cannot keep it."""
+
+    descriptor: int
+
+    def send(self, reply: dict[str, Any]) -> NoReturn:
+        with os.fdopen(self.descriptor, "wb") as stdout:
+            stdout.write(to_json(reply))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def send_raised(self, kind: type[BaseException], error: BaseException, place: TracebackType | None) -> NoReturn:
+        """As `sys.excepthook`: what the function raised, by the names of its classes."""
+        traceback.print_exception(kind, error, place)
+        classes = [each for each in kind.__mro__ if each not in (Exception, BaseException, object)]
+        frames = traceback.extract_tb(place)
+        raised = {
+            "classes": [(each.__module__, each.__qualname__) for each in classes],
+            "text": str(traceback.TracebackException(kind, error, None, compact=True)),
+            "place": f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "",
+        }
+        self.send({"raised": raised})
 
 
 def main() -> None:
     question = json.load(sys.stdin)
-    answer_to = os.dup(1)
+    reply = Reply(os.dup(1))
     os.dup2(2, 1)
+    sys.excepthook = reply.send_raised
+    sys.path[:] = question["path"]
     root = Path(question["root"])
     registry.make_importable(root)
-    task = IsolatedTask(
-        Case.model_validate(question["case"]), question["index"], question["seed"], Path(question["workspace"])
-    )
+    case = Case.model_validate(question["case"])
+    workspace = Path(question["workspace"])
+    task = IsolatedTask(case, question["index"], question["seed"], workspace, question["timeout_s"])
     function = registry.import_reference(question["function"], root)
-    returned: Any = function(task.case.content, task) if wants_context(function) else function(task.case.content)
+    returned: Any = function(case.content, task) if wants_context(function) else function(case.content)
     if inspect.isawaitable(returned):
         returned = asyncio.run(_awaited(returned))
     try:
         transcript = transcript_of(returned)
     except TargetFailed as failure:
-        sys.exit(str(failure))
-    with os.fdopen(answer_to, "wb") as stdout:
-        stdout.write(to_json({name: getattr(transcript, name) for name in Answer.model_fields}))
+        reply.send({"failed": str(failure)})
+    reply.send({"answer": {name: getattr(transcript, name) for name in Answer.model_fields}})
 
 
 async def _awaited(returned: Any) -> Any:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from evalharness.contracts import Services
 from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
+from evalharness.domain.process import ProcessResult
 from evalharness.domain.record import Json
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Answer, Transcript
@@ -18,6 +19,7 @@ from evalharness.errors import TargetFailed
 
 ResultForm = Literal["text", "json", "answer"]
 MAX_DEPTH = 200
+WHAT_TO_RETURN = "return text, a JSON value or evalharness.Answer"
 
 
 class TargetPart:
@@ -46,17 +48,29 @@ class NoOptions(Options):
 def transcript_of(returned: Any) -> Transcript:
     """What a Python target returned, as a transcript; what cannot be an answer fails the trial and says why."""
     if isinstance(returned, str):
-        return Transcript.model_construct(output=returned)
-    if isinstance(returned, Transcript):
-        return returned
-    if isinstance(returned, Answer):
-        return Transcript(**{name: getattr(returned, name) for name in Answer.model_fields})
+        return Transcript(output=returned)
     if returned is None:
-        raise TargetFailed("the target returned None; return text, a JSON value or evalharness.Answer")
+        raise TargetFailed(f"the target returned None; {WHAT_TO_RETURN}")
+    if isinstance(returned, Answer):
+        return _transcript_of_answer(returned)
     problem = why_not_json(returned)
     if problem:
-        raise TargetFailed(f"the target returned {problem}; return text, a JSON value or evalharness.Answer")
+        raise TargetFailed(f"the target returned {problem}; {WHAT_TO_RETURN}")
     return Transcript(output=returned)
+
+
+def _transcript_of_answer(answer: Answer) -> Transcript:
+    for name in ("output", "messages", "events"):
+        problem = why_not_json(getattr(answer, name))
+        if problem:
+            raise TargetFailed(f"the answer's {name} holds {problem}; {WHAT_TO_RETURN}")
+    for call in answer.tool_calls:
+        problem = why_not_json([call.arguments, call.result])
+        if problem:
+            raise TargetFailed(f"the answer's call of {call.name} holds {problem}; {WHAT_TO_RETURN}")
+    if isinstance(answer, Transcript):
+        return answer
+    return Transcript(**{name: getattr(answer, name) for name in answer.model_fields_set})
 
 
 def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript:
@@ -68,6 +82,9 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
     except (ValueError, RecursionError) as error:
         cut = " (the output was cut)" if evidence.truncated else ""
         raise TargetFailed(f"the answer is not JSON{cut}: {error}", evidence=evidence) from None
+    problem = why_not_json(value)  # Python's parser takes NaN and makes 1e999 infinite
+    if problem:
+        raise TargetFailed(f"the answer is not JSON: it holds {problem}", evidence=evidence)
     if form == "json":
         return evidence.model_copy(update={"output": value})
     if not isinstance(value, dict) or "output" not in value:
@@ -97,6 +114,16 @@ def why_not_json(value: Any, depth: int = 0) -> str:
     if isinstance(value, list | tuple):
         return next((problem for item in value if (problem := why_not_json(item, depth + 1))), "")
     return f"a value of type {type(value).__name__}"
+
+
+def limit_passed(result: ProcessResult, timeout_s: float) -> str:
+    """Which limit ended a program, in words; empty when it ended by itself."""
+    if result.ended == "timeout":
+        return f"time limit: no answer within {timeout_s:g} s"
+    if result.ended == "flood":
+        total = max(result.stdout_total, result.stderr_total)
+        return f"output limit: it wrote more than {total // 1_048_576} MiB and was killed"
+    return ""
 
 
 def look_up(value: Json, path: str) -> Json:

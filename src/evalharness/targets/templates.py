@@ -12,10 +12,42 @@ from evalharness.domain.record import Json
 from evalharness.errors import TargetFailed
 
 PLACE = re.compile(r"\{(input(?:\.[\w.-]+)?|case_id|index|seed|workspace)\}")
+_SHELL_TOKEN = re.compile(rf"""{PLACE.pattern}|\\.|['"]""", re.DOTALL)
+_SHELL_FORMS = {"": '"${%d}"', '"': "${%d}", "'": "'\"${%d}\"'"}
 
 
 def fill_template(text: str, task: Task, quote: Callable[[str], str] = str) -> str:
     return PLACE.sub(lambda found: quote(as_text(_value(found[1], task))), text)
+
+
+def asks_for_input(text: str) -> bool:
+    return any(name.startswith("input") for name in PLACE.findall(text))
+
+
+def fill_shell_line(line: str, task: Task) -> tuple[str, list[str]]:
+    """The line with `${1}`, `${2}`, … for its placeholders, and their values: the shell's positional parameters.
+
+    So the shell never reads a value as code, whatever the value holds and however the placeholder was quoted.
+    """
+    values: list[str] = []
+    open_quote = ""
+
+    def replacement(found: re.Match[str]) -> str:
+        nonlocal open_quote
+        token = found[0]
+        if found[1]:
+            values.append(as_text(_value(found[1], task)))
+            return _SHELL_FORMS[open_quote] % len(values)
+        if token.startswith("\\"):
+            # Inside single quotes a backslash means itself, and so it does not protect the quote that ends them.
+            open_quote = "" if open_quote == "'" and token[1] == "'" else open_quote
+        elif token == open_quote:
+            open_quote = ""
+        elif not open_quote:
+            open_quote = token
+        return token
+
+    return _SHELL_TOKEN.sub(replacement, line), values
 
 
 def fill_value(value: Json, task: Task) -> Json:

@@ -1,0 +1,25 @@
+"""What the caller chose: how much to measure, and where the peers live."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkOptions:
+    peer_python: str
+    quick: bool = False
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Only a whole run is worth keeping."""
+        return not self.quick and not self.only
+
+    def scaled(self, number: int) -> int:
+        return max(1, number // 10) if self.quick else number
+
+    @property
+    def rounds(self) -> int:
+        """How often a measurement is taken; its median counts."""
+        return 1 if self.quick else 3

@@ -1,0 +1,20 @@
+"""Cutting text for people. What a cut leaves may be written down, so it never leaves most of a word: of a secret."""
+
+from __future__ import annotations
+
+import re
+
+_LAST_WORD = re.compile(r"\S+\Z")
+
+
+def head(text: str, limit: int) -> str:
+    """The beginning of a text, with … where it was cut; a word that would be cut in two is left out.
+
+    Of a first word longer than the limit a quarter of the limit is shown: enough to know it, too little to use it.
+    """
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    if not text[limit].isspace():
+        kept = _LAST_WORD.sub("", kept)
+    return f"{kept.rstrip() or text[: limit // 4]}…"

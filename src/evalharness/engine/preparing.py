@@ -1,0 +1,87 @@
+"""Preparing: one trial as its target sees it, with a workspace that is made only if somebody asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from evalharness.engine.planning import PlannedCase, confined
+from evalharness.errors import TargetUnavailable, UsageError
+
+
+class TrialTask:
+    __slots__ = ("_folder", "_is_over", "_root", "case", "graders", "index", "seed", "timeout_s")
+
+    def __init__(self, planned: PlannedCase, index: int, seed: int, root: Path) -> None:
+        self.case = planned.case
+        self.graders = planned.specs
+        self.timeout_s = planned.timeout_s
+        self.index = index
+        self.seed = seed
+        self._root = root
+        self._folder: Path | None = None
+        self._is_over = False
+
+    @property
+    def workspace(self) -> Path:
+        """Raises TargetUnavailable when it cannot be made: that is no fault of the target."""
+        if self._folder is None:
+            try:
+                self._folder = self._made()
+            except (OSError, ValueError, UsageError) as error:
+                raise TargetUnavailable(f"the workspace of case {self.case.id} cannot be made: {error}") from error
+        folder = self._folder
+        if self._is_over:  # asked for by a thread that was given up at its time limit
+            remove_folder(folder)
+            raise TargetUnavailable("the trial is over and its workspace gone")
+        return folder
+
+    def _made(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="evalharness-")).resolve()
+        try:
+            self._put_files(folder)
+        except (OSError, ValueError, UsageError):
+            remove_folder(folder)
+            raise
+        return folder
+
+    def _put_files(self, folder: Path) -> None:
+        for name, file in self.case.files.items():
+            place = (folder / name).resolve()
+            if not place.is_relative_to(folder):
+                raise UsageError(f"the file {name} would lie outside the workspace")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if file.path is not None:
+                source = confined(self._root, file.path)
+                shutil.copyfile(source, place)
+                place.chmod(source.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)  # a script stays executable
+            else:
+                place.write_text(file.text or "", encoding="utf-8")
+
+    async def end(self) -> None:
+        """Nobody may use the workspace any more. A large one takes long to remove, and others must not wait for it."""
+        self._is_over = True
+        if self._folder is not None:
+            await asyncio.to_thread(remove_folder, self._folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Also where programs took away their own permissions, or nested folders deeper than `rmtree` can call itself."""
+    folders = [str(folder)]
+    for current in folders:
+        with suppress(OSError):
+            os.chmod(current, stat.S_IRWXU)  # noqa: PTH101
+            with os.scandir(current) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        os.unlink(entry.path)  # noqa: PTH108
+    for current in reversed(folders):
+        with suppress(OSError):
+            os.rmdir(current)  # noqa: PTH106

@@ -1,0 +1,47 @@
+"""The one way texts reach people: secrets taken out, control characters removed, long lines left whole.
+
+A text is cleaned before it is cut or coloured, so that neither half a secret nor an escape sequence gets through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.reports.wording import harmless, one_line
+
+Part: TypeAlias = str | tuple[str, str]
+"""A text, or a text and its style."""
+
+
+class Screen:
+    def __init__(self, console: Console, redact: Callable[[str], str] = str) -> None:
+        self.console = console
+        self._redact = redact
+
+    def clean(self, text: str) -> str:
+        """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
+        return self._redact(harmless(self._redact(text)))
+
+    def one_line(self, text: str, limit: int = 160) -> str:
+        return one_line(self.clean(text), limit)
+
+    def say(self, *parts: Part) -> None:
+        self.console.print(Text.assemble(*map(self._styled, parts)), soft_wrap=True)
+
+    def table(self, headings: Sequence[Part], rows: Iterable[Sequence[Part]]) -> None:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in headings:
+            table.add_column(self._styled(heading), overflow="fold")
+        for row in rows:
+            table.add_row(*map(self._styled, row))
+        self.console.print()
+        self.console.print(table)
+
+    def _styled(self, part: Part) -> Text:
+        text, style = (part, "") if isinstance(part, str) else part
+        return Text(self.clean(text), style=style)

@@ -1,0 +1,128 @@
+"""Records made fit for the store: without secrets, without half characters, and with huge texts cut.
+
+Names that the harness itself gave (fields, states, kinds) and its own numbers are never touched, even where they look
+like a secret: a record stays readable whatever the secrets are. Only the exceptional record comes here; that nearly
+all are fit as they are is found out by `encoding.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+
+from pydantic_core import to_json
+
+from evalharness.domain.case import as_text
+from evalharness.domain.record import Json, Record
+from evalharness.domain.transcript import Transcript
+from evalharness.redaction import Redactor
+
+DEEPEST = 180
+"""Levels of a kept JSON value. What reads it back gives up at 200, and a record adds some of its own."""
+LONGEST_SECRET = 65_536
+"""No encoded form of a secret is taken to be longer: what a cut could leave of one is cut off as well."""
+_LARGEST_INTEGER_BITS = 14_000
+
+Cleaned = TypeVar("Cleaned")
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+@dataclass(slots=True)
+class Cleaner:
+    redactor: Redactor
+    longest_text: float = math.inf
+    cuts: int = 0
+
+    def clean(self, value: Cleaned) -> Cleaned:
+        """A record, or a tuple of records."""
+        return cast(Cleaned, self._own(value))
+
+    def _record(self, record: AnyRecord) -> AnyRecord:
+        changes: dict[str, Any] = {}
+        cuts_before = self.cuts
+        for name, field in type(record).model_fields.items():
+            if field.exclude or name == "kind" or get_origin(field.annotation) is Literal:
+                continue
+            value = getattr(record, name)
+            changes[name] = self._json(value, field.annotation) if _holds_json(field.annotation) else self._own(value)
+        if isinstance(record, Transcript) and self.cuts > cuts_before:
+            changes["truncated"] = True
+        return record.model_copy(update=changes)
+
+    def _text(self, text: str) -> str:
+        mended = text.encode(errors="replace").decode()
+        return self._cut(mended) if len(mended) > self.longest_text else self.redactor.redact(mended)
+
+    def _own(self, value: Any) -> Any:
+        """A field whose shape the harness knows: texts are cleaned, numbers stay."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Record):
+            return self._record(value)
+        if isinstance(value, tuple):
+            return tuple(self._own(item) for item in value)
+        if isinstance(value, Mapping):
+            return dict(zip(self._keys(value), map(self._own, value.values()), strict=True))
+        return value
+
+    def _json(self, value: Json, annotation: Any) -> Json:
+        """A field that holds what somebody else made up. What cannot be kept without its secrets is not kept."""
+        if annotation is Any and (text := self._too_long(value)):
+            return self._text(text)
+        plain = self._plain(value, 0)
+        if not isinstance(plain, list | tuple | dict):
+            return plain
+        written = to_json(plain).decode()
+        if self.redactor.redact(written) == written:
+            return plain
+        return "[redacted]" if annotation is Any else type(plain)()
+
+    def _too_long(self, value: Json) -> str:
+        """The text of data of which only head and tail are kept; empty where it can be kept as data."""
+        if self.longest_text == math.inf or isinstance(value, str):
+            return ""
+        try:
+            text = as_text(value)
+        except (TypeError, ValueError, RecursionError):
+            return ""
+        return text if len(text) > self.longest_text else ""
+
+    def _plain(self, value: Any, depth: int) -> Json:
+        if isinstance(value, str):
+            return self._text(value)
+        if depth > DEEPEST:
+            return "[… nested too deeply to be kept …]"
+        if isinstance(value, Mapping):
+            items = [self._plain(item, depth + 1) for item in value.values()]
+            return dict(zip(self._keys(value), items, strict=True))
+        if isinstance(value, list | tuple):
+            return type(value)([self._plain(item, depth + 1) for item in value])
+        if isinstance(value, int) and value.bit_length() > _LARGEST_INTEGER_BITS:
+            return self._text(hex(value))
+        if value is None or isinstance(value, int | float):
+            return self.redactor.redact_value(value)
+        return self._text(repr(value))
+
+    def _keys(self, keys: Iterable[Any]) -> list[str]:
+        """Two keys that read the same once they are clean are still two."""
+        clean: dict[str, None] = {}
+        for key in keys:
+            text = self._text(str(key))
+            while text in clean:
+                text += "'"
+            clean[text] = None
+        return list(clean)
+
+    def _cut(self, text: str) -> str:
+        """Head and tail. Secrets are taken out of a little more than is kept, so that no half of one is left."""
+        self.cuts += 1
+        half = int(self.longest_text) // 2
+        head = self.redactor.redact(text[: half + LONGEST_SECRET])[:-LONGEST_SECRET]
+        tail = self.redactor.redact(text[-half - LONGEST_SECRET :])[LONGEST_SECRET:]
+        return f"{head}\n[… {len(text) - 2 * half} characters cut …]\n{tail}"
+
+
+def _holds_json(annotation: Any) -> bool:
+    return annotation is Any or any(map(_holds_json, get_args(annotation)))

@@ -1,0 +1,60 @@
+"""What several test files share: a hypothesis profile without a stopwatch, and graders built as a run builds them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from evalharness import registry
+from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.engine.offloading import Offloader
+from evalharness.sandboxes.none import NoSandbox
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+
+@pytest.fixture
+def import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test makes importable is forgotten after it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture
+def build(tmp_path: Path, import_path: None) -> Callable[..., Grader]:
+    """A grader from what a file would hold."""
+
+    def built(written: Any, offloader: Offloader | None = None) -> Grader:
+        services = Services(tmp_path, NoSandbox(), offloader or Offloader(4), environment={})
+        return registry.build_grader(GraderSpec.model_validate(written), services)
+
+    return built
+
+
+@pytest.fixture
+def grade(build: Callable[..., Grader]) -> Callable[..., Grade]:
+    """The grade of one answer: `grade({"contains": "Ada"}, "Ada Lovelace")`."""
+
+    def graded(written: Any, output: Any = None, **transcript: Any) -> Grade:
+        context = GradeContext(Case(id="a", input="?"), Transcript(output=output, **transcript), index=0, seed=0)
+
+        async def ask() -> Grade:
+            offloader = Offloader(4)
+            try:
+                return await build(written, offloader).grade(context)
+            finally:
+                offloader.close()
+
+        return asyncio.run(ask())
+
+    return graded

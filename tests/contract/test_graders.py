@@ -1,0 +1,267 @@
+"""What every grader owes its users, whichever it is. A grader without an entry here fails the first test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.contracts import Grader
+from evalharness.domain.grade import Grade
+from evalharness.domain.specification import GraderSpec
+from evalharness.errors import Unscored
+
+Answer = dict[str, Any]
+PAYLOAD = "__import__('os').system('touch pwned')"
+JUDGE = """
+def has_ada(context, wanted="Ada"):
+    return isinstance(context.output, str) and wanted in context.output
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One grader, written in two ways that mean the same, and in one that means something else."""
+
+    short: Any
+    long: dict[str, Any]
+    other: dict[str, Any]
+    passing: Answer
+    failing: Answer
+    has_example: bool = True
+
+
+def said(text: Any) -> Answer:
+    return {"output": text}
+
+
+ENTRIES = {
+    "exact": Entry(
+        {"exact": "Ada"},
+        {"type": "exact", "value": "Ada"},
+        {"type": "exact", "value": "Ada", "case_sensitive": False},
+        said(" Ada\n"),
+        said("ada"),
+    ),
+    "contains": Entry(
+        {"contains": ["Ada", "Byron"]},
+        {"type": "contains", "value": ["Ada", "Byron"]},
+        {"type": "contains", "value": ["Ada"]},
+        said("Ada Byron"),
+        said("Ada"),
+    ),
+    "not_contains": Entry(
+        {"not_contains": "sorry"},
+        {"type": "not_contains", "value": "sorry"},
+        {"type": "not_contains", "value": "afraid"},
+        said("gladly"),
+        said("I am sorry"),
+    ),
+    "starts_with": Entry(
+        {"starts_with": "Yes"},
+        {"type": "starts_with", "value": "Yes"},
+        {"type": "starts_with", "value": "No"},
+        said("Yes, it is"),
+        said("It is, yes"),
+    ),
+    "ends_with": Entry(
+        {"ends_with": "done."},
+        {"type": "ends_with", "value": "done."},
+        {"type": "ends_with", "value": "over."},
+        said("All done.\n"),
+        said("done. Not."),
+    ),
+    "max_length": Entry(
+        {"max_length": 3},
+        {"type": "max_length", "value": 3},
+        {"type": "max_length", "value": 4},
+        said("abc"),
+        said("abcd"),
+    ),
+    "regex": Entry(
+        {"regex": r"\d+"},
+        {"type": "regex", "pattern": r"\d+"},
+        {"type": "regex", "pattern": r"\d+", "must_match": False},
+        said("room 12"),
+        said("no room"),
+        has_example=False,
+    ),
+    "json_equals": Entry(
+        {"json_equals": {"a": [1, None]}},
+        {"type": "json_equals", "value": {"a": [1, None]}},
+        {"type": "json_equals", "value": {"a": [1]}},
+        said('{"a": [1.0, null]}'),
+        said({"a": [True, None]}),
+    ),
+    "json_schema": Entry(
+        {"json_schema": {"type": "object", "required": ["a"]}},
+        {"type": "json_schema", "schema": {"type": "object", "required": ["a"]}},
+        {"type": "json_schema", "schema": {"type": "object"}},
+        said('{"a": 1}'),
+        said("{}"),
+        has_example=False,
+    ),
+    "numeric": Entry(
+        {"numeric": 4.5},
+        {"type": "numeric", "value": 4.5},
+        {"type": "numeric", "value": 4.5, "tolerance": 1},
+        said("about 4.5 metres"),
+        said("4.6"),
+    ),
+    "exit_code": Entry(
+        "exit_code",
+        {"type": "exit_code", "value": 0},
+        {"type": "exit_code", "value": 2},
+        {"exit_code": 0},
+        {"exit_code": 1},
+    ),
+    "function": Entry(
+        "judge.py:has_ada",
+        {"type": "function", "function": "judge.py:has_ada"},
+        {"type": "function", "function": "judge.py:has_ada", "arguments": {"wanted": "Eve"}},
+        said("Ada"),
+        said("Eve"),
+        has_example=False,
+    ),
+    "all_of": Entry(
+        {"all_of": [{"contains": "a"}, {"contains": "b"}]},
+        {"type": "all_of", "graders": [{"contains": "a"}, {"contains": "b"}]},
+        {"type": "all_of", "graders": [{"contains": "a"}, {"contains": "c"}]},
+        said("ab"),
+        said("a"),
+    ),
+    "any_of": Entry(
+        {"any_of": [{"contains": "a"}, {"contains": "b"}]},
+        {"type": "any_of", "graders": [{"contains": "a"}, {"contains": "b"}]},
+        {"type": "any_of", "graders": [{"contains": "a"}]},
+        said("b"),
+        said("c"),
+    ),
+    "not": Entry(
+        {"not": {"contains": "a"}},
+        {"type": "not", "grader": {"contains": "a"}},
+        {"type": "not", "grader": {"contains": "b"}},
+        said("b"),
+        said("a"),
+        has_example=False,
+    ),
+    "weighted": Entry(
+        {"weighted": [{"contains": "a", "weight": 3}, {"contains": "b"}]},
+        {"type": "weighted", "graders": [{"contains": "a", "weight": 3}, {"contains": "b"}]},
+        {"type": "weighted", "graders": [{"contains": "a", "weight": 3}, {"contains": "b"}], "threshold": 0.9},
+        said("a"),
+        said("b"),
+        has_example=False,
+    ),
+}
+
+
+def nested_list(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "null": lambda: None,
+    "empty text": lambda: "",
+    "number": lambda: 5,
+    "true": lambda: True,
+    "empty list": lambda: [],
+    "empty mapping": lambda: {},
+    "the text NaN": lambda: "NaN",
+    "the number NaN": lambda: float("nan"),
+    "infinity in a list": lambda: [float("inf")],
+    "a million letters": lambda: "x" * 10**6,
+    "a million digits": lambda: "1" * 10**6,
+    "a million numbers": lambda: "1 " * 500_000,
+    "a million spaces": lambda: " " * 10**6,
+    "half a surrogate pair": lambda: "\ud800",
+    "half a surrogate pair as JSON": lambda: '"\\ud800"',
+    "half a surrogate pair inside": lambda: {"\udfff": ["\ud800"]},
+    "an endless beginning of JSON": lambda: "[" * 100_000,
+    "JSON nested 300 deep": lambda: "[" * 300 + "]" * 300,
+    "JSON nested 100,000 deep": lambda: "[" * 100_000 + "]" * 100_000,
+    "a list nested 100,000 deep": lambda: nested_list(100_000),
+    "a number of 400 digits": lambda: 10**400,
+    "a number of 5,000 digits": lambda: 10**5000,
+    "a number of 5,000 digits as text": lambda: "9" * 5000,
+    "a key twice": lambda: '{"a": 1, "a": 2}',
+    "not JSON at all": lambda: {1: {2, 3}},
+}
+
+
+def test_every_grader_is_under_this_contract() -> None:
+    assert set(ENTRIES) == set(registry.names("grader"))
+
+
+@pytest.mark.parametrize("kind", sorted(ENTRIES))
+class TestEveryGrader:
+    @pytest.fixture(autouse=True)
+    def _in_a_folder_with_a_judge(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "judge.py").write_text(JUDGE)
+        monkeypatch.chdir(tmp_path)
+
+    def test_short_and_long_form_mean_the_same(self, kind: str, build: Callable[..., Grader]) -> None:
+        entry = ENTRIES[kind]
+        short, long = build(entry.short), build(entry.long)
+        assert GraderSpec.model_validate(entry.short).kind == kind
+        assert short.digest() == long.digest()
+
+    @pytest.mark.parametrize("form", ["short", "long"])
+    def test_passes_what_it_should(self, kind: str, form: str, grade: Callable[..., Grade]) -> None:
+        entry = ENTRIES[kind]
+        verdict = grade(getattr(entry, form), **entry.passing)
+        assert verdict.state == "pass"
+        assert verdict.score is not None
+        assert 0 < verdict.score <= 1
+
+    @pytest.mark.parametrize("form", ["short", "long"])
+    def test_fails_what_it_should_and_says_why(self, kind: str, form: str, grade: Callable[..., Grade]) -> None:
+        entry = ENTRIES[kind]
+        verdict = grade(getattr(entry, form), **entry.failing)
+        assert verdict.state == "fail"
+        assert verdict.score is not None
+        assert 0 <= verdict.score < 1
+        assert verdict.reason
+
+    def test_an_unknown_option_is_refused(self, kind: str) -> None:
+        spec = GraderSpec.model_validate({**ENTRIES[kind].long, "no_such_option": 1})
+        with pytest.raises(ValidationError, match="no_such_option"):
+            registry.parse_options("grader", spec)
+
+    def test_digest_is_stable_and_follows_the_options(self, kind: str, build: Callable[..., Grader]) -> None:
+        entry = ENTRIES[kind]
+        assert build(entry.long).digest() == build(entry.long).digest()
+        assert build(entry.long).digest() != build(entry.other).digest()
+
+    def test_its_example_pleases_it(self, kind: str, build: Callable[..., Grader], grade: Callable[..., Grade]) -> None:
+        entry = ENTRIES[kind]
+        example = build(entry.long).example()
+        assert (example is not None) == entry.has_example
+        if example is not None:
+            output = "" if example.output is None else example.output
+            assert grade(entry.long, output, exit_code=example.exit_code).passed
+
+    @pytest.mark.parametrize("output", [PAYLOAD, f'"{PAYLOAD}"', {"a": PAYLOAD}, [PAYLOAD]])
+    def test_an_answer_is_never_run(self, kind: str, output: Any, grade: Callable[..., Grade], tmp_path: Path) -> None:
+        for written in (ENTRIES[kind].short, ENTRIES[kind].other):
+            assert grade(written, output, exit_code=0).state in ("pass", "fail")
+        assert not (tmp_path / "pwned").exists()
+
+    @pytest.mark.parametrize("odd", sorted(ODD))
+    def test_an_odd_answer_is_graded_or_unscored(self, kind: str, odd: str, grade: Callable[..., Grade]) -> None:
+        try:
+            verdict = grade(ENTRIES[kind].long, ODD[odd]())
+        except Unscored as unscored:
+            assert str(unscored)
+            return
+        assert verdict.passed or verdict.reason
+        assert (verdict.score is None) == (verdict.state == "unscored")
+        assert len(verdict.reason) < 2000

@@ -1,0 +1,68 @@
+"""How tests drive the real command: one process in a folder of its own, with an environment that holds no surprises."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "evalharness")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def both(self) -> str:
+        return self.out + self.err
+
+    @property
+    def json(self) -> Any:
+        """Fails unless stdout is exactly one JSON document."""
+        return json.loads(self.out)
+
+    @property
+    def report(self) -> Any:
+        return self.json["eval_report"]
+
+    def states(self) -> dict[str, list[str]]:
+        """Case id → the states of its trials."""
+        found: dict[str, list[str]] = {}
+        for trial in self.report["trials"]:
+            found.setdefault(trial["case_id"], []).append(trial["state"])
+        return found
+
+
+def clean_environment(folder: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+    return {**kept, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **(more or {})}
+
+
+def drive(folder: Path, *words: str, env: Mapping[str, str] | None = None, timeout_s: float = 120) -> Outcome:
+    done = subprocess.run(
+        [*COMMAND, *words],
+        cwd=folder,
+        env=clean_environment(folder, env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace"))
+
+
+def write(folder: Path, **files: str) -> Path:
+    """`write(folder, agent_py=…, suite_yaml=…)`: the last underscore stands for the dot."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        stem, _, ending = name.rpartition("_")
+        (folder / f"{stem}.{ending}").write_text(text, encoding="utf-8")
+    return folder

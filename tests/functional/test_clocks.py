@@ -1,0 +1,80 @@
+"""Clocks that stand still or jump: runs keep apart, durations never turn negative."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from driving import drive, write
+
+SUITE = "target: agent.py:answer\ntrials: 6\ntest_cases: [{id: a, input: x, expected: y}]\n"
+AGENT = """
+import os, pathlib, select, time
+def answer(text, context):
+    started = time.time()
+    select.select([], [], [], 0.05)  # time.sleep does not work under faketime with a monotonic clock left alone
+    if context.index == 2:
+        pathlib.Path(os.environ["FAKETIME_TIMESTAMP_FILE"]).write_text("-1h")
+    if context.index == 4:
+        pathlib.Path(os.environ["FAKETIME_TIMESTAMP_FILE"]).write_text("+1h")
+    with open("clock.txt", "a") as log:
+        print(started, file=log)
+    return "y"
+"""
+
+
+@pytest.fixture
+def faketime() -> str:
+    found = shutil.which("faketime")
+    if found is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("the Debian package faketime is missing")
+        pytest.skip("needs the Debian package faketime")
+    return found
+
+
+def library(faketime: str) -> str:
+    """What `faketime` preloads, asked of itself."""
+    asked = [faketime, "-f", "+0", sys.executable, "-c", "import os; print(os.environ['LD_PRELOAD'])"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_clock_that_jumps_gives_no_negative_duration(tmp_path: Path, faketime: str) -> None:
+    write(tmp_path, agent_py=AGENT, suite_yaml=SUITE)
+    (tmp_path / "now").write_text("+0")
+    env = {
+        "LD_PRELOAD": library(faketime),
+        "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "now"),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    done = drive(tmp_path, "run", "-j", "1", "--json", env=env)
+
+    clock = [float(line) for line in (tmp_path / "clock.txt").read_text().split()]
+    assert min(clock) < clock[0] - 3000, "the clock did jump back"
+    assert max(clock) > clock[0] + 3000, "and forth"
+    assert done.code == 0, done.both
+    assert all(0.04 < trial["duration_s"] < 60 for trial in done.report["trials"])
+    assert 0 < done.report["metadata"]["duration_seconds"] < 600
+
+
+def test_runs_of_one_second_keep_apart_and_in_order(tmp_path: Path, faketime: str) -> None:
+    write(tmp_path, agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
+    env = {"LD_PRELOAD": library(faketime), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    moments = ("2030-01-01 12:00:00", "2030-01-01 12:00:00", "2029-01-01 12:00:00")
+    reports = []
+    for moment in moments:
+        done = drive(tmp_path, "run", "--target", "oracle", "--json", env={**env, "FAKETIME": moment})
+        assert done.code == 0, done.both
+        reports.append(done.report)
+
+    ids = [report["metadata"]["run_id"] for report in reports]
+    assert len(set(ids)) == 3
+    assert ids[0][:20] == ids[1][:20] == "eval-20300101-120000"
+    assert [len(report["trials"]) for report in reports] == [6, 6, 6]
+    listed = [row["id"] for row in drive(tmp_path, "runs", "--json").json["runs"]]
+    assert listed == ids[::-1], "the newest is the one that was started last, whatever the clock said"

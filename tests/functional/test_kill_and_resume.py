@@ -1,0 +1,347 @@
+"""kill -9 at any moment, resume, again and again: every planned trial is counted once, and none that was is run again.
+
+The checker stands outside, in the manner of Jepsen. Targets append a line to a log of their own for each execution, the
+store is read from a copy of its files with plain sqlite3, and at the end the two histories must agree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+CASES, TRIALS = 100, 3
+PLANNED = {(f"case-{number:03}", index) for number in range(CASES) for index in range(TRIALS)}
+START_UP_S = 0.8
+COMMIT_WINDOW_S = 0.04
+LONGEST_WAIT_S = 60.0
+
+AGENT = """
+import asyncio, os, time
+
+def acknowledge(context):
+    line = f"{context.case.id} {context.index} {os.environ['GENERATION']} {os.getpid()}\\n"
+    log = os.open(os.environ["ACK_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, line.encode())
+    os.close(log)
+
+async def answer_async(text, context):
+    acknowledge(context)
+    await asyncio.sleep(0.008)
+    return "yes"
+
+def answer_sync(text, context):
+    acknowledge(context)
+    time.sleep(0.008)
+    return "yes"
+"""
+COMMAND = "echo {case_id} {index} $GENERATION $$ >> $ACK_LOG; sleep 0.008; echo yes"
+TARGETS = {"async": "agent.py:answer_async", "sync": "agent.py:answer_sync", "command": {"command": COMMAND}}
+
+Key = tuple[str, int]
+Rows = dict[Key, tuple[Any, ...]]
+
+
+@dataclass
+class Figures:
+    """What `pytest -m soak -s` prints."""
+
+    kills: int = 0
+    hits: int = 0
+    amid_trials: int = 0
+    runs: int = 0
+    executions: int = 0
+    executed_twice: int = 0
+    run_again_though_committed: int = 0
+    lost: int = 0
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in vars(self).items())
+
+
+@dataclass
+class Project:
+    """A suite, its store and the targets' log in one folder; `generation` counts the processes started in it."""
+
+    folder: Path
+    target: Any
+    generation: int = -1
+    snapshots: list[Rows] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        (self.folder / "tmp").mkdir(parents=True)
+        (self.folder / "agent.py").write_text(AGENT)
+        cases = [{"id": f"case-{number:03}", "input": "well?", "expected": "yes"} for number in range(CASES)]
+        suite = {"name": "killed", "target": self.target, "trials": TRIALS, "test_cases": cases}
+        (self.folder / "suite.json").write_text(json.dumps(suite))
+        self.log.touch()
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "ack.log"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """`run` until a run is stored, from then on `resume`: what a user would type."""
+        words = ["resume"] if self.has_run() else ["run", "suite.json"]
+        self.generation += 1
+        env = {
+            **os.environ,
+            "ACK_LOG": str(self.log),
+            "GENERATION": str(self.generation),
+            "TMPDIR": str(self.folder / "tmp"),
+        }
+        with self.output("out").open("wb") as out, self.output("err").open("wb") as err:
+            return subprocess.Popen(
+                [sys.executable, "-m", "evalharness", *words, "-j", "4", "--store", "store.db", "--json"],
+                cwd=self.folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+
+    def output(self, stream: str) -> Path:
+        return self.folder / f"{self.generation}.{stream}"
+
+    def has_run(self) -> bool:
+        with self.database() as database:
+            if database is None or not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+                return False
+            return database.execute("SELECT 1 FROM runs").fetchone() is not None
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection | None]:
+        """A copy of the files as the dead process left them: looking must not repair what `resume` has to cope with."""
+        scene = self.folder / "scene"
+        shutil.rmtree(scene, ignore_errors=True)
+        scene.mkdir()
+        for name in ("store.db", "store.db-wal"):
+            if (self.folder / name).exists():
+                shutil.copy(self.folder / name, scene / name)
+        if not (scene / "store.db").exists():
+            yield None
+            return
+        connection = sqlite3.connect(scene / "store.db")
+        try:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            yield connection
+        finally:
+            connection.close()
+
+    def committed(self) -> Rows:
+        if not self.has_run():
+            return {}
+        with self.database() as database:
+            assert database is not None
+            assert database.execute("SELECT COUNT(*) FROM runs").fetchone() == (1,)
+            rows = database.execute(
+                "SELECT case_id, idx, state, seed, attempts, duration_s, body FROM trials"
+            ).fetchall()
+        committed = {(row[0], row[1]): row[2:] for row in rows}
+        assert len(committed) == len(rows), "a trial has two rows"
+        return committed
+
+    def executions(self) -> list[tuple[Key, int]]:
+        """Key and generation, in the order of execution."""
+        lines = [line.split() for line in self.log.read_text().splitlines()]
+        return [((case_id, int(index)), int(generation)) for case_id, index, generation, _ in lines]
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while not happened():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.001)
+
+
+def strike(project: Project, process: subprocess.Popen[bytes], rng: Random) -> None:
+    """kill -9 during start-up, or some executions later and then anywhere in the window of a group commit."""
+    if rng.random() < 0.2:
+        time.sleep(rng.uniform(0, START_UP_S))
+    else:
+        wanted = project.log.read_bytes().count(b"\n") + rng.randint(1, 50)
+        wait_until(lambda: process.poll() is not None or project.log.read_bytes().count(b"\n") >= wanted)
+        time.sleep(rng.uniform(0, COMMIT_WINDOW_S))
+    process.kill()
+
+
+def finish_a_run(project: Project, figures: Figures, kills: int, rng: Random) -> None:
+    """Until its process ends by itself; `kills` are still to be dealt."""
+    code = None
+    while code != 0:
+        process = project.start()
+        armed = figures.kills < kills
+        try:
+            if armed:
+                strike(project, process, rng)
+            code = process.wait(LONGEST_WAIT_S)
+        finally:
+            process.kill()
+            process.wait()
+        assert code in ((0, -signal.SIGKILL) if armed else (0,)), project.output("err").read_text()
+        rows = project.committed()
+        project.snapshots.append(rows)
+        figures.kills += armed
+        if code != 0 and len(rows) < len(PLANNED):
+            figures.hits += 1
+            figures.amid_trials += any(generation == project.generation for _, generation in project.executions())
+    figures.runs += 1
+
+
+def check(project: Project, figures: Figures) -> None:
+    """The two histories against each other, and against what the harness says at the end."""
+    final, executions = project.snapshots[-1], project.executions()
+    times = Counter(key for key, _ in executions)
+    again = [(key, at) for key, at in executions if any(key in rows for rows in project.snapshots[:at])]
+    lost = [key for rows in project.snapshots for key, row in rows.items() if final.get(key) != row]
+    figures.executions += len(executions)
+    figures.executed_twice += sum(number > 1 for number in times.values())
+    figures.run_again_though_committed += len(again)
+    figures.lost += len(lost)
+
+    assert final.keys() == PLANNED
+    assert times.keys() == PLANNED
+    assert not again, "committed trials were run again"
+    assert not lost, "committed trials were lost or changed"
+    assert max(Counter(executions).values()) == 1, "one process ran a trial twice"
+    report = json.loads(project.output("out").read_text())["eval_report"]
+    counts = report["summary"]["trials"]
+    assert counts.pop("planned") == sum(counts.values()) == counts["passed"] == len(PLANNED)
+    assert (report["verdict"], report["exit_code"]) == ("PASSED", 0)
+    assert {(trial["case_id"], trial["index"]) for trial in report["trials"]} == PLANNED
+    assert len(report["trials"]) == len(PLANNED)
+
+
+def kill_and_resume(folder: Path, kind: str, kills: int, seed: int) -> Figures:
+    print(f"seed {seed}")  # pytest shows it when the test fails
+    rng = Random(seed)
+    figures = Figures()
+    while figures.kills < kills:
+        project = Project(folder / f"run-{figures.runs}", TARGETS[kind])
+        finish_a_run(project, figures, kills, rng)
+        check(project, figures)
+    print(f"{kind}: {figures}")
+    assert figures.kills == kills
+    assert figures.hits >= 0.8 * kills, "most kills must meet a run that is under way"
+    return figures
+
+
+@pytest.mark.parametrize(("kind", "kills"), [("async", 9), ("sync", 8), ("command", 8)])
+def test_25_kills(tmp_path: Path, kind: str, kills: int) -> None:
+    figures = kill_and_resume(tmp_path, kind, kills, seed=random.getrandbits(32))
+    assert figures.amid_trials >= kills / 2
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("kind", "kills"), [("async", 70), ("sync", 65), ("command", 65)])
+def test_200_kills(tmp_path: Path, kind: str, kills: int) -> None:
+    kill_and_resume(tmp_path, kind, kills, seed=random.getrandbits(32))
+
+
+def is_alive(pid: int) -> bool:
+    """A zombie is dead: whether somebody reaps it is not the harness's affair any more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_no_process_of_a_killed_run_survives(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {"command": "echo {case_id} {index} 0 $$ >> $ACK_LOG; exec sleep 600"})
+    process = project.start()
+    pids: list[int] = []
+    try:
+        wait_until(lambda: project.log.read_bytes().count(b"\n") == 4)
+        pids = [int(line.split()[3]) for line in project.log.read_text().splitlines()]
+        assert all(is_alive(pid) for pid in pids)
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 5
+        while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert [pid for pid in pids if is_alive(pid)] == []
+    finally:
+        process.kill()
+        process.wait()
+        for pid in pids:
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+LONG_RUN_AGENT = """
+import os
+
+calls = 0
+
+def measure():
+    global calls
+    calls += 1
+    if calls % 250 == 0:
+        status = open("/proc/self/status").read()
+        rss_kb = int(status.split("VmRSS:")[1].split()[0])
+        with open(os.environ["MEASURES"], "a") as file:
+            file.write(f"{calls} {rss_kb} {len(os.listdir('/proc/self/fd'))}\\n")
+
+async def answer_async(text):
+    measure()
+    return text
+
+def answer_sync(text):
+    measure()
+    return text
+"""
+LONG_RUN_COMMAND = """
+round={index}
+if [ $((round % 5)) = 0 ] && [ {case_id} = case-0 ]; then
+    echo $((round * 100)) $(grep VmRSS /proc/$PPID/status | tr -dc 0-9) $(ls /proc/$PPID/fd | wc -l) >> $MEASURES
+fi
+echo well?
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize(
+    "target",
+    ["agent.py:answer_async", "agent.py:answer_sync", {"command": LONG_RUN_COMMAND}],
+    ids=["async", "sync", "command"],
+)
+def test_10_000_trials_need_no_more_memory_or_descriptors_than_1_000(tmp_path: Path, target: Any) -> None:
+    (tmp_path / "agent.py").write_text(LONG_RUN_AGENT)
+    cases = [{"id": f"case-{number}", "input": "well?", "expected": "well?"} for number in range(100)]
+    suite = {"name": "long", "target": target, "trials": 100, "test_cases": cases}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    env = {**os.environ, "MEASURES": str(tmp_path / "measures")}
+    width = "4" if isinstance(target, str) else "1"
+    command = [sys.executable, "-m", "evalharness", "run", "suite.json", "-j", width, "--store", "store.db", "--json"]
+    with (tmp_path / "out").open("wb") as out:
+        assert subprocess.run(command, cwd=tmp_path, env=env, stdout=out, check=False).returncode == 0
+    counts = json.loads((tmp_path / "out").read_text())["eval_report"]["summary"]["trials"]
+    assert counts["planned"] == counts["passed"] == 10_000
+
+    measured = [tuple(map(int, line.split())) for line in (tmp_path / "measures").read_text().splitlines()]
+    after_1000 = [(rss_kb, descriptors) for trials, rss_kb, descriptors in measured if trials >= 1000]
+    rss_kb, descriptors = zip(*after_1000, strict=True)
+    print(f"{len(measured)} measures; RSS {rss_kb[0]} -> {max(rss_kb)} kB, descriptors {descriptors}")
+    assert len(after_1000) >= 10
+    assert max(rss_kb) - rss_kb[0] < 20 * 1024
+    # One command at a time, so the number is steady: only its stdin pipe may or may not be closed yet.
+    assert max(descriptors[-5:]) <= max(descriptors[:5]) + (0 if isinstance(target, str) else 1)

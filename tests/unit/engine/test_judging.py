@@ -1,0 +1,91 @@
+"""The exit-code table, row by row, and which row wins."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from evalharness.domain.report import Summary, TrialCounts
+from evalharness.engine.judging import judge, worst
+
+MAX_ERROR_RATE = 0.02
+
+
+def summary(**cases: int) -> Summary:
+    """Cases by state, each with one trial of the same state, unless `trials_…` says otherwise."""
+    trials = {name.removeprefix("trials_"): cases.pop(name) for name in list(cases) if name.startswith("trials_")}
+    counts = {"error" if state == "errors" else state: number for state, number in cases.items()} | trials
+    total = sum(cases.values())
+    return Summary(total_evals=total, trials=TrialCounts(planned=sum(counts.values()), **counts), **cases)
+
+
+@pytest.mark.parametrize(
+    ("found", "stopped", "verdict", "exit_code", "why"),
+    [
+        (summary(passed=3), "", "PASSED", 0, ""),
+        (summary(passed=3, skipped=1), "", "PASSED", 0, ""),
+        (summary(passed=2, failed=1), "", "FAILED", 1, "1 case failed"),
+        (summary(failed=2), "", "FAILED", 1, "2 cases failed"),
+        (summary(passed=9, errors=1), "", "INVALID", 3, "1 of 10 trials ended in error, more than the 2 % allowed"),
+        (summary(passed=1, trials_passed=97, trials_error=3), "", "INVALID", 3, "3 of 100 trials"),
+        (summary(passed=1, trials_passed=98, trials_error=2), "", "PASSED", 0, ""),
+        (summary(passed=99, errors=1), "", "INVALID", 3, "1 case could not be judged because of errors"),
+        (summary(skipped=2), "", "INVALID", 3, "every case was skipped"),
+        (summary(passed=1, pending=2), "time limit", "INVALID", 3, "time limit was reached with 2 trials"),
+        (summary(passed=1, awaiting=2), "", "UNDECIDED", 4, "2 cases"),
+        (summary(awaiting=1, skipped=1), "", "UNDECIDED", 4, "1 case"),
+        (summary(passed=1, pending=2), "interrupted", "INTERRUPTED", 130, "2 of 3 trials still to be done"),
+        (summary(passed=1, pending=2), "", "INTERRUPTED", 130, "2 of 3 trials"),
+        (summary(failed=1, pending=2), "max failures", "FAILED", 1, "1 case failed"),
+        (summary(pending=2, trials_failed=1), "max failures", "FAILED", 1, "stopped after failures"),
+    ],
+)
+def test_table(found: Summary, stopped: str, verdict: str, exit_code: int, why: str) -> None:
+    given = judge(found, MAX_ERROR_RATE, stopped)
+    assert given[:2] == (verdict, exit_code)
+    assert why in given[2]
+    assert bool(given[2]) == bool(why)
+
+
+@pytest.mark.parametrize("stopped", ["interrupted", "time limit"])
+def test_what_stopped_a_run_that_was_finished_all_the_same_does_not_matter(stopped: str) -> None:
+    assert judge(summary(passed=2), MAX_ERROR_RATE, stopped)[:2] == ("PASSED", 0)
+    assert judge(summary(failed=2), MAX_ERROR_RATE, stopped)[:2] == ("FAILED", 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "stopped", "exit_code"),
+    [
+        pytest.param(summary(failed=1, errors=1, awaiting=1, pending=1), "interrupted", 130, id="130 before 3, 1, 4"),
+        pytest.param(summary(failed=1, errors=1, awaiting=1), "", 3, id="3 before 1 and 4"),
+        pytest.param(summary(failed=1, errors=1, pending=1), "max failures", 3, id="3 before 1 when stopped"),
+        pytest.param(summary(failed=1, awaiting=1, pending=1), "time limit", 3, id="time limit before a failure"),
+        pytest.param(summary(passed=1, failed=1, awaiting=1), "", 1, id="1 before 4"),
+        pytest.param(summary(passed=1, awaiting=1), "", 4, id="4 before 0"),
+    ],
+)
+def test_precedence_inside_one_run(found: Summary, stopped: str, exit_code: int) -> None:
+    assert judge(found, MAX_ERROR_RATE, stopped)[1] == exit_code
+
+
+@pytest.mark.parametrize(
+    ("rate", "errors", "invalid"), [(0.0, 1, True), (0.5, 50, False), (0.5, 51, True), (1.0, 100, False)]
+)
+def test_the_share_of_errors_a_suite_allows(rate: float, errors: int, invalid: bool) -> None:
+    found = summary(passed=1, trials_passed=100 - errors, trials_error=errors)
+    assert (judge(found, rate, "")[1] == 3) is invalid
+
+
+def test_a_share_that_is_no_whole_percent_is_shown_as_it_is() -> None:
+    assert "the 2.5 % allowed" in judge(summary(errors=1), 0.025, "")[2]
+
+
+def test_the_worst_of_several_runs_in_any_order() -> None:
+    by_precedence = [2, 130, 3, 1, 4, 0]
+    for better_at in range(1, len(by_precedence)):
+        for pair in permutations((by_precedence[better_at - 1], by_precedence[better_at])):
+            assert worst(list(pair)) == by_precedence[better_at - 1]
+    assert worst(by_precedence) == 2
+    assert worst([0, 0]) == 0
+    assert worst([]) == 0

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.domain.grade import Grade
+from evalharness.domain.specification import GraderSpec
+from evalharness.errors import Unscored
+from evalharness.graders.numbers import read_number
+
+Grading = Callable[..., Grade]
+
+
+@pytest.mark.parametrize(
+    ("output", "number"),
+    [
+        (42, 42),
+        (4.5, 4.5),
+        ("The answer is 42.", 42),
+        ("-1.5e3", -1500),
+        ("x=-5", -5),
+        ("minus: −5", -5),
+        ("+7", 7),
+        (".5", 0.5),
+        ("$1,234,567.89 in all", 1234567.89),
+        ("5kg", 5),
+        ("50%", 50),
+        ("(12)", 12),
+        ("٣", 3),
+    ],
+)
+def test_the_one_number_is_read(output: Any, number: float) -> None:
+    assert read_number(output) == (number, "")
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ("none", "no number found"),
+        ("", "no number found"),
+        ("NaN", "no number found"),
+        ("1 or 2", "more than one number found"),
+        ("3-5", "more than one number found"),
+        ("1/2", "more than one number found"),
+        ("1.2.3", "no number found"),
+        ("3,14", "no number found"),
+        ("1,2345", "no number found"),
+        ("12,345.67.8", "no number found"),
+        ("1,2,3", "no number found"),
+        ("v2", "no number found"),
+        ("0x1F", "no number found"),
+        ("1e5.2", "no number found"),
+        ("1e999", "not a finite number"),
+        ("1" * 10**6, "not a finite number"),
+        (10**400, "not a finite number"),
+        (float("inf"), "not a finite number"),
+        (float("nan"), "not a finite number"),
+        (True, "true/false is not a number"),
+        (None, "not a number"),
+        ([4], "not a number"),
+        ({"n": 4}, "not a number"),
+    ],
+    ids=lambda value: str(value)[:20] if not isinstance(value, int) else "int",
+)
+def test_nothing_is_guessed(output: Any, problem: str) -> None:
+    assert read_number(output) == (None, problem)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_number_is_read_back_from_its_text(number: float) -> None:
+    assert read_number(repr(number)) == (number, "")
+    assert read_number(f"about {number!r}.") == (number, "")
+
+
+@given(st.integers(-(10**15), 10**15))
+def test_thousands_separators_change_nothing(number: int) -> None:
+    assert read_number(f"{number:,}") == (float(number), "")
+
+
+@pytest.mark.parametrize(
+    ("options", "output", "passes"),
+    [
+        (42, "42", True),
+        (42, "42.0", True),
+        (42, "42.0000001", False),
+        ({"value": 0.2, "absolute": 0.1}, "0.3", True),
+        ({"value": 0.2, "tolerance": 0.1}, "0.3", True),
+        ({"value": 0.2, "absolute": 0.1}, "0.30001", False),
+        ({"value": 200, "relative": 0.01}, "202", True),
+        ({"value": -200, "relative": 0.01}, "-203", False),
+        ({"value": 0, "relative": 0.5}, "0.1", False),
+        ({"value": 100, "absolute": 5, "relative": 0.01}, "105", True),
+        (1e308, "-1e308", False),
+    ],
+)
+def test_tolerance(options: Any, output: str, passes: bool, grade: Grading) -> None:
+    assert grade({"numeric": options}, output).passed is passes
+
+
+def test_the_reason_tells_close_numbers_apart(grade: Grading) -> None:
+    assert grade({"numeric": 1000000}, "1000001").reason == "1000001 differs from 1000000 by 1, allowed 0"
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["many", None, float("nan"), float("inf"), {"value": 1, "absolute": -1}, {"value": 1, "relative": float("inf")}],
+    ids=str,
+)
+def test_numbers_that_compare_with_nothing_are_refused(options: Any) -> None:
+    with pytest.raises(ValidationError):
+        registry.parse_options("grader", GraderSpec(kind="numeric", options=options))
+
+
+@pytest.mark.parametrize("written", ["exit_code", {"exit_code": None}, {"exit_code": 0}], ids=str)
+def test_exit_code_means_zero_unless_said_otherwise(written: Any, grade: Grading) -> None:
+    assert grade(written, exit_code=0).passed
+    assert grade(written, exit_code=-9).reason == "exit code -9, expected 0"
+
+
+def test_a_target_without_an_exit_code_is_unscored(grade: Grading) -> None:
+    with pytest.raises(Unscored, match="command target"):
+        grade({"exit_code": 0}, "an answer")

@@ -1,0 +1,250 @@
+"""The single write door: what is in the file afterwards, looked at byte by byte, and that it can be read back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
+from evalharness.domain.report import Failure, Group, Report, RunMetadata, Summary
+from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
+from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.domain.transcript import ToolCall, Transcript
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.errors import StoreError
+from evalharness.redaction import Redactor
+from evalharness.stores.encoding import KEPT_TEXT, report_body, run_body, run_from, trial_from, trial_row, unpack
+from evalharness.stores.sql_store import SqlStore
+
+SECRETS = {
+    "PLAIN_KEY": "hunter2-hunter2",
+    "QUOTED_PASSWORD": 'it\'s "quoted" and \\slashed\\',
+    "UNICODE_TOKEN": "пароль-密码-🔑-é",
+    "LINES_SECRET": "first line\nsecond\tline",
+    "JSON_CREDENTIALS": '{"user":"ada","pass":"lovelace"}',
+    "NUMBER_KEY": "4815162342",
+}
+
+
+def forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield quote(secret, safe="")
+    yield secret.encode().hex()
+    yield b64encode(secret.encode()).decode().rstrip("=")
+
+
+def make_run(text: str) -> Run:
+    case = Case(
+        id="a",
+        name=text,
+        description=text,
+        input={"prompt": text, text: [text]},
+        reference={"deep": [{"deeper": text}]},
+        files={"notes.txt": {"text": text}},
+        tags=(text,),
+        category=text,
+        metadata={text: text},
+        graders=(GraderSpec(kind="contains", options=text, name=text),),
+    )
+    return Run(
+        id="",
+        name="",
+        matrix_id="",
+        variant=text,
+        root=f"/work/{text}",
+        created_at="2026-01-02T03:04:05Z",
+        suite=Suite(name=text[:200], description=text, vars={"v": text}, gate={"g": text}, cases=(case,)),
+        target=TargetSpec(kind="command", options=["agent", text], name=text),
+        lock=RunLock(
+            harness_version="1",
+            python_version="3",
+            platform="any",
+            target="t",
+            seed=0,
+            trials=1,
+            cases={"a": CaseLock(case="c", graders="g")},
+            variables={"v": text},
+        ),
+        options=RunOptions(env={"E": text}),
+    )
+
+
+def make_trial(text: str) -> Trial:
+    transcript = Transcript(
+        output=text,
+        messages=({"role": "user", "content": text, text: 1},),
+        tool_calls=(ToolCall(name=text, arguments={"a": text}, result=text, error=text),),
+        files={text: text},
+        events=({"e": text},),
+        stdout=text,
+        stderr=text,
+    )
+    as_data = transcript.model_copy(update={"output": {"list": [text, {text: text}]}})
+    grade = Grade(state="fail", score=0.0, reason=text, evidence={"seen": [text]}, grader=text)
+    return Trial(
+        case_id="a",
+        index=0,
+        seed=1,
+        attempts=(
+            Attempt(state="error", reason=text, transcript=as_data),
+            Attempt(state="failed", score=0.0, reason=text, duration_s=0.25, grades=(grade,), transcript=transcript),
+        ),
+    )
+
+
+def make_report(run: Run, text: str) -> Report:
+    return Report(
+        metadata=RunMetadata(
+            suite_name=text, run_id=run.id, run_name=run.name, timestamp=run.created_at, environment={"target": text}
+        ),
+        verdict="FAILED",
+        exit_code=1,
+        why=text,
+        summary=Summary(total_evals=1, by_category={text: Group(total=1, passed=0, pass_rate=0.0)}),
+        metrics={"score": 0.4815162342},
+        failures=(Failure(eval_id="a", name=text, state="failed", reason=text, details={"d": text}),),
+    )
+
+
+def everything_in(folder: Path) -> bytes:
+    """The bytes of all files of the store, and what its compressed columns hold."""
+    found = [path.read_bytes() for path in sorted(folder.iterdir())]
+    assert any(path.name.endswith("-wal") for path in folder.iterdir())
+    with closing(sqlite3.connect(folder / "store.db")) as connection:
+        for sql in ("SELECT body FROM runs", "SELECT report FROM runs", "SELECT body FROM trials"):
+            found += [unpack(blob) for (blob,) in connection.execute(sql)]
+    return b"\n".join(found)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("filling", ["", 3000 * " lorem ipsum"], ids=["small", "compressed"])
+def test_no_form_of_a_secret_reaches_the_disk(tmp_path: Path, name: str, filling: str) -> None:
+    secret = SECRETS[name]
+    text = " | ".join(forms(secret)) + filling
+    store = SqlStore(str(tmp_path / "store.db"), redactor=Redactor(SECRETS))
+    [run] = store.add_runs([make_run(text)])
+    store.put(run.id, make_trial(text))
+    store.finish(run.id, make_report(run, text), stopped="", elapsed_s=1)
+    stored = everything_in(tmp_path)
+    assert f"[redacted:{name}]".encode() in stored
+    left = [form for form in forms(secret) if form.encode() in stored.replace(b"0.4815162342", b"")]
+    assert left == []
+    [trial] = store.trials(run.id)
+    assert [attempt.state for attempt in trial.attempts] == ["error", "failed"]
+    read = store.find_run(run.id)
+    assert read.report is not None
+    assert read.report.metrics == {"score": 0.4815162342}
+    store.close()
+
+
+def test_a_secret_spread_over_a_json_value_is_found_too() -> None:
+    redactor = Redactor(SECRETS)
+    output = {"answer": {"user": "ada", "pass": "lovelace"}}
+    transcript = Transcript(output=output, messages=({"user": "ada", "pass": "lovelace"},), stdout="kept")
+    row = trial_row(
+        1, Trial(case_id="a", index=0, seed=1, attempts=(Attempt(state="passed", transcript=transcript),)), redactor
+    )
+    assert b"lovelace" not in unpack(row[-1])
+    [attempt] = trial_from("a", 0, 1, row[-1]).attempts
+    assert attempt.transcript is not None
+    assert attempt.transcript.stdout == "kept"
+
+
+def test_a_number_that_is_a_secret_is_taken_out_of_outputs_only() -> None:
+    transcript = Transcript(output={"pin": 4815162342}, messages=({"pin": 4815162342},), cost_usd=0.4815162342)
+    attempt = Attempt(state="passed", duration_s=0.4815162342, transcript=transcript)
+    row = trial_row(1, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)), Redactor(SECRETS))
+    [kept] = trial_from("a", 0, 1, row[-1]).attempts
+    assert kept.duration_s == 0.4815162342
+    assert kept.transcript is not None
+    assert kept.transcript.output == {"pin": "[redacted:NUMBER_KEY]"}
+    assert kept.transcript.messages == ({"pin": "[redacted:NUMBER_KEY]"},)
+
+
+def words_of_the_harness() -> list[str]:
+    records = (Run, RunLock, RunOptions, Suite, Case, GraderSpec, TargetSpec, Trial, Attempt, Grade, Transcript, Report)
+    fields = {name for record in records for name in record.model_fields}
+    return sorted(word for word in {*fields, "test_cases", "awaiting", "unscored", "contains"} if len(word) >= 8)
+
+
+@pytest.mark.parametrize("word", words_of_the_harness())
+def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> None:
+    redactor = Redactor({"AUTH": word})
+    run, trial = make_run(f"the {word} here"), make_trial(f"the {word} here")
+    awaiting = Attempt(state="awaiting", grades=(Grade(state="unscored", required=False),))
+    trial = trial.model_copy(update={"attempts": (*trial.attempts, awaiting)})
+    columns = ("eval-1", "brave-otter-042", "eval-1", run.created_at, None)
+    read = run_from((*columns, run_body(run, redactor), report_body(make_report(run, word), redactor)))
+    assert read.suite.name == "the [redacted:AUTH] here"
+    assert [spec.kind for case in read.suite.cases for spec in case.graders or ()] == ["contains"]
+    assert read.report is not None
+    assert read.report.why == "[redacted:AUTH]"
+    row = trial_row(1, trial, redactor)
+    again = trial_from("a", 0, 1, row[-1])
+    assert [attempt.state for attempt in again.attempts] == ["error", "failed", "awaiting"]
+    assert again.attempts[1].reason == "the [redacted:AUTH] here"
+    assert json.loads(row[-2]) == [{"state": "unscored", "required": False}]
+
+
+@pytest.mark.parametrize("shift", range(0, 16, 3))
+def test_a_cut_through_a_secret_leaves_no_part_of_it(shift: int) -> None:
+    secret = "Zq9-Xw8-Vb7-Nm6"
+    half = KEPT_TEXT // 2
+    before = (half - shift) * "."
+    output = before + secret + 500_000 * "." + secret + (half - len(secret) + shift) * "."
+    attempt = Attempt(state="passed", transcript=Transcript(output=output))
+    row = trial_row(1, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)), Redactor({"KEY": secret}))
+    kept = str(trial_from("a", 0, 1, row[-1]).output)
+    assert "characters cut" in kept
+    for part in (secret[:2], secret[-2:]):
+        assert part not in kept
+
+
+def test_huge_texts_anywhere_in_a_trial_are_cut() -> None:
+    huge = (KEPT_TEXT + 500_000) * "y"
+    trial = make_trial("small")
+    grade = Grade(state="fail", reason=huge, evidence=[huge])
+    transcript = Transcript(output=list(range(1_000_000)), files={"f": huge}, stdout=huge)
+    attempt = Attempt(state="failed", reason=huge, grades=(grade,), transcript=transcript)
+    row = trial_row(1, trial.model_copy(update={"attempts": (attempt,)}), Redactor.none())
+    assert len(row[7]) < KEPT_TEXT + 100
+    assert len(unpack(row[-1])) < 8 * KEPT_TEXT
+    kept = trial_from("a", 0, 1, row[-1])
+    assert str(kept.output).startswith("[0,1,2,")
+    assert str(kept.output).endswith(",999998,999999]")
+    assert kept.last.transcript is not None
+    assert kept.last.transcript.truncated
+
+
+def test_the_suite_of_a_run_is_never_cut() -> None:
+    run = make_run("small")
+    suite = run.suite.model_copy(update={"description": (KEPT_TEXT + 500_000) * "z"})
+    run = run.model_copy(update={"suite": suite})
+    read = run_from(("i", "n", "m", "c", None, run_body(run, Redactor.none()), None))
+    assert read.suite == run.suite
+
+
+def test_long_transcripts_are_compressed() -> None:
+    row = trial_row(1, make_trial(1000 * "all work and no play "), Redactor.none())
+    assert len(row[-1]) < len(unpack(row[-1])) / 20
+    assert zlib.decompress(row[-1]) == unpack(row[-1])
+
+
+@pytest.mark.parametrize("blob", [b"", b"x\x9cbroken", b'{"half":', b'[{"state":"unheard of"}]'])
+def test_a_damaged_row_is_a_store_error(blob: bytes) -> None:
+    with pytest.raises(StoreError, match="trial 3 of case a cannot be read"):
+        trial_from("a", 3, 1, blob)
+    with pytest.raises(StoreError, match="run brave-otter-042 cannot be read"):
+        run_from(("eval-1", "brave-otter-042", "eval-1", "", None, blob, None))

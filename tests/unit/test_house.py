@@ -1,0 +1,174 @@
+"""The house rules that a machine can hold: exports, imports, start-up, who may read, print and catch what."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evalharness
+
+REPOSITORY = Path(__file__).parents[2]
+SOURCE = REPOSITORY / "src" / "evalharness"
+FILES = sorted(SOURCE.rglob("*.py"))
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages([str(SOURCE)], "evalharness.")
+    if not module.name.endswith("__main__")
+)
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def calls_in(path: Path) -> list[str]:
+    """Dotted names of everything a file calls or reads."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name)]
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert evalharness.__all__ == sorted(evalharness.__all__)
+    for name in evalharness.__all__:
+        assert getattr(evalharness, name) is not None
+    with pytest.raises(AttributeError, match="evaluat3"):
+        _ = evalharness.evaluat3
+
+
+def test_every_module_is_importable_alone_with_warnings_as_errors() -> None:
+    """One interpreter per folder's worth of modules would hide cycles; a fresh module table for each one does not."""
+    program = """
+import importlib, sys
+for name in sys.argv[1:]:
+    for loaded in [m for m in sys.modules if m == "evalharness" or m.startswith("evalharness.")]:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *MODULES], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def imported_by(*words: str) -> set[str]:
+    program = f"""
+import sys
+from evalharness.cli.main import run_command
+run_command({list(words)!r})
+print("\\n".join(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_help_imports_neither_pydantic_nor_the_domain() -> None:
+    loaded = imported_by("--help")
+    heavy = {
+        "pydantic",
+        "rich",
+        "yaml",
+        "regex",
+        "aiohttp",
+        "asyncio",
+        "sqlite3",
+        "jsonschema_rs",
+        "evalharness.domain",
+    }
+    assert loaded & heavy == set()
+    assert not [name for name in loaded if name.startswith("evalharness.cli.") and name != "evalharness.cli.main"]
+
+
+def test_help_of_a_command_imports_no_action() -> None:
+    loaded = imported_by("run", "--help")
+    assert loaded & {"pydantic", "evalharness.domain", "evalharness.actions", "yaml", "aiohttp"} == set()
+
+
+def test_a_function_run_does_not_import_the_http_client(tmp_path: Path) -> None:
+    loaded = imported_by("run", str(REPOSITORY / "examples/quick-start/suite.yaml"), "--store", str(tmp_path / "s.db"))
+    assert "evalharness.engine.running" in loaded
+    assert "aiohttp" not in loaded
+
+
+def test_only_settings_touches_the_environment() -> None:
+    readers = {relative(path) for path in FILES if {"os.environ", "os.getenv", "os.putenv"} & set(calls_in(path))}
+    assert readers == {"settings.py"}
+
+
+def test_only_the_command_line_prints() -> None:
+    printers = {relative(path) for path in FILES if "print" in calls_in(path)}
+    assert {name.split("/")[0] for name in printers} <= {"cli"}
+
+
+def test_processes_are_started_only_in_sandboxes() -> None:
+    starters = {
+        relative(path).split("/")[0]
+        for path in FILES
+        if any(re.match(r"(subprocess\.\w+|os\.(system|popen|fork|exec\w*|spawn\w*|posix_spawn\w*)|"
+                        r"asyncio\.create_subprocess_\w+)$", name) for name in calls_in(path))
+    }  # fmt: skip
+    assert starters == {"sandboxes"}
+
+
+def test_packages_hold_no_code_of_their_own() -> None:
+    for path in SOURCE.rglob("*/__init__.py"):
+        statements = ast.parse(path.read_text(encoding="utf-8")).body
+        assert all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in statements), path
+
+
+def test_every_module_says_what_it_is_and_stays_short() -> None:
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        assert ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+        assert len(text.splitlines()) <= 300, f"{path} holds more than one concept"
+        assert "TYPE_CHECKING" not in text, path
+
+
+def test_no_module_is_called_a_junk_drawer() -> None:
+    assert not [path for path in FILES if re.search(r"utils?|helpers?|common|manager|^base_|models", path.stem)]
+
+
+def test_broad_excepts_are_few_and_known() -> None:
+    found = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ExceptHandler):
+                caught = "everything" if node.type is None else ast.unparse(node.type)
+                reraises = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+                if re.search(r"\b(Exception|BaseException|everything)\b", caught) and not reraises:
+                    found.append(relative(path))
+    assert sorted(found) == [
+        "actions/evaluate.py",  # carries any exception from its thread to the caller's
+        "cli/main.py",  # the way out: a bug ends in words and exit code 3
+        "engine/attempting.py",  # the one door between our code and a target's or grader's
+        "engine/offloading.py",  # carries any exception from a thread to the awaiter
+        "registry.py",  # the other door: importing somebody's module
+    ]
+
+
+def test_architecture_matches_the_tree() -> None:
+    text = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    named = set(re.findall(r"^[├└]── ([\w./]+)", text, re.MULTILINE))
+    there = {path.name + ("/" if path.is_dir() else "") for path in SOURCE.iterdir()} - {"__pycache__/", "py.typed"}
+    assert named == there - {"__main__.py"}
+
+
+def test_every_test_of_the_tree_mirrors_something() -> None:
+    """tests/unit/<folder>/test_<module>.py names a module of that folder."""
+    for path in (REPOSITORY / "tests" / "unit").rglob("test_*.py"):
+        folder = path.parent.relative_to(REPOSITORY / "tests" / "unit").as_posix()
+        if folder != ".":
+            assert (SOURCE / folder).is_dir(), path
+            assert importlib.import_module(f"evalharness.{folder.replace('/', '.')}")
+
+
+def test_pinned_versions_name_no_place_to_download_from() -> None:
+    lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert all(re.fullmatch(r"#.*|[\w.-]+==[\w.+-]+", line) for line in lines)
