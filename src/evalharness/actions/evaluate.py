@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalharness.actions.execute_runs import Execution, Stopper, execute, make_ready, run_to_end
+from evalharness.actions.execute_runs import Execution, Stopper, execute, make_all_ready, run_to_end
 from evalharness.actions.load_suites import load_suite
 from evalharness.actions.open_store import open_store
 from evalharness.actions.resume_run import check_unchanged, stored_variables
@@ -58,7 +58,7 @@ def evaluate(
             options = RunOptions(max_concurrency=max_concurrency)
             variant = Variant(name=spec.label, target=spec)
             run = new_run(suite, variant, planned_variables, options, root, f"suite {suite.name}")
-            ready = await make_ready(run, planned_variables)
+            [ready] = await make_all_ready([(run, planned_variables)])
             [ready.run] = opened.add_runs([ready.run])
             [ended] = await execute([ready], execution)
             return _with_trials(opened, ended)
@@ -76,7 +76,7 @@ async def _resumed(
     run = stored.model_copy(update={"suite": suite.model_copy(update={"trials": stored.lock.trials}), "target": target})
     variables = stored_variables(run, given)
     check_unchanged(run, variables)
-    [ended] = await execute([await make_ready(run, variables)], execution)
+    [ended] = await execute(await make_all_ready([(run, variables)]), execution)
     return _with_trials(store, ended)
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +49,11 @@ class ReadyRun:
     services: Services
     offloader: Offloader
     concurrency: int
+
+    async def close(self) -> None:
+        await self.target.close()
+        await self.services.sandbox.close()
+        self.offloader.close()
 
 
 @dataclass(slots=True)
@@ -98,13 +103,25 @@ def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
     return results[0]
 
 
-async def make_ready(run: Run, variables: Variables) -> ReadyRun:
-    """Build and open everything a run needs, before anything is stored or started."""
+async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[ReadyRun]:
+    """Build and open everything these runs need, before anything is stored or started: all of them or none."""
+    ready: list[ReadyRun] = []
+    try:
+        for run, variables in planned:
+            ready.append(_built(run, variables))
+            await open_target(ready[-1].target, run.target.label)
+    except BaseException:
+        for item in ready:
+            await item.close()
+        raise
+    return ready
+
+
+def _built(run: Run, variables: Variables) -> ReadyRun:
     concurrency = concurrency_of(run.options, run.suite.config)
     services, offloader = services_for(Path(run.root), concurrency)
     planned = plan_cases(run.suite, variables.values, services, run.options.grader_type)
     target = registry.build_target(filled_target(run.target, run.suite, variables.values), services)
-    await open_target(target, run.target.label)
     return ReadyRun(run, target, planned, services, offloader, concurrency)
 
 
@@ -119,9 +136,7 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
                 ended.append(await _execute_one(item, execution))
         finally:
             for item in ready:
-                await item.target.close()
-                await item.services.sandbox.close()
-                item.offloader.close()
+                await item.close()
     return ended
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.execute_runs import Execution, execute, make_ready, make_report, run_to_end, services_for
+from evalharness.actions.execute_runs import Execution, execute, make_all_ready, make_report, run_to_end, services_for
 from evalharness.actions.run_suite import collect_variables, secrets_of
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
@@ -53,16 +53,16 @@ def find_resumable(store: SqlStore, reference: str | None) -> Run:
 
 async def _resume(runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
     store = execution.store
-    ready = []
+    unfinished = []
     for run in runs:
         if has_work_left(store, run):
-            changed = run.options.model_copy(update={"max_failures": None})
+            options = run.options.model_copy(update={"max_failures": None})
             if request.max_concurrency is not None:
-                changed = changed.model_copy(update={"max_concurrency": request.max_concurrency})
-            run = run.model_copy(update={"options": changed})  # noqa: PLW2901
+                options = options.model_copy(update={"max_concurrency": request.max_concurrency})
             variables = stored_variables(run, request.variables)
             check_unchanged(run, variables)
-            ready.append(await make_ready(run, variables))
+            unfinished.append((run.model_copy(update={"options": options}), variables))
+    ready = await make_all_ready(unfinished)
     executed = {run.id: run for run in await execute(ready, execution)} if ready else {}
     return [executed.get(run.id) or with_report(store, run) for run in runs]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evalharness import registry, settings
-from evalharness.actions.execute_runs import Execution, execute, make_ready, run_to_end, services_for
+from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
 from evalharness.contracts import Watcher
 from evalharness.domain.problem import Problem
 from evalharness.domain.run import Run, RunOptions
@@ -75,7 +75,7 @@ def run_suites(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore
 
 
 async def _run(planned: list[PlannedRun], execution: Execution) -> list[Run]:
-    ready = [await make_ready(plan.run, plan.variables) for plan in planned]
+    ready = await make_all_ready((plan.run, plan.variables) for plan in planned)
     stored = execution.store.add_runs(item.run for item in ready)
     for item, run in zip(ready, stored, strict=True):
         item.run = run

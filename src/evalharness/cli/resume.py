@@ -43,7 +43,7 @@ def command(run: str | None, **flags: Any) -> int:
         max_concurrency=flags["max_concurrency"],
     )
     with (
-        open_store(flags["store"]) as store,
+        open_store(flags["store"], to_read=True) as store,
         watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
     ):
         runs = resume_runs(request, store, watcher)

@@ -67,7 +67,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     request = _request(paths, flags)
     files = load_suites(request.paths)
     print_warnings(files)
-    with open_store(flags["store"], redactor_for(files, request)) as store:
+    only_looks = flags["dry_run"] and flags["store"] is None
+    with open_store(flags["store"], redactor_for(files, request), to_read=only_looks) as store:
         if flags["dry_run"]:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
         with watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):

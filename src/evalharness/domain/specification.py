@@ -99,7 +99,7 @@ def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:
         if isinstance(options, Mapping):
             raise ValueError(_stray_key(str(next(iter(extra))), kind, common))
         options = {kind: options, **extra}
-    if callable(options):
+    if kind == "function" and callable(options):
         return {**expand_short_form(options, noun, common), **shared}
     return {"kind": kind, "options": options, **shared}
 

@@ -51,7 +51,7 @@ def test_exact_shows_what_differs_even_when_it_is_white_space(grade: Grading) ->
 def test_exact_keeps_a_part_of_a_huge_answer_as_evidence(grade: Grading) -> None:
     evidence = grade({"exact": "a"}, "b" * 10**6).evidence
     assert evidence["expected"] == "a"
-    assert set(evidence["actual"]) == {"b"}
+    assert set(evidence["actual"]) == {"b", "…"}
     assert len(evidence["actual"]) < 10_000
 
 
@@ -164,4 +164,10 @@ def test_graders_that_disagree_or_cannot_say_have_none(parts: list[Any], build: 
 
 def test_shown_text_is_short_visible_and_on_one_line() -> None:
     assert shown("a\tb\x1b[31m\ud800é") == r"'a\tb\x1b[31m\ud800é'"
-    assert shown("x" * 81) == f"'{'x' * 80}…'"
+    assert shown("many words " * 10) == f"'{('many words ' * 7).rstrip()}…'"
+
+
+def test_a_cut_never_leaves_most_of_a_secret() -> None:
+    secret = "s3cret" * 12
+    assert "s3cret" not in shown(f"the key in use is now {secret}")
+    assert len(shown(secret + secret)) < len(secret) / 2
