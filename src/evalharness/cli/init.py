@@ -15,11 +15,12 @@ from evalharness.cli.options import debug_option
 def command(folder: str) -> int:
     """Write a small working project into DIR (default: here). Files that exist are kept as they are."""
     from evalharness.actions.init_project import init_project
+    from evalharness.cli.stdout import command_name
 
     result = init_project(Path(folder))
     for name in result.written:
         print(f"wrote  {result.folder / name}")
     for name in result.kept:
         print(f"kept   {result.folder / name} (it was there already)")
-    print(f"next   {'' if folder == '.' else f'cd {folder} && '}eval-harness run suite.yaml")
+    print(f"next   {'' if folder == '.' else f'cd {folder} && '}{command_name()} run suite.yaml")
     return 0

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 
 from evalharness import settings
 from evalharness.reports.screen import Screen
+
+PROGRAM = "eval-harness"
 
 
 @contextmanager
@@ -44,6 +48,16 @@ def is_live(stream: TextIO) -> bool:
 def screen_on(stream: TextIO, redact: Callable[[str], str] = str) -> Screen:
     """Colour and width from the terminal; plain and stable elsewhere, whatever the environment says."""
     if is_live(stream):
-        return Screen(Console(file=stream, highlight=False, force_terminal=True), redact)
+        return Screen(Console(file=stream, highlight=False, force_terminal=True), redact, command_name())
     width = None if stream.isatty() else 100_000
-    return Screen(Console(file=stream, highlight=False, width=width, color_system=None, force_terminal=False), redact)
+    console = Console(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
+    return Screen(console, redact, command_name())
+
+
+def command_name() -> str:
+    """What to type to call this program again: its name where the shell would find it, else the path that was used."""
+    called = Path(sys.argv[0])
+    found = shutil.which(PROGRAM)
+    if called.name != PROGRAM or (found and Path(found).resolve() == called.resolve()):
+        return PROGRAM
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)

@@ -197,15 +197,5 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         result = Grade.unscored(shortened(reason))
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
-    return Grade.model_construct(
-        state=result.state,
-        score=result.score,
-        reason=result.reason,
-        evidence=result.evidence,
-        grader=spec.label,
-        kind=spec.kind,
-        type=grader.type,
-        version=grader.version,
-        required=spec.required,
-        weight=spec.weight,
-    )
+    about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
+    return result.model_copy(update={**about, "required": spec.required, "weight": spec.weight})

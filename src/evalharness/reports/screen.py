@@ -19,8 +19,11 @@ Part: TypeAlias = str | tuple[str, str]
 
 
 class Screen:
-    def __init__(self, console: Console, redact: Callable[[str], str] = str) -> None:
+    """`command` is how this user calls the harness, so that the next step can be copied as it stands."""
+
+    def __init__(self, console: Console, redact: Callable[[str], str] = str, command: str = "eval-harness") -> None:
         self.console = console
+        self.command = command
         self._redact = redact
 
     def clean(self, text: str) -> str:

@@ -29,7 +29,7 @@ class TerminalReport:
             if run.report is not None:
                 self._run(run, run.report)
                 if with_next_step:
-                    self._line("next", next_step(run, run.report, self._store))
+                    self._line("next", next_step(run, run.report, self._screen.command, self._store))
         if len(runs) > 1:
             self._side_by_side(runs)
 
@@ -129,17 +129,17 @@ def states_text(trials: TrialCounts) -> str:
     return f"{trials.planned:,} planned = {' + '.join(parts) or 'none'}"
 
 
-def next_step(run: Run, report: Report, store: str | None = None) -> str:
+def next_step(run: Run, report: Report, command: str, store: str | None = None) -> str:
     """The command to type now, ready to be copied."""
     if store == ":memory:":
         return "nothing was kept (--store :memory:); run without it to look into the answers"
     named = naming(store)
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        return f"eval-harness resume {run.name}{named}"
+        return f"{command} resume {run.name}{named}"
     if report.verdict == "INVALID" and report.summary.trials.error:
-        return f"mend the cause, then: eval-harness resume {run.name}{named}"
+        return f"mend the cause, then: {command} resume {run.name}{named}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
-    return f"eval-harness show {run.name}{case}{named}"
+    return f"{command} show {run.name}{case}{named}"
 
 
 def _metric_labels(report: Report) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ class TranscriptReport:
                 case_id,
                 (f"  {self._screen.one_line(reason)}" if reason else "", "dim"),
             )
-        self._say(("next      ", "dim"), f"eval-harness show {run.name} CASE{naming(store)}")
+        self._say(("next      ", "dim"), f"{self._screen.command} show {run.name} CASE{naming(store)}")
 
     def show_case(self, case: Case, trials: Iterable[Trial]) -> None:
         self._say((f"case {case.id}", "bold"), (f"  {case.name}" if case.name else "", "dim"))
