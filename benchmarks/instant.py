@@ -42,7 +42,7 @@ def suite_of(target: Callable[..., Any] | str, cases: int, trials: int) -> Suite
 
 def run_persisted(suite: Suite, max_concurrency: int) -> None:
     """The path of `eval-harness run` from the loaded suite to the stored report, in a new SQLite file."""
-    request = RunRequest(paths=(), options=RunOptions(max_concurrency=max_concurrency))
+    request = RunRequest(options=RunOptions(max_concurrency=max_concurrency))
     with TemporaryDirectory() as folder, open_store(f"{folder}/store.db", Redactor(settings.secrets())) as store:
         [run] = run_suites([LoadedFile(Path(folder, "suite.yaml"), suite)], request, store, NoWatcher())
     if not run.passed:

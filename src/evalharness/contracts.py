@@ -69,14 +69,21 @@ class Sandbox(Protocol):
     async def close(self) -> None: ...
 
 
+class Threads(Protocol):
+    """Where sync functions run so that they cannot block the others: `await in_thread(function, *args)`."""
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]: ...
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the harness lends to targets and graders."""
 
     root: Path
     sandbox: Sandbox
-    in_thread: Callable[..., Awaitable[Any]]
-    """`await in_thread(function, *args)`: a sync function, run where it cannot block the others."""
+    in_thread: Threads
     environment: dict[str, str]
 
 

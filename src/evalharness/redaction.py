@@ -91,9 +91,6 @@ class Redactor:
         """A redactor that knows no value."""
         return cls({})
 
-    def __bool__(self) -> bool:
-        return bool(self._forms)
-
     def redact(self, text: str) -> str:
         """`text` without secrets. A text that is a JSON object, array or string is one afterwards."""
         redacted = self._replace(text)

@@ -128,7 +128,7 @@ def check(document: Any, folder: Path, store: SqlStore) -> bool:
     if loaded.suite is None:
         return False
     try:
-        planned = plan_runs([loaded], RunRequest(paths=(path,), targets=("oracle",)), store)
+        planned = plan_runs([loaded], RunRequest(targets=("oracle",)), store)
     except (MissingVariable, NothingSelected):
         return True
     assert planned[0].run.planned_trials == len(loaded.suite.cases) * loaded.suite.trials

@@ -66,7 +66,6 @@ def test_base64_at_any_alignment_leaves_nothing_to_decode(before: bytes, encode:
 def test_short_values_are_ignored_and_spaces_around_a_value_do_not_count() -> None:
     redactor = Redactor({"A_KEY": "1234567", "B_KEY": "  abc    \n", "C_KEY": " " * 20})
     text = "1234567   abc    \n" + " " * 40
-    assert not redactor
     assert redactor.redact(text) == text
 
 
@@ -156,7 +155,6 @@ def test_keys_that_become_equal_stay_two_entries() -> None:
 
 def test_without_values_text_comes_back_as_it_was_but_key_shapes_go() -> None:
     redactor = Redactor.none()
-    assert not redactor
     assert redactor.redact("nothing here") == "nothing here"
     assert redactor.redact("AKIAABCDEFGHIJKLMNOP") == "[redacted]"
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalharness.actions.execute_runs import Execution, Stopper, execute, make_all_ready, run_to_end
-from evalharness.actions.load_suites import load_suite
+from evalharness.actions.choose_targets import WrittenTarget, choose_targets
+from evalharness.actions.collect_variables import redactor_for
+from evalharness.actions.execute_runs import Execution, run_to_end
+from evalharness.actions.load_suites import load_suites
 from evalharness.actions.open_store import open_store
-from evalharness.actions.resume_run import check_unchanged, stored_variables
-from evalharness.actions.run_suite import collect_variables, new_run, secrets_of
+from evalharness.actions.resume_run import ResumeRequest, continue_runs
+from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
+from evalharness.actions.stop_runs import Stopper
 from evalharness.domain.run import Run, RunOptions
-from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite, Variant
-from evalharness.engine.planning import Selection, select_cases
+from evalharness.domain.suite import Suite
 from evalharness.errors import CannotResume, UsageError
-from evalharness.redaction import Redactor
+from evalharness.formats.loading import LoadedFile
 from evalharness.stores.sql_store import SqlStore
 
 
 def evaluate(
     suite: Suite | str | Path,
-    target: Callable[..., Any] | TargetSpec | str | Mapping[str, Any] | None = None,
+    target: WrittenTarget | None = None,
     *,
     trials: int | None = None,
     max_concurrency: int | None = None,
@@ -35,63 +36,60 @@ def evaluate(
     """Run a suite, or a suite file, on a target and return the finished run with its report and trials.
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
-    Works inside a running event loop too (a notebook), where it uses a thread of its own.
+    Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a running event loop
+    too (a notebook), where it uses a thread of its own.
     """
+    file = _as_file(suite)
+    assert file.suite is not None
     given = dict(variables or {})
-    root = Path.cwd()
-    if isinstance(suite, str | Path):
-        root = Path(suite).resolve().parent
-        suite = load_suite(suite)
-    spec = _target(suite, target)
-    if trials is not None:
-        suite = suite.model_copy(update={"trials": trials})
-    suite = select_cases(suite, Selection(), f"suite {suite.name}")
-    secrets = secrets_of(suite, given)
+    request = RunRequest(
+        targets=() if target is None else (target,),
+        trials=trials,
+        variables=given,
+        options=RunOptions(max_concurrency=max_concurrency),
+    )
+    redactor = redactor_for([file.suite], given)
     stopper = Stopper()
 
     async def run_it() -> Run:
-        with open_store(store, Redactor(secrets)) as opened:
+        with open_store(store, redactor) as opened:
             execution = Execution(opened, stopper=stopper)
             if resume is not None:
-                return await _resumed(opened, resume, suite, spec, given, execution)
-            planned_variables = collect_variables(suite, given)
-            options = RunOptions(max_concurrency=max_concurrency)
-            variant = Variant(name=spec.label, target=spec)
-            run = new_run(suite, variant, planned_variables, options, root, f"suite {suite.name}")
-            [ready] = await make_all_ready([(run, planned_variables)])
-            [ready.run] = opened.add_runs([ready.run])
-            [ended] = await execute([ready], execution)
+                [ended] = await _resume(opened.find_run(resume), file, request, execution)
+            else:
+                planned = plan_runs([file], request, opened)
+                if len(planned) > 1:
+                    raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
+                [ended] = await start_runs(planned, execution)
             return _with_trials(opened, ended)
 
     return _run_anywhere(run_it(), stopper)
 
 
-async def _resumed(
-    store: SqlStore, reference: str, suite: Suite, target: TargetSpec, given: dict[str, str], execution: Execution
-) -> Run:
+def _as_file(suite: Suite | str | Path) -> LoadedFile:
+    if isinstance(suite, Suite):
+        return LoadedFile(Path.cwd() / f"suite {suite.name}", suite)
+    [file] = load_suites([Path(suite)])
+    return file
+
+
+async def _resume(stored: Run, file: LoadedFile, request: RunRequest, execution: Execution) -> list[Run]:
     """Continue a stored run with the functions of this program: they are checked to be the same."""
-    stored = store.find_run(reference)
-    if [case.id for case in stored.suite.cases] != [case.id for case in suite.cases]:
+    assert file.suite is not None
+    if [case.id for case in stored.suite.cases] != [case.id for case in file.suite.cases]:
         raise CannotResume(f"run {stored.name} has other cases than this suite", hint="start a new run")
-    run = stored.model_copy(update={"suite": suite.model_copy(update={"trials": stored.lock.trials}), "target": target})
-    variables = stored_variables(run, given)
-    check_unchanged(run, variables)
-    [ended] = await execute(await make_all_ready([(run, variables)]), execution)
-    return _with_trials(store, ended)
+    if request.trials not in (None, stored.lock.trials):
+        raise CannotResume(f"run {stored.name} has {stored.lock.trials} trials a case", hint="start a new run")
+    suite = file.suite.model_copy(update={"trials": stored.lock.trials})
+    variants = {variant.name: variant for variant in choose_targets(suite, request.targets, str(file.path))}
+    target = (variants.get(stored.variant) or next(iter(variants.values()))).target
+    run = stored.model_copy(update={"suite": suite, "target": target})
+    wishes = ResumeRequest(variables=request.variables, max_concurrency=request.options.max_concurrency)
+    return await continue_runs([run], wishes, execution)
 
 
 def _with_trials(store: SqlStore, run: Run) -> Run:
     return run.model_copy(update={"trials": tuple(store.trials(run.id))})
-
-
-def _target(suite: Suite, target: Callable[..., Any] | TargetSpec | str | Mapping[str, Any] | None) -> TargetSpec:
-    if isinstance(target, TargetSpec):
-        return target
-    if target is not None:
-        return suite.named_target(TargetSpec.model_validate(target))
-    if suite.target is None:
-        raise UsageError("no target: pass one to evaluate(), or give the suite one")
-    return suite.named_target(suite.target)
 
 
 def _run_anywhere(coroutine: Coroutine[Any, Any, Run], stopper: Stopper) -> Run:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import threading
 import time
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from evalharness import registry, settings
+from evalharness.actions.make_report import make_report
+from evalharness.actions.stop_runs import Stopper, stopped_by_signals
 from evalharness.contracts import Services, Target, Watcher
-from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import SuiteConfig
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting, open_target
-from evalharness.engine.judging import judge
-from evalharness.engine.measuring import count_trials, failures, measure, slowest_trials, summarise
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
 from evalharness.engine.running import Running, pending_trials
@@ -47,26 +44,12 @@ class ReadyRun:
     target: Target
     planned: list[PlannedCase]
     services: Services
-    offloader: Offloader
     concurrency: int
 
     async def close(self) -> None:
         await self.target.close()
         await self.services.sandbox.close()
-        self.offloader.close()
-
-
-@dataclass(slots=True)
-class Stopper:
-    """Hands the wish to stop to whichever run is under way, and keeps those after it from starting."""
-
-    asked: bool = False
-    current: Running | None = None
-
-    def __call__(self) -> None:
-        self.asked = True
-        if self.current is not None:
-            self.current.stop("interrupted")
+        self.services.in_thread.close()
 
 
 @dataclass(slots=True)
@@ -86,10 +69,9 @@ def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
     return DEFAULT_CONCURRENCY if wanted is None else wanted or os.cpu_count() or 1
 
 
-def services_for(root: Path, concurrency: int) -> tuple[Services, Offloader]:
-    offloader = Offloader(concurrency)
+def services_for(root: Path, concurrency: int) -> Services:
     sandbox = registry.load("sandbox", "none")()
-    return Services(root=root, sandbox=sandbox, in_thread=offloader, environment=settings.environment()), offloader
+    return Services(root=root, sandbox=sandbox, in_thread=Offloader(concurrency), environment=settings.environment())
 
 
 def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
@@ -119,16 +101,16 @@ async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[Ready
 
 def _built(run: Run, variables: Variables) -> ReadyRun:
     concurrency = concurrency_of(run.options, run.suite.config)
-    services, offloader = services_for(Path(run.root), concurrency)
+    services = services_for(Path(run.root), concurrency)
     planned = plan_cases(run.suite, variables.values, services, run.options.grader_type)
     target = registry.build_target(filled_target(run.target, run.suite, variables.values), services)
-    return ReadyRun(run, target, planned, services, offloader, concurrency)
+    return ReadyRun(run, target, planned, services, concurrency)
 
 
 async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
     """One run after the other; the reports are stored. A run that is not reached stays pending."""
     ended: list[Run] = []
-    with ExitStack() as claims, _signals(execution.stopper):
+    with ExitStack() as claims, stopped_by_signals(execution.stopper):
         try:
             for item in ready:
                 claims.enter_context(execution.store.claim(item.run))
@@ -185,60 +167,3 @@ def finished_before(store: SqlStore, run: Run) -> tuple[dict[str, int], dict[tup
             if (case_id, trial.index) in erred:
                 erred[case_id, trial.index] = trial.attempts
     return done, erred
-
-
-def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) -> Report:
-    """Recomputed from the trial rows, every time."""
-    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-    summary = summarise(run.suite, measured)
-    verdict, exit_code, why = judge(summary, run.suite.max_error_rate, stopped)
-    measurements = measure(run.suite, run.lock.trials, measured)
-    return Report(
-        metadata=RunMetadata(
-            suite_name=run.suite.name,
-            run_id=run.id,
-            run_name=run.name,
-            variant=run.variant,
-            timestamp=run.created_at,
-            duration_seconds=round(elapsed_s, 3),
-            environment=run.environment(),
-        ),
-        verdict=verdict,
-        exit_code=exit_code,
-        why=why,
-        summary=summary,
-        metrics={name: found.value for name, found in measurements.items() if name != "pass_rate"},
-        measurements=measurements,
-        failures=tuple(failures(run.suite, measured)),
-        slowest=slowest_trials(measured),
-        cost_usd=measured.cost_usd,
-        input_tokens=measured.input_tokens,
-        output_tokens=measured.output_tokens,
-    )
-
-
-@contextmanager
-def _signals(stopper: Stopper) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) stops cleanly, every further one at once. Only the main thread may listen.
-
-    The loop's own handlers would not do: they wait for their turn behind a target that blocks the loop.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    came_before = False
-
-    def on_signal(*_: object) -> None:
-        nonlocal came_before
-        if came_before:
-            raise KeyboardInterrupt
-        came_before = True
-        loop.call_soon_threadsafe(stopper)
-
-    former = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler or signal.SIG_DFL)

@@ -34,7 +34,7 @@ def open_store(named: str | None, redactor: Redactor | None = None, *, to_read: 
         place = MEMORY
     store = SqlStore(
         place,
-        redactor=redactor or Redactor(settings.secrets()),
+        redactor=Redactor(settings.secrets()) if redactor is None else redactor,
         timeout_s=settings.Settings.from_environment().store_timeout_s,
     )
     try:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.execute_runs import Execution, execute, make_all_ready, make_report, run_to_end, services_for
-from evalharness.actions.run_suite import collect_variables, secrets_of
+from evalharness.actions.collect_variables import redactor_for, stored_variables
+from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
+from evalharness.actions.make_report import with_report
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
 from evalharness.engine.planning import Variables, make_lock
-from evalharness.errors import CannotResume, MissingVariable, UsageError
-from evalharness.redaction import Redactor
+from evalharness.errors import CannotResume, UsageError
 from evalharness.stores.sql_store import SqlStore
 from evalharness.version import VERSION
 
@@ -29,15 +28,11 @@ class ResumeRequest:
 def resume_runs(request: ResumeRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
     """The named run, else the newest unfinished one, else the newest; with all that the same command started."""
     runs = store.matrix(find_resumable(store, request.run).matrix_id)
-    given = {**request.variables, **request.env}
-    secrets = settings.secrets(extra=given)
-    for run in runs:
-        secrets |= secrets_of(run.suite, given)
-    store.redactor = Redactor(secrets)
+    store.redactor = redactor_for([run.suite for run in runs], {**request.variables, **request.env})
     env = {**{key: value for run in runs for key, value in run.options.env.items() if value}, **request.env}
     restore = settings.set_environment(env)
     try:
-        return run_to_end(_resume(runs, request, Execution(store, watcher)))
+        return run_to_end(continue_runs(runs, request, Execution(store, watcher)))
     finally:
         restore()
 
@@ -51,7 +46,7 @@ def find_resumable(store: SqlStore, reference: str | None) -> Run:
     return found
 
 
-async def _resume(runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
+async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
     store = execution.store
     unfinished = []
     for run in runs:
@@ -64,7 +59,7 @@ async def _resume(runs: list[Run], request: ResumeRequest, execution: Execution)
             unfinished.append((run.model_copy(update={"options": options}), variables))
     ready = await make_all_ready(unfinished)
     executed = {run.id: run for run in await execute(ready, execution)} if ready else {}
-    return [executed.get(run.id) or with_report(store, run) for run in runs]
+    return [executed.get(run.id) or _finished_now(store, run) for run in runs]
 
 
 def has_work_left(store: SqlStore, run: Run) -> bool:
@@ -72,31 +67,17 @@ def has_work_left(store: SqlStore, run: Run) -> bool:
     return len(states) < run.planned_trials or "error" in states
 
 
-def with_report(store: SqlStore, run: Run) -> Run:
-    """The report of a run with nothing left to do; stored now if its process died after the last trial."""
-    stopped, elapsed_s = store.progress(run.id)
-    report = make_report(store, run, stopped=stopped, elapsed_s=elapsed_s)
-    if run.finished_at is None:
-        store.finish(run.id, report, stopped="", elapsed_s=0.0)
-    return run.model_copy(update={"report": report})
-
-
-def stored_variables(run: Run, given: Mapping[str, str]) -> Variables:
-    """The values the run was started with; secret ones were never stored and come from where they came from."""
-    public = {
-        name: value for name, value in run.suite.vars.items() if run.lock.variables.get(name.lower(), "") is not None
-    }
-    variables = collect_variables(run.suite.model_copy(update={"vars": public}), given)
-    kept = {name: value for name, value in run.lock.variables.items() if value is not None}
-    missing = [name for name in run.lock.variables if name not in kept and name not in variables.values]
-    if missing:
-        raise MissingVariable(missing, f"run {run.name}")
-    return Variables({**variables.values, **kept}, variables.secret - set(kept))
+def _finished_now(store: SqlStore, run: Run) -> Run:
+    """A run with nothing left to do; its report is stored now if its process died right after the last trial."""
+    reported = with_report(store, run)
+    if run.finished_at is None and reported.report is not None:
+        store.finish(run.id, reported.report, stopped="", elapsed_s=0.0)
+    return reported
 
 
 def check_unchanged(run: Run, variables: Variables) -> None:
     """Refuse to mix results of different targets or graders in one run."""
-    services, _ = services_for(Path(run.root), 1)
+    services = services_for(Path(run.root), 1)
     now = make_lock(run.suite, run.target, variables, services, where=f"run {run.name}", harness_version=VERSION)
     changed = _changes(run.lock, now)
     if changed:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from evalharness.actions.execute_runs import NoWatcher
-from evalharness.actions.run_suite import PlannedRun, dry_text
+from evalharness.actions.run_suite import PlannedRun
 from evalharness.cli.stdout import is_live, reserved_stdout, screen_on
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run
@@ -73,7 +74,7 @@ def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Map
 def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bool) -> int:
     redact = redaction_of(store)
     if as_json:
-        print(redact(dry_text(list(planned))))
+        print(redact(json.dumps({"dry_run": [_dry_row(plan) for plan in planned]}, ensure_ascii=False, indent=1)))
         return 0
     screen = screen_on(sys.stdout, redact)
     for plan in planned:
@@ -84,3 +85,16 @@ def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bo
         screen.say(f"  cost: {'not known' if cost is None else f'about {money(cost)}, judging by the last run'}")
     screen.say("nothing was started (--dry-run)")
     return 0
+
+
+def _dry_row(plan: PlannedRun) -> dict[str, Any]:
+    run = plan.run
+    return {
+        "suite": run.suite.name,
+        "variant": run.variant,
+        "target": run.target.label,
+        "cases": len(run.suite.cases),
+        "trials_per_case": run.lock.trials,
+        "trials": run.planned_trials,
+        "known_cost_usd": plan.known_cost_usd,
+    }

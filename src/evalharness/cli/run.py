@@ -59,16 +59,19 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     130 interrupted (resumable).
     """
     # Imported here: `--help` must not pay for what only a run needs.
+    from evalharness.actions.collect_variables import redactor_for
     from evalharness.actions.load_suites import load_suites
     from evalharness.actions.open_store import open_store
-    from evalharness.actions.run_suite import plan_dry, redactor_for, run_suites
+    from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, watched
 
-    request = _request(paths, flags)
-    files = load_suites(request.paths)
+    named, failed_of = _named(paths, flags)
+    request = _request(failed_of, flags)
+    files = load_suites(named)
     print_warnings(files)
+    redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
     only_looks = flags["dry_run"] and flags["store"] is None
-    with open_store(flags["store"], redactor_for(files, request), to_read=only_looks) as store:
+    with open_store(flags["store"], redactor, to_read=only_looks) as store:
         if flags["dry_run"]:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
         with watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
@@ -76,25 +79,28 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             return report_runs(runs, store, stream, flags)
 
 
-def _request(paths: tuple[str, ...], flags: dict[str, Any]) -> Any:
+def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[Path], str | None]:
+    """The paths to load, and the run whose failures are meant (empty: the last one)."""
+    named, failed_of = [*paths, *flags["suites"]], flags["failed"]
+    if failed_of and Path(failed_of).exists():  # `run --failed suite.yaml`: the word after the flag is a path
+        named.insert(0, failed_of)
+        failed_of = ""
+    return [Path(path) for path in named or ["."]], failed_of
+
+
+def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
     from evalharness import settings
     from evalharness.actions.run_suite import RunRequest
     from evalharness.domain.run import RunOptions
     from evalharness.engine.planning import Selection
 
-    named = [*paths, *flags["suites"]]
-    failed = flags["failed"]
-    if failed and Path(failed).exists():  # `run --failed suite.yaml`: the word after the flag was meant as a path
-        named.insert(0, failed)
-        failed = ""
     return RunRequest(
-        paths=tuple(Path(path) for path in named or ["."]),
         targets=flags["targets"],
         trials=flags["trials"],
         selection=Selection(
             only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
         ),
-        failed_of=failed,
+        failed_of=failed_of,
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
         options=RunOptions(

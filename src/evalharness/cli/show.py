@@ -18,8 +18,8 @@ from evalharness.cli.options import debug_option, json_option, store_option
 @debug_option
 def command(run: str, case: str | None, store: str | None, as_json: bool) -> int:
     """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
+    from evalharness.actions.make_report import with_report
     from evalharness.actions.open_store import open_store
-    from evalharness.actions.resume_run import with_report
     from evalharness.cli.stdout import screen_on
     from evalharness.engine.measuring import count_trials
     from evalharness.engine.planning import filled_case

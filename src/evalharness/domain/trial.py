@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -24,6 +24,22 @@ class Attempt(Record):
     duration_s: float = 0.0
     grades: tuple[Grade, ...] = ()
     transcript: Transcript | None = None
+
+
+class Outcome(NamedTuple):
+    """A finished trial without its transcripts, as the store reads it quickly; `grades` is JSON."""
+
+    case_id: str
+    trial_index: int
+    state: TrialState
+    first_state: TrialState
+    score: float | None
+    reason: str
+    duration_s: float
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    grades: str
 
 
 class Trial(Record):

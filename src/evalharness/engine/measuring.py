@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic_core import from_json
 
@@ -13,7 +13,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import CaseState, Failure, Group, SlowTrial, Summary, TrialCounts
 from evalharness.domain.suite import Suite
-from evalharness.domain.trial import GRADED, TRIAL_STATES
+from evalharness.domain.trial import GRADED, TRIAL_STATES, Outcome
 from evalharness.stats.intervals import clustered_wilson
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
 
@@ -77,8 +77,8 @@ class Measured:
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
 
 
-def count_trials(suite: Suite, trials: int, outcomes: Iterable[tuple[Any, ...]]) -> Measured:
-    """One pass over the rows of `Store.outcomes`."""
+def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
+    """One pass over a run's trials."""
     measured = Measured({case.id: CaseTally(trials) for case in suite.cases})
     for outcome in outcomes:
         _count(measured, outcome)
@@ -86,7 +86,7 @@ def count_trials(suite: Suite, trials: int, outcomes: Iterable[tuple[Any, ...]])
     return measured
 
 
-def _count(measured: Measured, outcome: tuple[Any, ...]) -> None:
+def _count(measured: Measured, outcome: Outcome) -> None:
     case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades = outcome
     tally = measured.tallies[case_id]
     tally.counts[state] += 1

@@ -15,7 +15,7 @@ from typing import Any
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.run_names import generate_run_id, generate_run_name
-from evalharness.domain.trial import Trial
+from evalharness.domain.trial import Outcome, Trial
 from evalharness.errors import StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.claims import claimed
@@ -237,12 +237,10 @@ class SqlStore:
         for row in self._pages("case_id, idx, seed, body", run_id, case_id, _PAGE_OF_BODIES):
             yield trial_from(*row)
 
-    def outcomes(self, run_id: str) -> Iterator[tuple[Any, ...]]:
-        """Every finished trial without its transcript: the columns of `engine.measuring.Outcome`, in its order."""
-        columns = (
-            "case_id, idx, state, first_state, score, reason, duration_s, cost_usd, input_tokens, output_tokens, grades"
-        )
-        return self._pages(columns, run_id, None, _PAGE)
+    def outcomes(self, run_id: str) -> Iterator[Outcome]:
+        """Every finished trial without its transcript, in the order of case and index."""
+        columns = ", ".join(Outcome._fields).replace("trial_index", "idx")
+        return map(Outcome._make, self._pages(columns, run_id, None, _PAGE))
 
     def _pages(self, columns: str, run_id: str, case_id: str | None, size: int) -> Iterator[tuple[Any, ...]]:
         """Rows by pages, so that a run of any size is read in little memory.

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalharness.actions.collect_variables import collect_variables
 from evalharness.actions.evaluate import evaluate
-from evalharness.actions.execute_runs import Execution, NoWatcher, Stopper, execute, make_ready
+from evalharness.actions.execute_runs import Execution, NoWatcher, execute, make_all_ready
 from evalharness.actions.open_store import open_store
-from evalharness.actions.run_suite import collect_variables, new_run
+from evalharness.actions.run_suite import new_run
+from evalharness.actions.stop_runs import Stopper
 from evalharness.domain.case import Case
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import TargetSpec
@@ -51,7 +53,7 @@ def run_watched(
             variables = collect_variables(suite, {})
             variant = Variant(name="v", target=spec)
             run = new_run(suite, variant, variables, RunOptions(**options), Path.cwd(), "here")
-            ready = await make_ready(run, variables)
+            [ready] = await make_all_ready([(run, variables)])
             [ready.run] = store.add_runs([ready.run])
             watcher = Told(lambda trial: tell(trial, stopper) if tell else None)
             [ended] = await execute([ready], Execution(store, watcher, stopper))
@@ -191,7 +193,7 @@ class TestStops:
                 variables = collect_variables(suite, {})
                 spec = TargetSpec.model_validate(asked.append)
                 run = new_run(suite, Variant(name="v", target=spec), variables, RunOptions(), Path.cwd(), "here")
-                ready = await make_ready(run, variables)
+                [ready] = await make_all_ready([(run, variables)])
                 [ready.run] = store.add_runs([ready.run])
                 [ended] = await execute([ready], Execution(store, stopper=Stopper(asked=True)))
                 return ended

@@ -1,0 +1,31 @@
+"""A target file: a YAML or JSON file that describes a target in full, alone or under the key `target`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evalharness.domain.specification import TargetSpec
+from evalharness.errors import InvalidFile
+from evalharness.formats.native import check_target
+from evalharness.formats.problems import Findings
+from evalharness.formats.source import read_source
+
+
+def load_target(path: Path) -> TargetSpec:
+    """Its own paths are relative to the file. Raises InvalidFile with every problem."""
+    source = read_source(path)
+    findings = Findings(source)
+    inside = isinstance(source.data, Mapping) and "target" in source.data
+    place = ("target",) if inside else ()
+    try:
+        spec = TargetSpec.model_validate(source.data["target"] if inside else source.data)
+    except ValidationError as error:
+        findings.invalid(place, error, TargetSpec)
+        raise InvalidFile(findings.problems) from None
+    check_target(findings, place, spec)
+    if findings.has_errors:
+        raise InvalidFile(findings.problems)
+    return spec.model_copy(update={"name": spec.name or path.stem, "root": str(path.resolve().parent)})
