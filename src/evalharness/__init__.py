@@ -8,6 +8,7 @@ from typing import Any
 
 _PUBLIC = {
     "Answer": "evalharness.domain.transcript",
+    "CannotResume": "evalharness.errors",
     "Case": "evalharness.domain.case",
     "Grade": "evalharness.domain.grade",
     "GradeContext": "evalharness.contracts",
@@ -22,6 +23,7 @@ _PUBLIC = {
     "Transcript": "evalharness.domain.transcript",
     "Trial": "evalharness.domain.trial",
     "Usage": "evalharness.domain.transcript",
+    "UsageError": "evalharness.errors",
     "evaluate": "evalharness.actions.evaluate",
     "load_suite": "evalharness.actions.load_suites",
 }

@@ -10,8 +10,7 @@
     │   ├── CannotResume         2  the run cannot be continued as asked
     │   └── RunBusy              2  another process is running this run
     ├── StoreError               3  the store cannot be read or written
-    ├── TargetUnavailable        3  the target could not be reached: a trial ends in `error`, never in `failed`
-    └── Interrupted            130  stopped by the user; resumable
+    └── TargetUnavailable        3  the target could not be reached: a trial ends in `error`, never in `failed`
 
     TrialFault                      inside one trial, never leaves the engine
     ├── TargetFailed                the target gave no usable answer: the trial is `failed` with this reason
@@ -70,10 +69,11 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         self.choices = sorted(set(choices))
-        close = closest(name, self.choices)
-        guess = f" Did you mean '{close}'?" if close else ""
+        self.what = f"unknown {kind} '{name}'"
+        self.guess = closest(name, self.choices) or ""
+        asked = f" Did you mean '{self.guess}'?" if self.guess else ""
         super().__init__(
-            f"unknown {kind} '{name}'.{guess}",
+            f"{self.what}.{asked}",
             hint=f"known: {', '.join(self.choices)}" if self.choices else "",
         )
 
@@ -105,10 +105,6 @@ class StoreError(HarnessError):
 
 class TargetUnavailable(HarnessError):
     """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried."""
-
-
-class Interrupted(HarnessError):
-    exit_code = 130
 
 
 class TrialFault(Exception):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
-Path = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 
 _BARE_KEY = re.compile(r"[^\s.\[\]\"'\x00-\x1f\x7f-\x9f]+")
 _SHOWN_CHARS = 60
@@ -41,7 +41,7 @@ class Problem:
         return text
 
 
-def field_text(path: Path) -> str:
+def field_text(path: FieldPath) -> str:
     """`("test_cases", 3, "graders", 0)` as `test_cases[3].graders[0]`; keys with odd characters as `["a.b"]`."""
     text = ""
     for step in path:

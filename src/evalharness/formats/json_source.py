@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from evalharness.domain.problem import Path, Problem, field_text, quoted
+from evalharness.domain.problem import FieldPath, Problem, field_text, quoted
 from evalharness.errors import InvalidFile
 from evalharness.formats import limits
 from evalharness.formats.lines import Lines
@@ -61,7 +61,7 @@ class _Strict:
             parse_constant=self._constant,
         )
 
-    def parse(self, text: str, file: str, line: int = 1, path: Path = ()) -> tuple[Any, list[Problem]]:
+    def parse(self, text: str, file: str, line: int = 1, path: FieldPath = ()) -> tuple[Any, list[Problem]]:
         """The data and its problems; `line` and `path` say where the text stands in its file."""
         self.sound = True
         try:
@@ -103,7 +103,7 @@ class _Strict:
 class _Positions:
     """Walks sound JSON text and notes the line of every key and element, and every value to be refused."""
 
-    def __init__(self, text: str, file: str, line: int = 1, path: Path = ()) -> None:
+    def __init__(self, text: str, file: str, line: int = 1, path: FieldPath = ()) -> None:
         self.text = text
         self.file = file
         self.first_line = line

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from evalharness.domain.problem import Path
+from evalharness.domain.problem import FieldPath
 
 Lines: TypeAlias = "int | tuple[int, dict[str, Lines] | list[Lines]]"
 
 
-def line_at(lines: Lines, path: Path) -> int:
+def line_at(lines: Lines, path: FieldPath) -> int:
     """The line of what `path` names, or of its nearest ancestor that exists."""
     for step in path:
         if isinstance(lines, int):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.case import Case
-from evalharness.domain.problem import Path, quoted
+from evalharness.domain.problem import FieldPath, quoted
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import has_braces
@@ -81,7 +81,7 @@ def _suite_parts(findings: Findings, top: Mapping[str, Any]) -> None:
     """Graders and targets are checked even where the suite around them is wrong: all problems at once."""
     targets = top.get("targets") if isinstance(top.get("targets"), Mapping) else {}
     variants = top.get("variants")
-    written: list[tuple[Path, Any]] = [(("target",), top.get("target"))]
+    written: list[tuple[FieldPath, Any]] = [(("target",), top.get("target"))]
     written += [(("targets", name), target) for name, target in (targets or {}).items()]
     if isinstance(variants, Mapping):
         written += [(("variants", name), target) for name, target in variants.items()]
@@ -95,7 +95,7 @@ def _suite_parts(findings: Findings, top: Mapping[str, Any]) -> None:
     _check_graders(findings, (), top)
 
 
-def _check_graders(findings: Findings, place: Path, written: Mapping[str, Any]) -> None:
+def _check_graders(findings: Findings, place: FieldPath, written: Mapping[str, Any]) -> None:
     graders = written.get("graders")
     for index, grader in enumerate(graders if isinstance(graders, list) else []):
         spec = _spec(GraderSpec, grader)
@@ -111,12 +111,12 @@ def _spec(model: type[Spec], written: Any) -> Spec | None:
         return None
 
 
-def _cases(findings: Findings, written: list[Any], data: Mapping[str, Any], path: Path) -> list[Case]:
+def _cases(findings: Findings, written: list[Any], data: Mapping[str, Any], path: FieldPath) -> list[Case]:
     """Each case on its own, so that every problem of every case is told."""
     inherited = _inherited(findings, data.get("metadata"))
     has_default_graders = bool(data.get("graders"))
     cases: list[Case] = []
-    first_place: dict[str, Path] = {}
+    first_place: dict[str, FieldPath] = {}
     for position, row in enumerate(written):
         place = (*path, position)
         if not isinstance(row, Mapping):
@@ -170,7 +170,7 @@ def _case_fields(row: Mapping[str, Any], inherited: Mapping[str, Any], position:
     return fields
 
 
-def _case(findings: Findings, place: Path, row: Mapping[str, Any], fields: dict[str, Any]) -> Case | None:
+def _case(findings: Findings, place: FieldPath, row: Mapping[str, Any], fields: dict[str, Any]) -> Case | None:
     case = None
     if _expected(findings, place, row, fields):
         try:
@@ -190,7 +190,7 @@ def _mapping(value: Any) -> Any:
     return value if isinstance(value, Mapping) else None
 
 
-def _expected(findings: Findings, place: Path, row: Mapping[str, Any], fields: dict[str, Any]) -> bool:
+def _expected(findings: Findings, place: FieldPath, row: Mapping[str, Any], fields: dict[str, Any]) -> bool:
     """`expected` in its documented forms; False when it is wrong, which has then been told."""
     expected = row.get("expected")
     if isinstance(expected, Mapping) and expected.get("type") in list(EXPECTED_TYPES):
@@ -202,7 +202,7 @@ def _expected(findings: Findings, place: Path, row: Mapping[str, Any], fields: d
     return row.get("grader") is None or _compared_by(findings, (*place, "grader"), row["grader"], expected, fields)
 
 
-def _compared_by(findings: Findings, place: Path, grader: Any, expected: Any, fields: dict[str, Any]) -> bool:
+def _compared_by(findings: Findings, place: FieldPath, grader: Any, expected: Any, fields: dict[str, Any]) -> bool:
     """The singular `grader`, which says how `expected` is compared: `{type: code, config: {method: …}}`."""
     if not isinstance(grader, Mapping) or grader.get("type") != "code":
         kind = grader.get("type") if isinstance(grader, Mapping) else grader
@@ -225,20 +225,20 @@ def _compared_by(findings: Findings, place: Path, grader: Any, expected: Any, fi
     return True
 
 
-def check_grader(findings: Findings, place: Path, spec: GraderSpec) -> None:
+def check_grader(findings: Findings, place: FieldPath, spec: GraderSpec) -> None:
     _check_part(findings, place, "grader", spec)
     if spec.kind == "function" and isinstance(spec.options, str):
         _check_reference(findings, place, spec.options, "grader")
 
 
-def check_target(findings: Findings, place: Path, spec: TargetSpec) -> None:
+def check_target(findings: Findings, place: FieldPath, spec: TargetSpec) -> None:
     _check_part(findings, place, "target", spec)
     reference = spec.options.get("function") if isinstance(spec.options, Mapping) else spec.options
     if spec.kind == "function" and isinstance(reference, str):
         _check_reference(findings, place, reference, "target")
 
 
-def _check_part(findings: Findings, place: Path, noun: registry.Noun, spec: GraderSpec | TargetSpec) -> None:
+def _check_part(findings: Findings, place: FieldPath, noun: registry.Noun, spec: GraderSpec | TargetSpec) -> None:
     try:
         options = registry.load(noun, spec.kind).Options
         options.model_validate(registry.written_options(options, spec))
@@ -248,7 +248,7 @@ def _check_part(findings: Findings, place: Path, noun: registry.Noun, spec: Grad
         findings.invalid((*place, spec.kind), error, options)
 
 
-def _check_reference(findings: Findings, place: Path, reference: str, noun: str) -> None:
+def _check_reference(findings: Findings, place: FieldPath, reference: str, noun: str) -> None:
     """Nothing is imported here: a file is looked for, a module is taken on trust."""
     if "{{" in reference:
         return
@@ -261,7 +261,7 @@ def _check_reference(findings: Findings, place: Path, reference: str, noun: str)
         findings.add(place, f"the {noun}'s file {reference.rpartition(':')[0]} does not exist", severity="warning")
 
 
-def _files(findings: Findings, place: Path, case: Case) -> None:
+def _files(findings: Findings, place: FieldPath, case: Case) -> None:
     root = findings.source.path.parent.resolve()
     for name, file in case.files.items():
         where = (*place, "files", name)

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from evalharness.domain.options import Options
-from evalharness.domain.problem import Path, Problem, field_text, quoted
+from evalharness.domain.problem import FieldPath, Problem, field_text, quoted
 from evalharness.errors import UnknownName, closest
 from evalharness.formats.source import Source
 
@@ -25,11 +25,11 @@ class Findings:
     def has_errors(self) -> bool:
         return any(problem.severity == "error" for problem in self.problems)
 
-    def add(self, path: Path, message: str, **more: Any) -> None:
+    def add(self, path: FieldPath, message: str, **more: Any) -> None:
         line = self.source.line_of(path)
         self.problems.append(Problem(str(self.source.path), line, field_text(path), message, **more))
 
-    def unknown_keys(self, path: Path, keys: Iterable[str], allowed: Iterable[str]) -> None:
+    def unknown_keys(self, path: FieldPath, keys: Iterable[str], allowed: Iterable[str]) -> None:
         known = sorted(allowed)
         for key in keys:
             if key not in known:
@@ -40,12 +40,10 @@ class Findings:
                     suggestion=closest(str(key), known) or "",
                 )
 
-    def unknown_name(self, path: Path, error: UnknownName) -> None:
-        text = error.message.split(". Did you mean")[0].rstrip(".")
-        guess = re.search(r"Did you mean '([^']+)'", error.message)
-        self.add(path, text, allowed=", ".join(error.choices), suggestion=guess[1] if guess else "")
+    def unknown_name(self, path: FieldPath, error: UnknownName) -> None:
+        self.add(path, error.what, allowed=", ".join(error.choices), suggestion=error.guess)
 
-    def invalid(self, path: Path, error: ValidationError, model: type[BaseModel]) -> None:
+    def invalid(self, path: FieldPath, error: ValidationError, model: type[BaseModel]) -> None:
         """Every error of a model, placed where the user wrote it. Values still to be filled in are left for later."""
         for found in error.errors(include_url=False):
             if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
@@ -103,12 +101,12 @@ def _meant(found: Any, allowed: str) -> str:
     return closest(found["input"], [choice.strip() for choice in allowed.split(",")]) or ""
 
 
-def _as_written(location: Iterable[str | int]) -> Path:
+def _as_written(location: Iterable[str | int]) -> FieldPath:
     """A location without the union branches that pydantic adds: `function-after[…]`, `tuple[str, ...]`, `str`."""
     return tuple(part for part in location if not (isinstance(part, str) and ("[" in part or part in BRANCHES)))
 
 
-def _keys_at(model: type[BaseModel], place: Path) -> list[str]:
+def _keys_at(model: type[BaseModel], place: FieldPath) -> list[str]:
     """The keys allowed at a place inside a model."""
     current: Any = model
     for part in place:

@@ -36,7 +36,7 @@ class Source:
     data: Any
     lines: Callable[[], Lines] = field(repr=False, compare=False)
 
-    def line_of(self, path: problem.Path) -> int:
+    def line_of(self, path: problem.FieldPath) -> int:
         """The 1-based line of the key or element at `path`, or of its nearest ancestor that exists."""
         return line_at(self.lines(), path)
 

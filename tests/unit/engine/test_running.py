@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,51 +16,88 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalharness.actions.collect_variables import collect_variables
+from evalharness import registry
 from evalharness.actions.evaluate import evaluate
-from evalharness.actions.execute_runs import Execution, NoWatcher, execute, make_all_ready
 from evalharness.actions.open_store import open_store
-from evalharness.actions.run_suite import new_run
-from evalharness.actions.stop_runs import Stopper
+from evalharness.contracts import Services
 from evalharness.domain.case import Case
-from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.report import Summary
+from evalharness.domain.run import Run, RunLock
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite, SuiteConfig, Variant
+from evalharness.domain.suite import Suite, SuiteConfig
 from evalharness.domain.trial import Trial
-from evalharness.engine.running import LONGEST_PAUSE_S, pause_s, pending_trials
+from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting
+from evalharness.engine.judging import judge
+from evalharness.engine.measuring import count_trials, summarise
+from evalharness.engine.offloading import Offloader
+from evalharness.engine.planning import plan_cases
+from evalharness.engine.running import LONGEST_PAUSE_S, Running, pause_s, pending_trials
 from evalharness.errors import StoreError, TargetUnavailable, TrialSkipped
 from evalharness.redaction import Redactor
+from evalharness.sandboxes.none import NoSandbox
+from evalharness.stores.sql_store import SqlStore
 
 
-class Told(NoWatcher):
-    """Calls a function after each trial."""
+@dataclass(frozen=True)
+class Ended:
+    """What came of a run: why it stopped, its trials as stored, and what a report would say of them."""
 
-    def __init__(self, tell: Callable[[Trial], None]) -> None:
-        self.tell = tell
+    stopped: str
+    trials: tuple[Trial, ...]
+    summary: Summary
+    verdict: str
+    exit_code: int
 
-    def trial_finished(self, trial: Trial) -> None:
-        self.tell(trial)
+
+Tell = Callable[[Trial, Running], None]
 
 
 def run_watched(
-    suite: Suite, target: Callable[..., Any], *, tell: Callable[[Trial, Stopper], None] | None = None, **options: Any
-) -> Run:
-    """`evaluate`, with the run's options, and with somebody who is told of each trial and may stop the run."""
-    stopper = Stopper()
-    spec = TargetSpec.model_validate(target)
+    suite: Suite,
+    target: Callable[..., Any],
+    *,
+    tell: Tell | None = None,
+    max_concurrency: int = 10,
+    max_failures: int | None = None,
+    stop_first: bool = False,
+) -> Ended:
+    """The engine on a real store, with somebody who is told of each trial and may stop the run."""
 
-    async def work() -> Run:
-        with open_store(":memory:", Redactor({})) as store:
-            variables = collect_variables(suite, {})
-            variant = Variant(name="v", target=spec)
-            run = new_run(suite, variant, variables, RunOptions(**options), Path.cwd(), "here")
-            [ready] = await make_all_ready([(run, variables)])
-            [ready.run] = store.add_runs([ready.run])
-            watcher = Told(lambda trial: tell(trial, stopper) if tell else None)
-            [ended] = await execute([ready], Execution(store, watcher, stopper))
-            return ended.model_copy(update={"trials": tuple(store.trials(ended.id))})
+    async def work(store: SqlStore) -> Ended:
+        spec = TargetSpec.model_validate(target)
+        services = Services(Path.cwd(), NoSandbox(), offloader := Offloader(max_concurrency), {})
+        part = registry.build_target(spec, services)
+        await part.open()
+        [run] = store.add_runs([planned_run(suite, spec)])
+        running = Running(
+            run_id=run.id,
+            store=store,
+            attempting=Attempting(part, frozenset(INFRASTRUCTURE_ERRORS)),
+            config=suite.config,
+            root=Path.cwd(),
+            max_concurrency=max_concurrency,
+            max_failures=max_failures,
+            on_trial=lambda trial: tell(trial, running) if tell else None,
+        )
+        if stop_first:
+            running.stop("interrupted")
+        try:
+            trials = pending_trials(plan_cases(suite, {}, services), suite.trials, {}, {})
+            stopped = await running.run(trials, None)
+        finally:
+            offloader.close()
+            store.flush()
+        summary = summarise(suite, count_trials(suite, suite.trials, store.outcomes(run.id)))
+        verdict, exit_code, _ = judge(summary, suite.max_error_rate, stopped)
+        return Ended(stopped, tuple(store.trials(run.id)), summary, verdict, exit_code)
 
-    return asyncio.run(work())
+    with open_store(":memory:", Redactor({})) as store:
+        return asyncio.run(work(store))
+
+
+def planned_run(suite: Suite, target: TargetSpec) -> Run:
+    lock = RunLock(harness_version="", python_version="", platform="", target="", seed=0, trials=suite.trials, cases={})
+    return Run(id="", name="", matrix_id="", root="", created_at="", suite=suite, target=target, lock=lock)
 
 
 def suite_of(count: int, *, trials: int = 1, expected: Any = "4", **config: Any) -> Suite:
@@ -67,7 +105,11 @@ def suite_of(count: int, *, trials: int = 1, expected: Any = "4", **config: Any)
     return Suite(name="s", trials=trials, cases=cases, config=SuiteConfig(**{"retries": 0, **config}))
 
 
-def states(run: Run) -> list[str]:
+def stop_at_once(trial: Trial, running: Running) -> None:
+    running.stop("interrupted")
+
+
+def states(run: Run | Ended) -> list[str]:
     return [trial.state for trial in run.trials]
 
 
@@ -155,16 +197,15 @@ class TestStops:
                 await asyncio.sleep(600)
             return "4"
 
-        def tell(trial: Trial, stopper: Stopper) -> None:
+        def tell(trial: Trial, running: Running) -> None:
             if trial.case_id == "c1":
-                stopper()
+                running.stop("interrupted")
 
         run = run_watched(suite_of(5), target, tell=tell, max_concurrency=2)
-        assert run.report is not None
-        assert (run.report.verdict, run.exit_code) == ("INTERRUPTED", 130)
+        assert (run.stopped, run.verdict, run.exit_code) == ("interrupted", "INTERRUPTED", 130)
         assert {trial.case_id for trial in run.trials} >= {"c0", "c1"}
         assert "c2" not in {trial.case_id for trial in run.trials}
-        assert run.report.summary.trials.pending == 5 - len(run.trials)
+        assert run.summary.trials.pending == 5 - len(run.trials)
 
     def test_a_target_that_swallows_the_stop_is_stopped_and_its_answer_not_counted(self) -> None:
         asked: list[str] = []
@@ -180,26 +221,14 @@ class TestStops:
                 pass
             return "cut short"
 
-        run = run_watched(suite_of(6), target, tell=lambda trial, stopper: stopper(), max_concurrency=3)
+        run = run_watched(suite_of(6), target, tell=stop_at_once, max_concurrency=3)
         assert [trial.case_id for trial in run.trials] == ["c0"]
         assert len(asked) <= 4, "no further trial was begun"
 
     def test_stopping_before_the_start_begins_nothing(self) -> None:
-        asked: list[str] = []
-        suite = suite_of(3)
-
-        async def work() -> Run:
-            with open_store(":memory:", Redactor({})) as store:
-                variables = collect_variables(suite, {})
-                spec = TargetSpec.model_validate(asked.append)
-                run = new_run(suite, Variant(name="v", target=spec), variables, RunOptions(), Path.cwd(), "here")
-                [ready] = await make_all_ready([(run, variables)])
-                [ready.run] = store.add_runs([ready.run])
-                [ended] = await execute([ready], Execution(store, stopper=Stopper(asked=True)))
-                return ended
-
-        assert asyncio.run(work()).exit_code == 130
-        assert asked == []
+        target = Answers("4")
+        run = run_watched(suite_of(3), target, stop_first=True)
+        assert (run.exit_code, run.trials, target.asked) == (130, (), 0)
 
     def test_a_sync_function_under_way_does_not_hold_up_the_stop(self) -> None:
         release = threading.Event()
@@ -211,7 +240,7 @@ class TestStops:
 
         started = time.monotonic()
         try:
-            run = run_watched(suite_of(2), target, tell=lambda trial, stopper: stopper(), max_concurrency=2)
+            run = run_watched(suite_of(2), target, tell=stop_at_once, max_concurrency=2)
         finally:
             release.set()
         assert time.monotonic() - started < 30
@@ -232,8 +261,7 @@ class TestStops:
             ("c2", "passed"),
             ("c3", "failed"),
         ]
-        assert run.report is not None
-        assert (run.exit_code, run.report.summary.trials.pending) == (1, 6)
+        assert (run.stopped, run.exit_code, run.summary.trials.pending) == ("max failures", 1, 6)
 
     def test_errors_are_no_failures(self) -> None:
         target = Answers(TargetUnavailable("down"))
@@ -260,7 +288,7 @@ class TestStops:
             await asyncio.sleep(0 if question == "c0" else 600)
             return "4"
 
-        def tell(trial: Trial, stopper: Stopper) -> None:
+        def tell(trial: Trial, running: Running) -> None:
             raise StoreError("disk full")
 
         with pytest.raises(StoreError, match="disk full"):
@@ -373,18 +401,17 @@ def test_states_always_add_up(
 
     finished: list[Trial] = []
 
-    def tell(trial: Trial, stopper: Stopper) -> None:
+    def tell(trial: Trial, running: Running) -> None:
         finished.append(trial)
         if len(finished) == stop_after:
-            stopper()
+            running.stop("interrupted")
 
     cases = tuple(Case(id=str(number), input=number, graders=(four,)) for number in range(len(plan)))
     config = SuiteConfig(timeout_seconds=0.05, retries=0)
     suite = Suite(name="s", trials=2, cases=cases, config=config)
     run = run_watched(suite, target, tell=tell, max_concurrency=concurrency, max_failures=max_failures)
 
-    assert run.report is not None
-    summary = run.report.summary
+    summary = run.summary
     counts = summary.trials.model_dump()
     planned = counts.pop("planned")
     assert planned == 2 * len(plan) == sum(counts.values())
