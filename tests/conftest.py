@@ -1,4 +1,4 @@
-"""What several test files share: a hypothesis profile without a stopwatch, and graders built as a run builds them."""
+"""What several test files share: a hypothesis profile without a stopwatch, what Linux must offer, and graders built as a run builds them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from missing_parts import missing
 
 from evalharness import registry
 from evalharness.contracts import GradeContext, Grader, Services
@@ -28,6 +29,12 @@ settings.load_profile("untimed")
 def import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test makes importable is forgotten after it."""
     monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture
+def proc() -> None:
+    if not Path("/proc/self/task").exists():
+        missing("the folder /proc", "run the tests on Linux")
 
 
 @pytest.fixture

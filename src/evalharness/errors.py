@@ -27,6 +27,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+_OUR_FOLDER = __file__.removesuffix("errors.py")
+
 
 class HarnessError(Exception):
     """Something broke. `hint` says what to do next and is printed on its own line."""
@@ -44,13 +46,20 @@ class UsageError(HarnessError):
 
 
 class InvalidFile(UsageError):
-    """Files with problems; `problems` holds every one of them (`domain.problem.Problem`)."""
+    """Files with problems; `problems` holds every one of them (`domain.problem.Problem`).
 
-    def __init__(self, problems: Sequence[Any]) -> None:
+    `rest` is what could be read all the same (a `formats.source.Source`), so that its problems can be told as well.
+    """
+
+    def __init__(self, problems: Sequence[Any], rest: Any = None) -> None:
         errors = [problem for problem in problems if problem.severity == "error"]
         count = len(errors)
         super().__init__(f"{count} problem{'' if count == 1 else 's'} found")
         self.problems = tuple(problems)
+        self.rest = rest
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *map(str, self.problems)])
 
 
 class MissingVariable(UsageError):
@@ -134,9 +143,13 @@ def raised_at(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
+    place = ""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(_OUR_FOLDER):  # our own frames are no help to somebody who looks for a fault of theirs
+            place = f"{file}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
-    return f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}" if traceback else ""
+    return place
 
 
 def closest(name: str, choices: Iterable[str]) -> str | None:

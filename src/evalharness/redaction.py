@@ -31,6 +31,7 @@ _KEY_SHAPES = re.compile(
       | xox[a-z]-[A-Za-z0-9-]{10,}
       | AKIA[A-Z0-9]{16}(?![A-Za-z0-9])
       | [Bb]earer\ +[\w.~+/=-]{16,}
+      | (?:api[_-]?key|access[_-]?token|password)=[\w.~+/%-]{8,}     # in a URL's query
       | -----BEGIN\ [A-Z0-9\ ]{0,24}PRIVATE\ KEY(?:\ BLOCK)?-----
         (?: (?: [A-Za-z0-9+/=\s,:.()] | \\+[nr] | -(?!----) )*+
             -----END\ [A-Z0-9\ ]{0,24}PRIVATE\ KEY(?:\ BLOCK)?-----
@@ -42,6 +43,8 @@ _KEY_SHAPES = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
+_LOGIN_IN_URL = re.compile(r"""(?<=://)[^\s/:@"'\\\[\]]+:[^\s/@"'\\\[\]]+(?=@)""")
+_SECRET_IN_QUERY = re.compile("(?:key|token|password)=")
 _GITHUB_BEGINNING = re.compile("g(?:h[pousr]_|ithub_pat_)")
 
 # What servers and clients leave unescaped: everything reserved is escaped; Python's `quote`; JavaScript's
@@ -124,6 +127,8 @@ class Redactor:
             text = self._replace_values(text)
         if _may_hold_key_shape(text):
             text = _KEY_SHAPES.sub(self._placeholder, text)
+        if "@" in text and "://" in text:
+            text = _LOGIN_IN_URL.sub(self._placeholder, text)
         return text
 
     def _may_hold_value(self, text: str) -> bool:
@@ -165,6 +170,7 @@ def _may_hold_key_shape(text: str) -> bool:
         or ("_" in text and _GITHUB_BEGINNING.search(text) is not None)
         or "AKIA" in text
         or "earer " in text
+        or ("=" in text and _SECRET_IN_QUERY.search(text) is not None)
     )
 
 

@@ -1,14 +1,12 @@
 """Names → parts. Built-ins are one table of strings, so that nothing is imported before it is used.
 
-Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`). Users' own functions
-are found by reference, `module:attr` or `path/to/file.py:attr`. An unknown name raises with a did-you-mean.
+Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`). An unknown name raises
+with a did-you-mean. Users' own functions have no name here: they are found by reference, in `references.py`.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -18,11 +16,10 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from evalharness.contracts import Grader, Services, Target
-from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.errors import HarnessError, ImportFailed, UnknownName, UsageError
+from evalharness.errors import UnknownName, UsageError
 
 Noun = Literal["grader", "target", "sandbox"]
 
@@ -107,65 +104,6 @@ def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any
         place = ".".join([spec.kind, *(str(part) for part in first["loc"])])
         raise UsageError(f"{noun} {place}: {first['msg']}") from None
     return load(noun, spec.kind)(options, spec, services)
-
-
-def split_reference(reference: str) -> tuple[str, str]:
-    """`module:attr` or `path/to/file.py:attr` → its two halves."""
-    place, colon, attribute = reference.rpartition(":")
-    if not colon or not place or not attribute.replace(".", "").isidentifier():
-        raise UsageError(f"'{reference}' is not a reference to a function", hint="write module:attr or file.py:attr")
-    return place, attribute
-
-
-def reference_file(reference: str, root: Path) -> Path | None:
-    """The file a reference names, or None when it names a module."""
-    place, _ = split_reference(reference)
-    return (root / place) if place.endswith(".py") or "/" in place else None
-
-
-def import_reference(reference: str, root: Path) -> Any:
-    """Import what a reference names; whatever the imported code raises becomes ImportFailed."""
-    place, attribute = split_reference(reference)
-    file = reference_file(reference, root)
-    try:
-        found: Any = importlib.import_module(place) if file is None else _import_file(file)
-    except HarnessError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ImportFailed(error) from error
-    for name in attribute.split("."):
-        if not hasattr(found, name):
-            public = [other for other in vars(found) if not other.startswith("_")] if hasattr(found, "__dict__") else []
-            raise UnknownName(f"name in {place}", name, public)
-        found = getattr(found, name)
-    return found
-
-
-def _import_file(file: Path) -> Any:
-    """Import a file as running it would: its own folder comes first on the path."""
-    path = file.resolve()
-    if not path.is_file():
-        raise UsageError(f"no file {file}", hint="paths in a suite file are relative to that file")
-    name = f"evalharness_user_{path.stem}_{digest(str(path))}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{file} is not a Python file")
-    make_importable(path.parent)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def make_importable(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _plugged_in(noun: Noun) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from loop_server import serving
 
 from evalharness import registry
 from evalharness.contracts import Services, Target
@@ -54,19 +54,6 @@ async def four(request: web.Request) -> web.Response:
     return web.Response(text="4")
 
 
-@asynccontextmanager
-async def server() -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/", four)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
 @pytest.mark.parametrize("name", registry.BUILT_IN["target"])
 class TestEveryTarget:
     @pytest.fixture(autouse=True)
@@ -83,7 +70,7 @@ class TestEveryTarget:
             (self.root / file).write_text(text)
 
         async def run() -> None:
-            async with server() as base:
+            async with serving(four) as base:
                 offloader = Offloader(1)
                 services = Services(self.root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"})
                 target = build(entry.otherwise if otherwise else entry.written, services, base)

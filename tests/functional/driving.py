@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 COMMAND = (sys.executable, "-m", "evalharness")
+LONGEST_WAIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,14 @@ def write(folder: Path, **files: str) -> Path:
         stem, _, ending = name.rpartition("_")
         (folder / f"{stem}.{ending}").write_text(text, encoding="utf-8")
     return folder
+
+
+def line_of(outcome: Outcome, label: str) -> str:
+    return next(line for line in outcome.out.splitlines() if line.startswith(label))
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while not happened():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.001)

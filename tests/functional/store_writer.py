@@ -11,10 +11,6 @@ import itertools
 import sys
 from random import Random
 
-from evalharness.domain.case import Case
-from evalharness.domain.run import Run, RunLock
-from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.redaction import Redactor
@@ -25,21 +21,7 @@ def open_store(place: str, timeout_s: float = 30.0) -> SqlStore:
     return SqlStore(place, redactor=Redactor.none(), timeout_s=timeout_s)
 
 
-def make_run(trials: int = 1000) -> Run:
-    lock = RunLock(harness_version="1", python_version="3", platform="any", target="t", seed=0, trials=trials, cases={})
-    return Run(
-        id="",
-        name="",
-        matrix_id="",
-        root="/somewhere",
-        created_at="2026-01-02T03:04:05Z",
-        suite=Suite(name="faults", trials=trials, cases=(Case(id="a", input="?"),)),
-        target=TargetSpec(kind="null"),
-        lock=lock,
-    )
-
-
-def make_trial(case_id: str, index: int, size: int = 3000) -> Trial:
+def bulky_trial(case_id: str, index: int, size: int = 3000) -> Trial:
     """Of about `size` bytes that cannot be compressed much."""
     output = Random(f"{case_id} {index}").randbytes(size // 2).hex()
     return Trial(
@@ -53,7 +35,7 @@ def make_trial(case_id: str, index: int, size: int = 3000) -> Trial:
 def main(place: str, run_id: str, case_id: str, count: str) -> None:
     store = open_store(place)
     for index in range(int(count)) if int(count) else itertools.count():
-        store.put(run_id, make_trial(case_id, index))
+        store.put(run_id, bulky_trial(case_id, index))
         store.flush()
         sys.stdout.write(f"{index}\n")
         sys.stdout.flush()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from driving import COMMAND, Outcome, clean_environment, drive, write
+from small_disk import mounted
 
 ONE = "name: one\ntarget: agent.py:answer\ntest_cases: [{id: a, input: x, expected: y}]\n"
 AGENT = """
@@ -197,21 +198,16 @@ def test_giant_answers_and_noisy_functions(project: Path) -> None:
     assert (project / ".evalharness" / "store.db").stat().st_size < 10_000_000
 
 
-@pytest.fixture
-def little_space(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder on a disk of 1 MB where mounting is allowed; elsewhere a process that may write 1 MB to a file."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = os.geteuid() == 0 and shutil.which("mount") is not None
-    mounted = (
-        mounted
-        and not subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], check=False, capture_output=True
-        ).returncode
-    )
-    yield folder, {} if mounted else {"LIMIT_FILES": "1"}
-    if mounted:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+@pytest.fixture(params=["small disk", "small file"])
+def little_space(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A folder with room for 1 MB, and the environment that says so to the agent where no disk does."""
+    if request.param == "small disk":
+        with mounted(tmp_path) as folder:
+            yield folder, {}
+    else:
+        folder = tmp_path / "files"
+        folder.mkdir()
+        yield folder, {"LIMIT_FILES": "1"}
 
 
 def test_a_full_disk_stops_the_run_and_loses_nothing(tmp_path: Path, little_space: tuple[Path, dict[str, str]]) -> None:

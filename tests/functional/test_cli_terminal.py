@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import struct
 import subprocess
 import termios
 from pathlib import Path
+from typing import IO
 
 import pytest
 from driving import COMMAND, clean_environment, write
@@ -29,8 +31,13 @@ BAR = re.compile("[━╸╺]+")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def watch(folder: Path, columns: int, *words: str, env: dict[str, str] | None = None) -> tuple[int, str]:
-    """The command with a pseudo-terminal for a screen: its exit code and everything the screen was sent."""
+def watch(
+    folder: Path, columns: int, *words: str, env: dict[str, str] | None = None, out: IO[bytes] | None = None
+) -> tuple[int, str]:
+    """The command with a pseudo-terminal for a screen: its exit code and everything the screen was sent.
+
+    Its stdout goes to `out` instead, if that is given.
+    """
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen(
@@ -38,7 +45,7 @@ def watch(folder: Path, columns: int, *words: str, env: dict[str, str] | None = 
         cwd=folder,
         env=clean_environment(folder, {"TERM": "xterm-256color", **(env or {})}),
         stdin=theirs,
-        stdout=theirs,
+        stdout=out or theirs,
         stderr=theirs,
     )
     os.close(theirs)
@@ -88,8 +95,10 @@ def test_plain_lines_for_those_who_ask_for_them(project: Path, variable: str) ->
 
 
 def test_with_json_the_bar_is_on_stderr(project: Path) -> None:
-    code, screen = watch(project, 80, "--json", "--trials", "2")
+    with (project / "out.json").open("wb") as out:
+        code, screen = watch(project, 80, "--json", "--trials", "2", out=out)
 
     assert code == 1
     assert BAR.search(screen)
-    assert '"eval_report"' in screen
+    assert "eval_report" not in screen
+    assert list(json.loads((project / "out.json").read_text())) == ["eval_report"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from driving import drive, write
+from missing_parts import missing
 
 SUITE = "target: agent.py:answer\ntrials: 6\ntest_cases: [{id: a, input: x, expected: y}]\n"
 AGENT = """
@@ -31,9 +31,7 @@ def answer(text, context):
 def faketime() -> str:
     found = shutil.which("faketime")
     if found is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("the Debian package faketime is missing")
-        pytest.skip("needs the Debian package faketime")
+        missing("faketime", "scripts/debian-packages faketime")
     return found
 
 

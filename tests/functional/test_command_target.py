@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import asking
 import pytest
 
 from evalharness import Case, Run, Suite, TargetUnavailable, Transcript, Trial, evaluate
-from evalharness.domain.suite import SuiteConfig
 
 
 @pytest.fixture(autouse=True)
@@ -21,16 +21,14 @@ def suite_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_once(command: Any, **fields: Any) -> Trial:
-    [trial] = run_suite(command, **fields).trials
-    return trial
-
-
-def run_suite(command: Any, *, limit_s: float = 60.0, retries: int = 0, **fields: Any) -> Run:
-    config = SuiteConfig(timeout_seconds=limit_s, retries=retries)
-    case = Case(id="a", **{"input": "What is 2+2?", **fields})
+def run_suite(command: Any, **options: Any) -> Run:
     target = command if isinstance(command, dict) else {"command": command}
-    return evaluate(Suite(name="s", config=config, cases=(case,)), target, store=":memory:")
+    return asking.run_suite(target, **{"input": "What is 2+2?", "expected": None, **options})
+
+
+def run_once(command: Any, **options: Any) -> Trial:
+    [trial] = run_suite(command, **options).trials
+    return trial
 
 
 def transcript_of(trial: Trial) -> Transcript:

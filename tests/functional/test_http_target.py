@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
+import asking
 import pytest
 from aiohttp import web
+from loop_server import Handler, serving
 
 from evalharness import Case, Run, Suite, Trial, evaluate
-from evalharness.domain.suite import SuiteConfig
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @pytest.fixture(autouse=True)
@@ -22,39 +19,21 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
-@asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[str]:
-    """The base URL of a server that answers every request with the handler."""
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
-def ask(handler: Handler, *, path: str = "/ask", **fields: Any) -> Trial:
-    [trial] = run_suite(handler, path=path, **fields).trials
-    return trial
-
-
-def run_suite(
-    handler: Handler, *, path: str = "/ask", retries: int = 0, limit_s: float = 60.0, target: Any = None, **case: Any
-) -> Run:
-    """One case on a server that lives in this loop; the run has a loop of its own."""
-    config = SuiteConfig(timeout_seconds=limit_s, retries=retries)
-    suite = Suite(name="s", config=config, cases=(Case(id="a", **{"input": "What is 2+2?", **case}),))
+def run_suite(handler: Handler, *, path: str = "/ask", target: Any = None, **options: Any) -> Run:
+    """On a server that lives in this loop; the run has a loop of its own."""
+    options = {"input": "What is 2+2?", "expected": None, **options}
 
     async def both() -> Run:
         async with serving(handler) as base:
             spec = {"http": {"url": base + path, **(target or {})}}
-            return await asyncio.to_thread(evaluate, suite, spec, store=":memory:")
+            return await asyncio.to_thread(asking.run_suite, spec, **options)
 
     return asyncio.run(both())
+
+
+def ask(handler: Handler, **options: Any) -> Trial:
+    [trial] = run_suite(handler, **options).trials
+    return trial
 
 
 def replying(text: str, status: int = 200, **options: Any) -> Handler:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,12 +24,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from driving import LONGEST_WAIT_S, wait_until
 
 CASES, TRIALS = 100, 3
 PLANNED = {(f"case-{number:03}", index) for number in range(CASES) for index in range(TRIALS)}
 START_UP_S = 0.8
 COMMIT_WINDOW_S = 0.04
-LONGEST_WAIT_S = 60.0
 
 AGENT = """
 import asyncio, os, time
@@ -162,13 +162,6 @@ class Project:
         return [((case_id, int(index)), int(generation)) for case_id, index, generation, _ in lines]
 
 
-def wait_until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONGEST_WAIT_S
-    while not happened():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.001)
-
-
 def strike(project: Project, process: subprocess.Popen[bytes], rng: Random) -> None:
     """kill -9 during start-up, or some executions later and then anywhere in the window of a group commit."""
     if rng.random() < 0.2:
@@ -262,7 +255,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.usefixtures("proc")
 def test_no_process_of_a_killed_run_survives(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", {"command": "echo {case_id} {index} 0 $$ >> $ACK_LOG; exec sleep 600"})
     process = project.start()
@@ -283,65 +276,3 @@ def test_no_process_of_a_killed_run_survives(tmp_path: Path) -> None:
         for pid in pids:
             if is_alive(pid):
                 os.kill(pid, signal.SIGKILL)
-
-
-LONG_RUN_AGENT = """
-import os
-
-calls = 0
-
-def measure():
-    global calls
-    calls += 1
-    if calls % 250 == 0:
-        status = open("/proc/self/status").read()
-        rss_kb = int(status.split("VmRSS:")[1].split()[0])
-        with open(os.environ["MEASURES"], "a") as file:
-            file.write(f"{calls} {rss_kb} {len(os.listdir('/proc/self/fd'))}\\n")
-
-async def answer_async(text):
-    measure()
-    return text
-
-def answer_sync(text):
-    measure()
-    return text
-"""
-LONG_RUN_COMMAND = """
-round={index}
-if [ $((round % 5)) = 0 ] && [ {case_id} = case-0 ]; then
-    echo $((round * 100)) $(grep VmRSS /proc/$PPID/status | tr -dc 0-9) $(ls /proc/$PPID/fd | wc -l) >> $MEASURES
-fi
-echo well?
-"""
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-@pytest.mark.parametrize(
-    "target",
-    ["agent.py:answer_async", "agent.py:answer_sync", {"command": LONG_RUN_COMMAND}],
-    ids=["async", "sync", "command"],
-)
-def test_10_000_trials_need_no_more_memory_or_descriptors_than_1_000(tmp_path: Path, target: Any) -> None:
-    (tmp_path / "agent.py").write_text(LONG_RUN_AGENT)
-    cases = [{"id": f"case-{number}", "input": "well?", "expected": "well?"} for number in range(100)]
-    suite = {"name": "long", "target": target, "trials": 100, "test_cases": cases}
-    (tmp_path / "suite.json").write_text(json.dumps(suite))
-    env = {**os.environ, "MEASURES": str(tmp_path / "measures")}
-    width = "4" if isinstance(target, str) else "1"
-    command = [sys.executable, "-m", "evalharness", "run", "suite.json", "-j", width, "--store", "store.db", "--json"]
-    with (tmp_path / "out").open("wb") as out:
-        assert subprocess.run(command, cwd=tmp_path, env=env, stdout=out, check=False).returncode == 0
-    counts = json.loads((tmp_path / "out").read_text())["eval_report"]["summary"]["trials"]
-    assert counts["planned"] == counts["passed"] == 10_000
-
-    measured = [tuple(map(int, line.split())) for line in (tmp_path / "measures").read_text().splitlines()]
-    after_1000 = [(rss_kb, descriptors) for trials, rss_kb, descriptors in measured if trials >= 1000]
-    rss_kb, descriptors = zip(*after_1000, strict=True)
-    print(f"{len(measured)} measures; RSS {rss_kb[0]} -> {max(rss_kb)} kB, descriptors {descriptors}")
-    assert len(after_1000) >= 10
-    assert max(rss_kb) - rss_kb[0] < 20 * 1024
-    # One command at a time, so the number is steady: only its stdin pipe may or may not be closed yet.
-    assert max(descriptors[-5:]) <= max(descriptors[:5]) + (0 if isinstance(target, str) else 1)

@@ -1,139 +1,16 @@
-"""`eval-harness resume` as a user meets it: after Ctrl-C, beside a living run, after edits, after errors."""
+"""`eval-harness resume` as a user meets it: beside a living run, after a kill, after edits, after errors."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-LONGEST_WAIT_S = 60.0
-
-# Each execution leaves a line in `log`; what `hold` names waits for as long as the file is there.
-AGENT = """
-import asyncio, os, time
-from pathlib import Path
-from evalharness import TargetUnavailable
-
-def note(text):
-    with open("log", "a") as log:
-        log.write(f"{text}\\n")
-
-async def answer(text):
-    note(text)
-    while os.path.exists("hold") and Path("hold").read_text() in ("", text):
-        await asyncio.sleep(0.01)
-    return "yes"
-
-async def other(text):
-    note(f"other {text}")
-    while os.path.exists("hold-other"):
-        await asyncio.sleep(0.01)
-    return "yes"
-
-def sync(text):
-    note(text)
-    while os.path.exists("hold"):
-        time.sleep(0.01)
-    return "yes"
-
-def unsteady(text):
-    note(text)
-    if os.path.exists("broken") and text == "q2":
-        raise TargetUnavailable("the line is down")
-    return "yes"
-
-async def reluctant(text):
-    note(text)
-    try:
-        await asyncio.sleep(600)
-    finally:
-        note("tidying up")
-        await asyncio.sleep(600)
-
-async def blocking(text):
-    note(text)
-    time.sleep(600)
-
-def wrong(text):
-    note(text)
-    return "no"
-"""
-GRADER = "def judged(context):\n    return context.text == 'yes'\n"
-
-
-class Project:
-    """A folder with a suite of five cases, an agent and a grader; commands are run in it as processes."""
-
-    def __init__(self, folder: Path, **suite: Any) -> None:
-        self.folder = folder
-        (folder / "agent.py").write_text(AGENT)
-        (folder / "grader.py").write_text(GRADER)
-        cases = [{"id": f"case-{n}", "input": f"q{n}", "graders": ["grader.py:judged"]} for n in range(5)]
-        written = {"name": "five", "target": "agent.py:answer", "test_cases": cases, "config": {"retries": 0}, **suite}
-        (folder / "suite.json").write_text(json.dumps(written))
-
-    def command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "evalharness", *words, "--store", "store.db"]
-
-    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*words), cwd=self.folder, capture_output=True, text=True, timeout=LONGEST_WAIT_S, check=False
-        )
-
-    @contextmanager
-    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            self.command(*words), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.communicate()
-
-    def executed(self) -> list[str]:
-        log = self.folder / "log"
-        return log.read_text().splitlines() if log.exists() else []
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        """Run, case, index, state, attempts of every committed trial."""
-        connection = sqlite3.connect(f"file:{self.folder / 'store.db'}?mode=ro", uri=True, timeout=10)
-        try:
-            return connection.execute(
-                "SELECT run_seq, case_id, idx, state, attempts FROM trials ORDER BY 1, 2, 3"
-            ).fetchall()
-        finally:
-            connection.close()
-
-    def run_names(self) -> list[str]:
-        connection = sqlite3.connect(f"file:{self.folder / 'store.db'}?mode=ro", uri=True, timeout=10)
-        try:
-            return [name for (name,) in connection.execute("SELECT name FROM runs ORDER BY seq")]
-        finally:
-            connection.close()
-
-    def hold(self, text: str = "", file: str = "hold") -> None:
-        (self.folder / file).write_text(text)
-
-    def let_go(self, file: str = "hold") -> None:
-        (self.folder / file).unlink()
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONGEST_WAIT_S
-    while not happened():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.005)
+from driving import LONGEST_WAIT_S, wait_until
+from held_project import Project, interrupted
 
 
 def counts(document: str) -> dict[str, int]:
@@ -144,90 +21,6 @@ def counts(document: str) -> dict[str, int]:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
-
-
-def interrupted(project: Project, number: signal.Signals = signal.SIGINT, held: str = "q4") -> tuple[int, str, str]:
-    """A run of which four trials are committed when the signal comes; the fifth is under way."""
-    project.hold(held)
-    with project.started("run", "suite.json", "-j", "2") as process:
-        wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=LONGEST_WAIT_S)
-    project.let_go()
-    return process.returncode, out, err
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_after_ctrl_c_nothing_is_lost_and_the_way_on_is_named(project: Project, number: signal.Signals) -> None:
-    code, out, err = interrupted(project, number)
-    [name] = project.run_names()
-    assert code == 130, err
-    assert f"eval-harness resume {name}" in out
-    assert "5 planned = 4 passed + 1 pending" in out
-    resumed = project.call("resume", name)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "5 planned = 5 passed" in resumed.stdout
-    assert Counter(project.executed()) == {"q0": 1, "q1": 1, "q2": 1, "q3": 1, "q4": 2}
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("target", ["agent.py:answer", "agent.py:sync"])
-def test_one_interrupt_is_enough_for_a_target_that_waits(tmp_path: Path, target: str, number: signal.Signals) -> None:
-    project = Project(tmp_path, target=target)
-    project.hold()
-    with project.started("run", "suite.json", "-j", "2") as process:
-        wait_until(lambda: len(project.executed()) == 2)
-        process.send_signal(number)
-        out, _ = process.communicate(timeout=LONGEST_WAIT_S)
-    assert process.returncode == 130
-    assert "5 planned = 5 pending" in out
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_command_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
-    project = Project(tmp_path, target={"command": "sleep 600 & setsid sleep 600 & sleep 600"})
-    with project.started("run", "suite.json", "-j", "2") as process:
-        wait_until(lambda: len(descendants(process.pid)) >= 8)
-        family = descendants(process.pid)
-        process.send_signal(number)
-        process.communicate(timeout=LONGEST_WAIT_S)
-    assert process.returncode == 130
-    assert [pid for pid in family if Path(f"/proc/{pid}").exists()] == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("target", ["agent.py:reluctant", "agent.py:blocking"])
-def test_a_second_interrupt_ends_what_outlives_the_first(tmp_path: Path, target: str, number: signal.Signals) -> None:
-    project = Project(tmp_path, target=target)
-    with project.started("run", "suite.json", "-j", "1") as process:
-        wait_until(lambda: len(project.executed()) == 1)
-        process.send_signal(number)
-        if target.endswith("reluctant"):
-            wait_until(lambda: "tidying up" in project.executed())
-        else:
-            time.sleep(0.5)  # nothing can be seen of a signal that waits; two at once would count as one
-        assert process.poll() is None
-        process.send_signal(number)
-        process.communicate(timeout=LONGEST_WAIT_S)
-    assert process.returncode == 130
-    assert len(project.run_names()) == 1
-    assert project.rows() == []
-
-
-def descendants(pid: int) -> list[int]:
-    """Without `pid` itself; a process that ends while it is looked at has no children."""
-    found = [pid]
-    for parent in found:
-        found += children_of(parent)
-    return found[1:]
-
-
-def children_of(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
 
 
 def test_a_living_run_is_not_resumed(project: Project) -> None:

@@ -6,15 +6,15 @@ import base64
 import json
 import re
 import sqlite3
-import threading
 import zlib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from driving import Outcome, drive, write
+from threaded_server import serving
 
 CANARIES = {
     "SERVICE_KEY": 'env/canary "one" + é',
@@ -62,28 +62,15 @@ test_cases:
 """
 
 
+def talkative(request: BaseHTTPRequestHandler, body: bytes) -> str:
+    """All that was sent, as an error page that likes to talk would."""
+    return f"{request.path} {request.headers['X-Secret']} {body.decode()}"
+
+
 @pytest.fixture
 def server() -> Iterator[str]:
-    """Answers every request with all it was sent, as an error page that likes to talk would."""
-
-    class Mirror(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            reply = f"{self.path} {self.headers['X-Secret']} {body.decode()}".encode()
-            self.send_response(500)
-            self.send_header("content-length", str(len(reply)))
-            self.end_headers()
-            self.wfile.write(reply)
-
-        def log_message(self, *args: object) -> None: ...
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
-    thread = threading.Thread(target=listening.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_port}"
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
+    with serving(talkative, status=500) as base:
+        yield base
 
 
 def encodings(secret: str) -> Iterator[tuple[str, bytes]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,7 +15,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from store_writer import make_run, make_trial, open_store
+from small_disk import mounted, remount
+from store_writer import bulky_trial, open_store
+from stored_records import make_run
 
 from evalharness.errors import RunBusy, StoreError
 from evalharness.stores.sql_store import SqlStore
@@ -62,28 +62,6 @@ def _limit_pages(store: SqlStore) -> None:
     store._database.read("PRAGMA max_page_count = 100")
 
 
-@contextmanager
-def mounted(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MB, where the system lets us have one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("only root on Linux can mount a small disk")
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], check=False, stderr=subprocess.DEVNULL
-    )
-    if done.returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def remount(folder: Path, option: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{option}", str(folder)], check=True)
-
-
 def check_sound(place: str) -> None:
     with closing(sqlite3.connect(place)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -97,17 +75,17 @@ def indexes(store: SqlStore, run_id: str, case_id: str = "a") -> list[int]:
 class TestFullDisk:
     def test_what_was_acknowledged_stays_and_writing_goes_on_once_there_is_space(self, small_disk: SmallDisk) -> None:
         store = open_store(small_disk.place)
-        [run] = store.add_runs([make_run()])
+        [run] = store.add_runs([make_run(trials=1000)])
         small_disk.squeeze(store)
         acknowledged = []
         with pytest.raises(StoreError, match="no space is left") as failure:
             for index in range(1000):
-                store.put(run.id, make_trial("a", index))
+                store.put(run.id, bulky_trial("a", index))
                 store.flush()
                 acknowledged.append(index)
         assert "resume" in failure.value.hint
         assert len(acknowledged) > 10
-        for refused in (partial(store.put, run.id, make_trial("a", 999)), store.flush):
+        for refused in (partial(store.put, run.id, bulky_trial("a", 999)), store.flush):
             with pytest.raises(StoreError, match="no space is left"):
                 refused()
         assert store.backlog == 0
@@ -119,19 +97,19 @@ class TestFullDisk:
         again = open_store(small_disk.place)
         assert indexes(again, run.id) == acknowledged
         last = len(acknowledged)
-        again.put(run.id, make_trial("a", last))
+        again.put(run.id, bulky_trial("a", last))
         again.flush()
-        assert list(again.trials(run.id))[-1] == make_trial("a", last)
+        assert list(again.trials(run.id))[-1] == bulky_trial("a", last)
         again.close()
         check_sound(small_disk.place)
 
     def test_a_group_that_does_not_fit_is_left_out_as_a_whole(self, small_disk: SmallDisk) -> None:
         store = open_store(small_disk.place)
-        [run] = store.add_runs([make_run()])
+        [run] = store.add_runs([make_run(trials=1000)])
         small_disk.squeeze(store)
         with pytest.raises(StoreError, match="no space is left"):
             for index in range(600):
-                store.put(run.id, make_trial("a", index))
+                store.put(run.id, bulky_trial("a", index))
             store.flush()
         found = indexes(store, run.id)
         assert found == list(range(len(found)))
@@ -150,12 +128,12 @@ class TestFullDisk:
     def test_a_disk_that_turns_read_only_is_an_error_with_words(self, tmp_path: Path) -> None:
         with mounted(tmp_path) as folder:
             store = open_store(str(folder / "store.db"))
-            [run] = store.add_runs([make_run()])
-            store.put(run.id, make_trial("a", 0))
+            [run] = store.add_runs([make_run(trials=1000)])
+            store.put(run.id, bulky_trial("a", 0))
             store.close()
             remount(folder, "ro")
             with pytest.raises(StoreError) as refusal, closing(open_store(str(folder / "store.db"))) as read_only:
-                read_only.add_runs([make_run()])
+                read_only.add_runs([make_run(trials=1000)])
             assert "--store" in refusal.value.hint
             with pytest.raises(StoreError):
                 open_store(str(folder / "new" / "store.db"))
@@ -183,33 +161,33 @@ class TestLockedStore:
 
     def test_a_lock_that_outlasts_the_time_limit_stops_writing_and_loses_nothing(self, place: str) -> None:
         store = open_store(place, timeout_s=0.2)
-        [run] = store.add_runs([make_run()])
-        store.put(run.id, make_trial("a", 0))
+        [run] = store.add_runs([make_run(trials=1000)])
+        store.put(run.id, bulky_trial("a", 0))
         store.flush()
         with self.locked(place):
             assert indexes(store, run.id) == [0]
-            store.put(run.id, make_trial("a", 1))
+            store.put(run.id, bulky_trial("a", 1))
             with pytest.raises(StoreError, match=r"locked by another process for 0\.2 s"):
                 store.flush()
             with pytest.raises(StoreError, match="locked"):
-                store.add_runs([make_run()])
+                store.add_runs([make_run(trials=1000)])
             with pytest.raises(StoreError, match="locked"):
-                store.put(run.id, make_trial("a", 2))
+                store.put(run.id, bulky_trial("a", 2))
         store.close()
         again = open_store(place)
         assert indexes(again, run.id) == [0]
-        again.put(run.id, make_trial("a", 1))
+        again.put(run.id, bulky_trial("a", 1))
         again.flush()
         assert indexes(again, run.id) == [0, 1]
         again.close()
 
     def test_a_lock_that_ends_in_time_is_waited_for(self, place: str) -> None:
         store = open_store(place)
-        [run] = store.add_runs([make_run()])
+        [run] = store.add_runs([make_run(trials=1000)])
         with self.locked(place) as holder:
             release = threading.Timer(0.3, holder.kill)
             release.start()
-            store.put(run.id, make_trial("a", 0))
+            store.put(run.id, bulky_trial("a", 0))
             store.flush()
             release.join()
         assert indexes(store, run.id) == [0]
@@ -217,11 +195,11 @@ class TestLockedStore:
 
     def test_a_run_removed_by_somebody_else_is_an_error_and_leaves_no_orphan(self, place: str) -> None:
         store, other = open_store(place), open_store(place)
-        [run] = store.add_runs([make_run()])
-        store.put(run.id, make_trial("a", 0))
+        [run] = store.add_runs([make_run(trials=1000)])
+        store.put(run.id, bulky_trial("a", 0))
         store.flush()
         other.remove_run(run)
-        store.put(run.id, make_trial("a", 1))
+        store.put(run.id, bulky_trial("a", 1))
         with pytest.raises(StoreError, match="was removed"):
             store.flush()
         store.close()
@@ -230,15 +208,15 @@ class TestLockedStore:
 
     def test_half_read_results_do_not_keep_a_store_from_writing_after_another_one(self, place: str) -> None:
         store, other = open_store(place, timeout_s=1.0), open_store(place, timeout_s=1.0)
-        [run] = store.add_runs([make_run()])
+        [run] = store.add_runs([make_run(trials=1000)])
         for index in range(600):
-            store.put(run.id, make_trial("a", index, size=10))
+            store.put(run.id, bulky_trial("a", index, size=10))
         store.flush()
         reading = store.trials(run.id)
         next(reading)
-        other.put(run.id, make_trial("b", 0))
+        other.put(run.id, bulky_trial("b", 0))
         other.flush()
-        store.put(run.id, make_trial("b", 1))
+        store.put(run.id, bulky_trial("b", 1))
         store.flush()
         assert indexes(other, run.id, "b") == [0, 1]
         store.close()
@@ -253,7 +231,7 @@ class TestSeveralProcesses:
     def test_two_that_write_at_once_lose_nothing(self, tmp_path: Path) -> None:
         place = str(tmp_path / "store.db")
         store = open_store(place)
-        [run] = store.add_runs([make_run()])
+        [run] = store.add_runs([make_run(trials=1000)])
         writers = [self.writer(place, run.id, case_id, 500) for case_id in ("a", "b")]
         for writer in writers:
             acknowledged, complaints = writer.communicate(timeout=240)
@@ -266,7 +244,7 @@ class TestSeveralProcesses:
     def test_kill_9_at_any_moment_loses_nothing_acknowledged(self, tmp_path: Path) -> None:
         place = str(tmp_path / "store.db")
         store = open_store(place)
-        [run] = store.add_runs([make_run()])
+        [run] = store.add_runs([make_run(trials=1000)])
         store.close()
         dice = Random()
         acknowledged: dict[str, int] = {}
@@ -286,13 +264,13 @@ class TestSeveralProcesses:
             found = indexes(again, run.id, case_id)
             # One more may have been committed before the killed process could say so.
             assert found in (list(range(count)), list(range(count + 1))), case_id
-            assert list(again.trials(run.id, case_id)) == [make_trial(case_id, index) for index in found]
+            assert list(again.trials(run.id, case_id)) == [bulky_trial(case_id, index) for index in found]
         again.close()
 
     def test_a_run_has_one_process_until_that_is_killed(self, tmp_path: Path) -> None:
         place = str(tmp_path / "store.db")
         store = open_store(place)
-        [run, other] = store.add_runs([make_run(), make_run()])
+        [run, other] = store.add_runs([make_run(trials=1000), make_run(trials=1000)])
         command = [sys.executable, "-c", HOLD_CLAIM, place, run.id]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=WRITER.parent) as holder:
             assert holder.stdout is not None

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pydantic import ValidationError
+
 from evalharness import registry
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
@@ -19,7 +21,8 @@ WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., 
 def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> list[Variant]:
     if asked:
         specs = [_asked_target(written, suite) for written in asked]
-        return [Variant(name=spec.label, target=spec) for spec in specs]
+        named = {spec.label: spec for spec in specs}  # the same one twice is still one
+        return [Variant(name=name, target=spec) for name, spec in named.items()]
     if suite.variants:
         return [v.model_copy(update={"target": suite.named_target(v.target)}) for v in suite.variants]
     if suite.target is None:
@@ -38,6 +41,9 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
             return suite.targets[written].model_copy(update={"name": written})
         if Path(written).suffix in (".yaml", ".yml", ".json"):
             return load_target(Path(written))
-    spec = TargetSpec.model_validate(written)
+    try:
+        spec = TargetSpec.model_validate(written)
+    except ValidationError as error:
+        raise UsageError(f"{written!r} is no target: {error.errors()[0]['msg']}") from None
     registry.load("target", spec.kind)
     return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,10 @@ def evaluate(
     Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a running event loop
     too (a notebook), where it uses a thread of its own.
     """
+    if trials is not None and trials < 1:
+        raise UsageError(f"trials must be at least 1, not {trials}")
+    if max_concurrency is not None and max_concurrency < 0:
+        raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {max_concurrency}")
     file = _as_file(suite)
     assert file.suite is not None
     given = dict(variables or {})
@@ -104,19 +110,36 @@ def _run_anywhere(coroutine: Coroutine[Any, Any, Run], stopper: Stopper) -> Run:
 
     def work() -> None:
         try:
-            with asyncio.Runner(loop_factory=lambda: loop) as runner:
-                outcome.append(runner.run(coroutine))
+            outcome.append(run_to_end(coroutine, asyncio.Runner(loop_factory=lambda: loop)))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failure.append(error)
 
     thread = threading.Thread(target=work, name="evalharness-evaluate", daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        loop.call_soon_threadsafe(stopper)
-        thread.join()
-        raise
+    with _interrupts(lambda: loop.call_soon_threadsafe(stopper)) as interrupted:
+        thread.start()
+        while thread.is_alive():  # in short pieces, because a wait without end hears no signal
+            thread.join(timeout=0.2)
+    if interrupted:
+        raise KeyboardInterrupt
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@contextmanager
+def _interrupts(stop: Callable[[], object]) -> Iterator[list[int]]:
+    """The running loop has its own idea of Ctrl-C, which it would only act on once we are done."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+
+    def on_signal(number: int, _: object) -> None:
+        came.append(number)
+        stop()
+
+    former = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, former or signal.SIG_DFL)

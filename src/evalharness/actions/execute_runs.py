@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 
 from evalharness import registry, settings
 from evalharness.actions.make_report import make_report
-from evalharness.actions.stop_runs import Stopper, stopped_by_signals
+from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import SuiteConfig
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting, open_target
+from evalharness.engine.attempting import GRACE_S, INFRASTRUCTURE_ERRORS, Attempting, open_target
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
 from evalharness.engine.running import Running, pending_trials
+from evalharness.errors import HarnessError
 from evalharness.stores.sql_store import SqlStore
 
 DEFAULT_CONCURRENCY = 10
@@ -47,9 +48,12 @@ class ReadyRun:
     concurrency: int
 
     async def close(self) -> None:
-        await self.target.close()
-        await self.services.sandbox.close()
-        self.services.in_thread.close()
+        """Everything is closed, whatever the target's own closing does; what it raised is passed on at the end."""
+        try:
+            await self.target.close()
+        finally:
+            await self.services.sandbox.close()
+            self.services.in_thread.close()
 
 
 @dataclass(slots=True)
@@ -74,14 +78,20 @@ def services_for(root: Path, concurrency: int) -> Services:
     return Services(root=root, sandbox=sandbox, in_thread=Offloader(concurrency), environment=settings.environment())
 
 
-def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def run_to_end(coroutine: Coroutine[Any, Any, Result], runner: asyncio.Runner | None = None) -> Result:
     """`asyncio.run`, which must not see the result: it prints it in full to itself when it is done."""
     results: list[Result] = []
 
     async def keep() -> None:
         results.append(await coroutine)
 
-    asyncio.run(keep())
+    try:
+        with runner or asyncio.Runner() as loop:
+            loop.run(keep())
+    except SystemExit as error:  # of a task that a target left behind: nobody else may decide our exit code
+        raise HarnessError(
+            f"the target called sys.exit({error.code!r}) outside of its call and ended the run"
+        ) from error
     return results[0]
 
 
@@ -142,7 +152,10 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     execution.stopper.current = running
     if execution.stopper.asked:
         running.stop("interrupted")
-    stopped = await running.run(pending_trials(ready.planned, run.lock.trials, done, erred), config.timeout_global)
+    pending = pending_trials(ready.planned, run.lock.trials, done, erred)
+    longest_s = max(plan.timeout_s for plan in ready.planned) + GRACE_S
+    with unblocked(longest_s), exits_guarded():
+        stopped = await running.run(pending, config.timeout_global)
     execution.stopper.current = None
     store.flush()
     took_s = time.monotonic() - began

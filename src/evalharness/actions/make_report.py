@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run
 from evalharness.engine.judging import judge
@@ -44,6 +46,14 @@ def with_report(store: SqlStore, run: Run) -> Run:
     return run.model_copy(update={"report": make_report(store, run, stopped=stopped, elapsed_s=elapsed_s)})
 
 
-def cases_not_passed(store: SqlStore, run: Run) -> set[str]:
-    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-    return {id_ for id_, tally in measured.tallies.items() if tally.state(run.suite.case_threshold) != "passed"}
+def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:
+    """By each case's latest result: `runs` come newest first; runs of one command (a matrix) count together."""
+    passed: dict[str, tuple[str, bool]] = {}
+    for run in runs:
+        measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+        for case_id, tally in measured.tallies.items():
+            matrix_id, so_far = passed.get(case_id, (run.matrix_id, True))
+            if matrix_id == run.matrix_id:
+                has_passed = tally.state(run.suite.case_threshold) == "passed"
+                passed[case_id] = (matrix_id, so_far and has_passed)
+    return {case_id for case_id, (_, has_passed) in passed.items() if not has_passed}

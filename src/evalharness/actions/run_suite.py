@@ -21,6 +21,9 @@ from evalharness.formats.loading import LoadedFile
 from evalharness.stores.sql_store import SqlStore, timestamp
 from evalharness.version import VERSION
 
+LOOKED_BACK = 100
+"""How many runs `--failed` looks at to find out how each case did when it was last run."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -98,19 +101,16 @@ def plan_runs(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore)
 
 
 def _selection(request: RunRequest, suite: Suite, store: SqlStore) -> Selection:
-    """`--failed` keeps the cases that did not pass in the named run, else in the last run or matrix of this suite."""
+    """`--failed` keeps the cases that did not pass in the named run, else when they were last run."""
     selection = request.selection
     if request.failed_of is None:
         return selection
-    last = store.find_run(request.failed_of) if request.failed_of else store.newest_run(suite_name=suite.name)
-    if last is None:
+    runs = [store.find_run(request.failed_of)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
+    if not runs:
         raise UsageError(f"suite {suite.name} has not been run before", hint="run it once without --failed")
-    ids: set[str] = set()
-    for run in [last] if request.failed_of else store.matrix(last.matrix_id):
-        if run.suite.name == last.suite.name:
-            ids |= cases_not_passed(store, run)
+    ids = cases_not_passed(store, runs)
     if not ids:
-        raise NothingSelected(f"every case passed in run {last.name}", hint="run without --failed to run them all")
+        raise NothingSelected(f"every case passed in run {runs[0].name}", hint="run without --failed to run them all")
     return replace(selection, ids=frozenset(ids))
 
 

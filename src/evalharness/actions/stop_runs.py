@@ -1,15 +1,25 @@
-"""Stop runs: the first Ctrl-C stops cleanly, every further one at once."""
+"""Stop runs: the first Ctrl-C stops cleanly, every further one at once; and nothing a target does can prevent it.
+
+An async target that blocks (computes, sleeps without awaiting) holds the event loop, and with it everybody. A timer of
+the operating system ends that: its signal raises inside the code that blocks. Only the main thread can be helped so.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 from evalharness.engine.running import Running
+from evalharness.errors import TargetFailed
+
+PATIENCE_S = 2.0
+BEAT_S = 0.5
 
 
 @dataclass(slots=True)
@@ -23,6 +33,51 @@ class Stopper:
         self.asked = True
         if self.current is not None:
             self.current.stop("interrupted")
+
+
+@contextmanager
+def unblocked(longest_s: float) -> Iterator[None]:
+    """While this lasts, a call that holds the event loop for longer than any trial may last is ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    beat: asyncio.TimerHandle | None = None
+
+    def on_alarm(*_: object) -> None:
+        raise TargetFailed("time limit: it held the event loop without awaiting, and kept everybody else waiting")
+
+    def set_alarm() -> None:
+        nonlocal beat
+        signal.setitimer(signal.ITIMER_REAL, longest_s)
+        beat = loop.call_later(BEAT_S, set_alarm)
+
+    former = signal.signal(signal.SIGALRM, on_alarm)
+    set_alarm()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former or signal.SIG_DFL)
+        if beat is not None:
+            beat.cancel()
+
+
+@contextmanager
+def exits_guarded() -> Iterator[None]:
+    """`os._exit` in a target would end the harness without a word and with its exit code; in a fork it is as usual."""
+    real, owner = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != owner:
+            real(status)
+        raise SystemExit(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = real
 
 
 @contextmanager
@@ -43,6 +98,7 @@ def stopped_by_signals(stopper: Stopper) -> Iterator[None]:
             raise KeyboardInterrupt
         came_before = True
         loop.call_soon_threadsafe(stopper)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)  # for a loop that is blocked; a living one sets it anew
 
     former = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -69,14 +69,15 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    _open_missing_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     code = run_command(words)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+        os.dup2(2, 1)  # whatever a target still has to say is not part of our output
+    except (OSError, ValueError):  # nobody reads any more, the disk is full, or a target closed what is not its own
         _close_stdout()
-        sys.exit(code or 3)
-    os.dup2(2, 1)  # whatever a target still has to say is not part of our output
+        code = code or 3
     sys.exit(code)
 
 
@@ -99,7 +100,10 @@ def run_command(words: list[str]) -> int:
     except BrokenPipeError:
         _close_stdout()
         return 3
-    except Exception as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        return _tell(f"{what}{error.strerror or error}", "what was finished is kept in the store", 3, [])
+    except BaseException as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
         if _asked("debug", words):
             print_trace()
         text = f"internal error: {type(error).__name__}: {error}"
@@ -142,6 +146,15 @@ def print_trace() -> None:
     import traceback
 
     traceback.print_exc()
+
+
+def _open_missing_streams() -> None:
+    """Started with `>&-` Python has no sys.stdout, and the next file opened would become file descriptor 1."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
 def _close_stdout() -> None:

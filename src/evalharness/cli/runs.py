@@ -41,6 +41,8 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
             }
         )
     if as_json:
+        for row, line in zip(rows, lines, strict=True):
+            row["states"] = {**line.counts, **({"pending": line.pending} if line.pending else {})}
         print(json.dumps({"runs": rows}, ensure_ascii=False, indent=1))
     elif rows:
         print_table(rows)

@@ -35,7 +35,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
         if case is None and as_json:
             write_json([(found.report, opened.trials(found.id))], sys.stdout)
         elif case is None:
-            TerminalReport(screen).show([found], with_next_step=False)
+            TerminalReport(screen, store).show([found], with_next_step=found.report.summary.trials.pending > 0)
             measured = count_trials(found.suite, found.lock.trials, opened.outcomes(found.id))
             threshold = found.suite.case_threshold
             lines = [(id_, tally.state(threshold), tally.reason) for id_, tally in measured.tallies.items()]

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -28,14 +28,18 @@ def reserved_stdout() -> Iterator[TextIO]:
     sys.stdout.flush()
     real = os.dup(1)
     os.dup2(2, 1)
+    stream = os.fdopen(os.dup(real), "w", encoding="utf-8", errors="replace")
     try:
-        with os.fdopen(os.dup(real), "w", encoding="utf-8", errors="replace") as stream:
-            yield stream
+        yield stream
+        stream.flush()
     except BaseException:
-        sys.stdout.flush()
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
         os.dup2(real, 1)
         raise
     finally:
+        with suppress(OSError):  # what could not be written was told when it was flushed
+            stream.close()
         os.close(real)
 
 

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from evalharness.domain.text import head
+
 Severity = Literal["error", "warning", "note"]
 FieldPath = tuple[str | int, ...]
 
@@ -56,4 +58,4 @@ def field_text(path: FieldPath) -> str:
 
 def quoted(text: str) -> str:
     """A user's text as it may stand in a message: in quotes, control characters escaped, long text cut."""
-    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…")
+    return repr(head(text, _SHOWN_CHARS))

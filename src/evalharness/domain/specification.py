@@ -6,10 +6,7 @@ through the registry. So a specification can be stored, compared and sent to ano
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -114,16 +111,6 @@ def _stray_key(key: str, kind: str, common: tuple[str, ...]) -> str:
 def function_name(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '?')}:{name}"
-
-
-def function_source(function: Callable[..., Any]) -> str:
-    """What decides a function's answers, as far as Python can tell: its source (or its class's), else its name."""
-    while isinstance(function, partial):
-        function = function.func
-    for source in (function, type(function)):
-        with suppress(OSError, TypeError):
-            return inspect.getsource(source)
-    return function_name(function)
 
 
 def _target_text(text: str) -> dict[str, Json]:

@@ -62,6 +62,11 @@ class Suite(Record):
     templated: bool = False
     """Whether `{{name}}` in this suite's texts is a variable: true for files, false for suites built in Python."""
 
+    @field_validator("schema_version", mode="before")
+    @classmethod
+    def _unquoted(cls, written: Any) -> Any:
+        return str(written) if isinstance(written, float) else written
+
     @field_validator("vars", mode="before")
     @classmethod
     def _scalars_as_text(cls, written: Any) -> Any:
@@ -97,7 +102,9 @@ class Suite(Record):
         return case.timeout_seconds or self.config.timeout_seconds
 
     def retries_for(self, case: Case) -> int:
-        return self.config.retries if case.retries is None else case.retries
+        """The case's own `retries`, else the suite's `retry_count`, else the suite's `retries`."""
+        known = (case.retries, self.config.retry_count, self.config.retries)
+        return next(count for count in known if count is not None)
 
     def named_target(self, target: TargetSpec) -> TargetSpec:
         """`target: fast` means the entry `fast` of `targets:`, if there is one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_FIRST_WORD = re.compile(r"\A\S+")
 _LAST_WORD = re.compile(r"\S+\Z")
 
 
@@ -18,3 +19,14 @@ def head(text: str, limit: int) -> str:
     if not text[limit].isspace():
         kept = _LAST_WORD.sub("", kept)
     return f"{kept.rstrip() or text[: limit // 4]}…"
+
+
+def tail(text: str, limit: int) -> str:
+    """The end of a text, cut as `head` cuts its beginning."""
+    cut = len(text) - limit
+    if cut <= 0:
+        return text
+    kept = text[cut:]
+    if not text[cut - 1].isspace():
+        kept = _FIRST_WORD.sub("", kept)
+    return f"…{kept.lstrip() or text[len(text) - limit // 4 :]}"

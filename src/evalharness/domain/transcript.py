@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from evalharness.domain.case import as_text
@@ -30,6 +32,10 @@ class Answer(Record):
     cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     files: dict[str, str] = Field(default_factory=dict)
     events: tuple[dict[str, Json], ...] = ()
+
+    def given(self) -> dict[str, Any]:
+        """What the target said, by field; what it left out, or what only the harness can see, is not among it."""
+        return {name: getattr(self, name) for name in Answer.model_fields if name in self.model_fields_set}
 
 
 class Transcript(Answer):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from traceback import TracebackException
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.grading import decide
 from evalharness.engine.preparing import TrialTask
-from evalharness.engine.timing import TimeLimit, is_being_cancelled
+from evalharness.engine.timing import LoopTime, Steps, TimeLimit, is_being_cancelled
 from evalharness.errors import (
     CannotResume,
     HarnessError,
@@ -123,7 +123,7 @@ async def open_target(target: Target, label: str) -> None:
         raise error
     place = "" if isinstance(error, HarnessError) or not result.place else f" ({result.place})"
     hint = error.hint if isinstance(error, HarnessError) else "run with --debug for the stack trace"
-    raise TargetUnavailable(f"the target {label} cannot be imported: {result}{place}", hint=hint) from error
+    raise TargetUnavailable(f"the target {label} cannot be opened: {result}{place}", hint=hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,7 @@ class Attempting:
 
     target: Target
     infrastructure_errors: frozenset[str]
+    loop_time: LoopTime = field(default_factory=LoopTime)
 
     async def attempt(self, task: TrialTask, graders: list[tuple[GraderSpec, Grader]]) -> Attempt:
         started = time.perf_counter()
@@ -152,8 +153,10 @@ class Attempting:
 
     async def _answer(self, task: TrialTask) -> Transcript | NoAnswer:
         result: Any = None
-        with TimeLimit(task.timeout_s + (GRACE_S if self.target.keeps_time_limit else 0.0)) as limit:
-            result = await guarded(self.target.answer, task)
+        steps = Steps(self.loop_time, self.target.answer, task)
+        limit_s = task.timeout_s + (GRACE_S if self.target.keeps_time_limit else 0.0)
+        with TimeLimit(limit_s, steps, self.loop_time) as limit:
+            result = await guarded(lambda: steps)
         fault = result if isinstance(result, Fault) else None
         # A late answer does not count. A call that never got its turn says so, and was not the target's fault.
         if limit.expired and not (fault and isinstance(fault.error, TargetUnavailable)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evalharness.domain.grade import Grade
 from evalharness.domain.trial import TrialState
+from evalharness.stats.means import weighted_mean
 
 
 def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str]:
@@ -23,13 +24,12 @@ def mean_score(grades: Sequence[Grade]) -> float | None:
     """The weighted mean of the grades' scores; None when a required grade has none. Nothing to grade scores 1."""
     if any(grade.score is None for grade in grades if grade.required):
         return None
-    scored = [(grade.weight, grade.score) for grade in grades if grade.score is not None]
+    scored = [(grade.score, grade.weight) for grade in grades if grade.score is not None]
     if not scored:
         return 1.0
-    total = sum(weight for weight, _ in scored)
-    if total == 0:  # nothing has weight: all have the same
-        return sum(score for _, score in scored) / len(scored)
-    return sum(weight * score for weight, score in scored) / total
+    if not any(weight for _, weight in scored):  # nothing has weight: all have the same
+        scored = [(score, 1.0) for score, _ in scored]
+    return weighted_mean(scored)
 
 
 def _said(grade: Grade) -> str:

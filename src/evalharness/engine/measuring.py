@@ -15,7 +15,9 @@ from evalharness.domain.report import CaseState, Failure, Group, SlowTrial, Summ
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TRIAL_STATES, Outcome
 from evalharness.stats.intervals import clustered_wilson
+from evalharness.stats.means import weighted_mean
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
+from evalharness.stats.thresholds import reaches
 
 SLOWEST = 3
 REASONS_FROM = ("failed", "error", "awaiting", "skipped")
@@ -62,7 +64,7 @@ class CaseTally:
         if self.counts["awaiting"]:
             return "awaiting"
         if self.share is not None:
-            return "passed" if self.share >= threshold - 1e-9 else "failed"
+            return "passed" if reaches(self.share, threshold) else "failed"
         return "error" if self.counts["error"] else "skipped"
 
 
@@ -178,7 +180,7 @@ def _grader_groups(tallies: Mapping[str, CaseTally], threshold: float) -> dict[s
         for kind, (judged, passed) in tally.by_type.items():
             shares.setdefault(kind, []).append(passed / judged)
     return {
-        kind: Group(total=len(values), passed=sum(v >= threshold - 1e-9 for v in values), pass_rate=_mean(values))
+        kind: Group(total=len(values), passed=sum(reaches(v, threshold) for v in values), pass_rate=_mean(values))
         for kind, values in sorted(shares.items())
     }
 
@@ -221,13 +223,10 @@ def _measurement(estimates: list[tuple[Case, float]], n_trials: int, *, weighted
         key = f"cluster {case.cluster}" if case.cluster else f"case {case.id}"
         clusters.setdefault(key, []).append((value, case.weight if weighted else 1.0))
     weights = [sum(weight for _, weight in members) for members in clusters.values()]
-    values = [
-        sum(value * weight for value, weight in members) / total
-        for members, total in zip(clusters.values(), weights, strict=True)
-    ]
+    values = [weighted_mean(members) for members in clusters.values()]
     even = len(set(weights)) <= 1
     interval = clustered_wilson(values, max(n_trials, len(values)), weights=None if even else weights)
-    mean = sum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
+    mean = weighted_mean(zip(values, weights, strict=True))
     return Measurement(
         value=min(1.0, max(0.0, mean)),
         low=interval.low if interval else None,

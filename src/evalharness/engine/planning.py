@@ -76,7 +76,8 @@ class Variables:
         """What the lock keeps: name → value, None for secrets. Raises MissingVariable for those without a value."""
         if not suite.templated:
             return {}
-        names = needed(suite.model_dump(mode="json", exclude={"vars"})) | needed(target.model_dump(mode="json"))
+        used = suite.model_dump(mode="json", include={"graders", "cases"})
+        names = needed(used) | needed(target.model_dump(mode="json"))
         missing = names - set(self.values)
         if missing:
             raise MissingVariable(missing, where)
@@ -138,7 +139,7 @@ def plan_cases(
     for case in suite.cases:
         filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
-        graders = [(spec, shared.get(id(spec)) or registry.build_grader(spec, services)) for spec in specs]
+        graders = [(spec, shared.get(id(spec)) or _built(spec, services, case)) for spec in specs]
         skip = ""
         if grader_type is not None:
             graders = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
@@ -147,6 +148,13 @@ def plan_cases(
             PlannedCase(filled, specs, graders, suite.timeout_seconds_for(filled), suite.retries_for(filled), skip)
         )
     return planned
+
+
+def _built(spec: GraderSpec, services: Services, case: Case) -> Grader:
+    try:
+        return registry.build_grader(spec, services)
+    except UsageError as error:
+        raise UsageError(f"case {case.id}: {error.message}", hint=error.hint) from error
 
 
 def make_lock(

@@ -117,25 +117,18 @@ class Running:
         seed = trial_seed(self.config.seed, planned.case.id, item.index)
         if planned.skip:
             return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
-        repeats = self._repeats(planned)
         attempts: tuple[Attempt, ...] = ()
         while True:
             task = TrialTask(planned, item.index, seed, self.root)
             attempt = await self.attempting.attempt(task, planned.graders)
             attempts = (*attempts, attempt)
-            if len(attempts) > repeats:
+            if len(attempts) > planned.retries:
                 break
             if attempt.state == "error":
                 await asyncio.sleep(pause_s(len(attempts), Random(f"{seed} {len(attempts)}")))
             elif not (attempt.state == "failed" and self.config.retry_failed):
                 break
         return _trial(item, seed, attempts)
-
-    def _repeats(self, planned: PlannedCase) -> int:
-        """The case's own `retries`, else the suite's `retry_count`, else the suite's `retries`."""
-        if planned.case.retries is not None or self.config.retry_count is None:
-            return planned.retries
-        return self.config.retry_count
 
 
 def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:

@@ -1,31 +1,86 @@
-"""Timing: a limit on how long the code of others may take.
+"""Timing: a limit on how long the code of others may take, fair to those who wait.
 
 Unlike `asyncio.timeout` it asks again, so that code which swallows one cancellation (a retry loop with a bare `except`)
-still ends; and it never loses the wish of somebody else, who cancelled the same task meanwhile.
+still ends; it never loses the wish of somebody else, who cancelled the same task meanwhile; and time during which
+another trial held the event loop does not count.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from time import perf_counter
 from types import TracebackType
+from typing import Any
 
 RENEWAL_S = 5.0
+NOTICEABLE_S = 0.05
+
+
+class LoopTime:
+    """How long trials held the event loop, in all: code that computes or blocks without awaiting."""
+
+    __slots__ = ("held_s",)
+
+    def __init__(self) -> None:
+        self.held_s = 0.0
+
+
+class Steps:
+    """`await Steps(loop_time, function, argument)` awaits a call and notes how long its own steps held the loop."""
+
+    __slots__ = ("_argument", "_function", "_loop_time", "held_s")
+
+    def __init__(self, loop_time: LoopTime, function: Callable[[Any], Awaitable[Any]], argument: Any) -> None:
+        self._loop_time = loop_time
+        self._function = function
+        self._argument = argument
+        self.held_s = 0.0
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        inside: Any = self._function(self._argument).__await__()
+        step, argument = inside.send, None
+        while True:
+            began = perf_counter()
+            try:
+                yielded = step(argument)
+            except StopIteration as end:
+                return end.value
+            finally:
+                took_s = perf_counter() - began
+                if took_s > NOTICEABLE_S:
+                    self.held_s += took_s
+                    self._loop_time.held_s += took_s
+            try:
+                argument = yield yielded
+                step = inside.send
+            except BaseException as error:  # noqa: BLE001 - a cancellation, handed on to whoever awaits inside
+                step, argument = inside.throw, error
 
 
 class TimeLimit:
-    """`with TimeLimit(seconds) as limit:` around an await. Past the limit the block is left, and `expired` is true."""
+    """`with TimeLimit(seconds, steps, loop_time) as limit:` around an await. Past the limit the block is left."""
 
-    __slots__ = ("_cancels", "_handle", "_loop", "_seconds", "_task")
+    __slots__ = ("_began", "_cancels", "_handle", "_held_before", "_loop", "_loop_time", "_seconds", "_steps", "_task")
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, steps: Steps, loop_time: LoopTime) -> None:
         self._seconds = seconds
+        self._steps = steps
+        self._loop_time = loop_time
+        self._held_before = loop_time.held_s
         self._cancels = 0
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
+        self._began = self._loop.time()
 
     @property
     def expired(self) -> bool:
-        return self._cancels > 0
+        """Also true for code that never gave the limit a chance to end it."""
+        return self._cancels > 0 or self._left_s() < 0
+
+    def _left_s(self) -> float:
+        held_by_others_s = self._loop_time.held_s - self._held_before - self._steps.held_s
+        return self._seconds - (self._loop.time() - self._began) + held_by_others_s
 
     def __enter__(self) -> TimeLimit:
         self._handle = self._loop.call_later(self._seconds, self._cancel)
@@ -39,10 +94,14 @@ class TimeLimit:
             self._uncancel()
         if kind is None and is_being_cancelled():
             raise asyncio.CancelledError  # what ran inside swallowed a cancellation that was not ours
-        return self.expired and kind is asyncio.CancelledError and not is_being_cancelled()
+        return self._cancels > 0 and kind is asyncio.CancelledError and not is_being_cancelled()
 
     def _cancel(self) -> None:
         assert self._task is not None
+        left_s = self._left_s()
+        if left_s > 0:
+            self._handle = self._loop.call_later(left_s, self._cancel)
+            return
         self._cancels += 1
         self._task.cancel()
         self._handle = self._loop.call_later(RENEWAL_S, self._cancel)

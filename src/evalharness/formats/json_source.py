@@ -27,9 +27,10 @@ _WORDS = ("true", "false", "null")
 
 def parse_json(text: str, file: str) -> tuple[Any, Callable[[], Lines]]:
     data, problems = _Strict().parse(text, file)
+    lines = cache(lambda: _Positions(text, file).walk())
     if problems:
-        raise InvalidFile(problems)
-    return data, cache(lambda: _Positions(text, file).walk())
+        raise InvalidFile(problems, rest=None if data is None else (data, lines))
+    return data, lines
 
 
 def parse_jsonl(text: str, file: str) -> tuple[list[Any], Callable[[], Lines]]:
@@ -38,14 +39,15 @@ def parse_jsonl(text: str, file: str) -> tuple[list[Any], Callable[[], Lines]]:
     data: list[Any] = []
     lines: list[Lines] = []
     problems: list[Problem] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            value, found = strict.parse(line, file, number, (len(data),))
+    written = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    for position, (number, line) in enumerate(written):
+        value, found = strict.parse(line, file, number, (position,))
+        if not found:
             data.append(value)
             lines.append(number)
-            problems += found
+        problems += found
     if problems:
-        raise InvalidFile(problems)
+        raise InvalidFile(problems, rest=(data, lambda: (1, lines)))
     return data, lambda: (1, lines)
 
 
@@ -78,7 +80,7 @@ class _Strict:
             positions.walk()
         except InvalidFile:  # too deep to go on; the reason is among the problems
             pass
-        return None, positions.problems
+        return data, positions.problems
 
     def _mapping(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         mapping = dict(pairs)

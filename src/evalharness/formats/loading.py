@@ -31,8 +31,9 @@ class LoadedFile:
 
 
 def load_paths(paths: Iterable[Path]) -> list[LoadedFile]:
+    """A file that is named twice is loaded once."""
     loaded: list[LoadedFile] = []
-    for path in paths:
+    for path in {path.resolve(): path for path in paths}.values():
         if path.is_dir():
             found = find_suites(path)
             if not found:
@@ -53,7 +54,7 @@ def load_file(path: Path) -> LoadedFile:
     try:
         source = read_source(path)
     except InvalidFile as error:
-        return LoadedFile(path, None, error.problems)
+        return _load_rest(path, error)
     return _load(source)
 
 
@@ -73,7 +74,7 @@ def _load_if_suite(path: Path) -> LoadedFile | None:
     try:
         source = read_source(path)
     except InvalidFile as error:
-        return LoadedFile(path, None, error.problems) if MARK in path.read_bytes() else None
+        return _load_rest(path, error) if MARK in path.read_bytes() else None
     return _load(source) if looks_native(source.data) else None
 
 
@@ -88,6 +89,12 @@ def _load(source: Source) -> LoadedFile:
             for name in sorted(names - given)
         ]
     return LoadedFile(source.path, suite, tuple(problems))
+
+
+def _load_rest(path: Path, error: InvalidFile) -> LoadedFile:
+    """What is wrong with the file as text, and with what could be read of it all the same."""
+    more = _load(error.rest).problems if error.rest is not None else ()
+    return LoadedFile(path, None, tuple(sorted((*error.problems, *more), key=lambda problem: problem.line)))
 
 
 def _broken(path: Path, message: str) -> LoadedFile:

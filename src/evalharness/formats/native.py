@@ -17,6 +17,7 @@ from evalharness.domain.variables import has_braces
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import Source
+from evalharness.references import reference_file
 
 NOT_ACTED_ON = ("gate", "reporting", "notify")
 SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}
@@ -50,6 +51,8 @@ def load_native(source: Source) -> tuple[Suite | None, Findings]:
             ("test_cases",) if "test_cases" in data else (), f"test_cases must be a list, not {_kind(written)}"
         )
         return None, findings
+    if not written:
+        findings.add(("test_cases",), "is empty: a suite needs at least one case")
     suite = _suite(findings, data, source)
     cases = _cases(findings, written, data, () if rows_only else ("test_cases",))
     findings.problems.sort(key=lambda problem: problem.line)
@@ -90,8 +93,11 @@ def _suite_parts(findings: Findings, top: Mapping[str, Any]) -> None:
         written += [(("variants", i, "target"), row.get("target")) for i, row in rows]
     for place, target in written:
         spec = _spec(TargetSpec, target)
-        if spec is not None and not (spec.options is None and spec.kind in (targets or {})):
+        by_name = spec is not None and spec.options is None and spec.kind in (targets or {})
+        if spec is not None and not (by_name and place[0] != "targets"):
             check_target(findings, place, spec)
+    if "target" in top and top["target"] is None:
+        findings.add(("target",), 'is empty; for the built-in target write "null" in quotes', severity="warning")
     _check_graders(findings, (), top)
 
 
@@ -253,12 +259,14 @@ def _check_reference(findings: Findings, place: FieldPath, reference: str, noun:
     if "{{" in reference:
         return
     try:
-        file = registry.reference_file(reference, findings.source.path.parent)
+        file = reference_file(reference, findings.source.path.parent)
     except UsageError as error:
         findings.add(place, f"{error.message}; {error.hint}")
         return
     if file is not None and not file.is_file():
-        findings.add(place, f"the {noun}'s file {reference.rpartition(':')[0]} does not exist", severity="warning")
+        # A target can still be replaced by --target; a grader cannot.
+        severity = "warning" if noun == "target" else "error"
+        findings.add(place, f"the {noun}'s file {reference.rpartition(':')[0]} does not exist", severity=severity)
 
 
 def _files(findings: Findings, place: FieldPath, case: Case) -> None:

@@ -76,8 +76,12 @@ def parse_text(text: str, ending: str, path: Path) -> Source:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise InvalidFile([Problem(str(path), line, "", limits.LONE_SURROGATE)]) from None
-    data, lines = parse(text.removeprefix("\ufeff"), str(path))
-    return Source(path, data, lines)
+    try:
+        return Source(path, *parse(text.removeprefix("\ufeff"), str(path)))
+    except InvalidFile as error:
+        if error.rest is not None:
+            error.rest = Source(path, *error.rest)
+        raise
 
 
 def _whole_file(path: Path, message: str) -> Problem:

@@ -44,8 +44,9 @@ def parse_yaml(text: str, file: str, *, pure: bool = not yaml.__with_libyaml__) 
         data, lines = _Builder(event_reader(text, pure=pure), file, problems).document()
     except yaml.YAMLError as error:
         problems.append(syntax_problem(error, text, file))
+        raise InvalidFile(_by_line(problems)) from None
     if problems:
-        raise InvalidFile(_by_line(problems))
+        raise InvalidFile(_by_line(problems), rest=(data, lambda: lines))
     return data, lambda: lines
 
 

@@ -20,6 +20,8 @@ from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader
+from evalharness.stats.means import weighted_mean
+from evalharness.stats.thresholds import reaches
 
 
 def _checked(spec: GraderSpec) -> GraderSpec:
@@ -93,9 +95,8 @@ def _evidence(grades: Graded) -> list[dict[str, Any]]:
 
 def _mean_score(grades: Graded) -> float | None:
     """None when no part weighs anything."""
-    scored = [(spec.weight, grade.score) for spec, grade in grades if grade.score is not None]
-    total = sum(weight for weight, _ in scored)
-    return sum(weight * score for weight, score in scored) / total if total else None
+    scored = [(grade.score, spec.weight) for spec, grade in grades if grade.score is not None]
+    return weighted_mean(scored) if any(weight for _, weight in scored) else None
 
 
 class AllOf(Composite):
@@ -173,7 +174,7 @@ class Weighted(Composite):
         grades = await self._grades(context)
         score = _mean_score(grades) or 0.0
         threshold = self.options.threshold
-        passed = score >= threshold - 1e-9
+        passed = reaches(score, threshold)
         details = f" ({_reasons(grades)})" if _reasons(grades) else ""
         reason = "" if passed else f"score {score:g} < {threshold:g}{details}"
         return _without_verdict(grades) or Grade.of(passed, score=score, reason=reason, evidence=_evidence(grades))

@@ -7,25 +7,22 @@ score, reason, evidence; or a Grade. A sync function runs on a thread, an async 
 from __future__ import annotations
 
 import asyncio
-import inspect
-import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 from pydantic_core import to_jsonable_python
 
-from evalharness import registry
 from evalharness.contracts import GradeContext
-from evalharness.domain.digest import digest, digest_file
+from evalharness.domain.digest import digest
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
-from evalharness.domain.specification import function_source
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.part import CodeGrader
+from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
+from evalharness.stats.thresholds import reaches
 
 MAPPING_KEYS = {"passed", "score", "reason", "evidence", "details"}
 
@@ -59,15 +56,14 @@ class Function(CodeGrader):
     def _function(self) -> Callable[..., Any]:
         if self.spec.function is not None:
             return self.spec.function
-        reference, root = self.options.function, self.services.root
+        reference = self.options.function
         if not reference:
             raise UsageError(
-                f"the grader {self.options.live} is a Python function that only its own program has",
+                only_its_program_has("grader", self.options.live),
                 hint="grade from Python, or name the grader as module:attr",
             )
-        registry.make_importable(root)
         try:
-            found = registry.import_reference(reference, root)
+            found = import_reference(reference, self.services.root)
         except UsageError as error:
             raise UsageError(f"the grader {reference} cannot be imported: {error.message}", hint=error.hint) from error
         if not callable(found):
@@ -75,37 +71,22 @@ class Function(CodeGrader):
         return found  # type: ignore[no-any-return]
 
     def digest(self) -> str:
-        function = self._function
-        file = self._file()
-        return digest([super().digest(), digest_file(file) if file else function_source(function)])
-
-    def _file(self) -> Path | None:
-        """The file that a reference leads to: helpers beside the function decide its verdicts too."""
-        if self.spec.function is not None:
-            return None
-        file = registry.reference_file(self.options.function, self.services.root)
-        if file is None:
-            module = sys.modules.get(registry.split_reference(self.options.function)[0])
-            file = Path(getattr(module, "__file__", None) or "")
-        return file if file.is_file() else None
+        function = self._function  # a grader that cannot be had is refused before anything runs
+        code = code_of(self.spec.function, self.options.function, self.services.root)
+        return digest([super().digest(), code or function_source(function)])
 
     async def grade(self, context: GradeContext) -> Grade:
         limit = asyncio.timeout(self.options.timeout_seconds)
         try:
             async with limit:
-                returned = await self._returned(context)
+                returned = await call_function(
+                    self.services.in_thread, self._function, context, **self.options.arguments
+                )
         except TimeoutError:
             if not limit.expired():  # the function's own
                 raise
             raise Unscored(f"the grader took more than {self.options.timeout_seconds:g} s") from None
         return as_grade(returned, self.options.threshold)
-
-    async def _returned(self, context: GradeContext) -> Any:
-        function, arguments = self._function, self.options.arguments
-        if inspect.iscoroutinefunction(function):
-            return await function(context, **arguments)
-        returned = await self.services.in_thread(function, context, **arguments)
-        return await returned if inspect.isawaitable(returned) else returned
 
 
 def as_grade(returned: Any, threshold: float) -> Grade:
@@ -128,7 +109,7 @@ def as_grade(returned: Any, threshold: float) -> Grade:
 
 def _grade_of_score(score: Any, threshold: float, reason: Any = None, evidence: Any = None) -> Grade:
     score = _checked_score(score)
-    passed = score >= threshold
+    passed = reaches(score, threshold)
     return _grade(passed, score, _as_reason(reason) or ("" if passed else f"score {score:g} < {threshold:g}"), evidence)
 
 

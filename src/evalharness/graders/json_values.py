@@ -17,6 +17,7 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
+from evalharness.domain.text import head, tail
 from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader, shown
 
@@ -160,7 +161,7 @@ def _named(value: Json) -> str:
 
 def _brief(message: str) -> str:
     """The validator quotes the answer, however long it is."""
-    return message if len(message) <= 300 else f"{message[:150]} … {message[-150:]}"
+    return message if len(message) <= 300 else f"{head(message, 150)} {tail(message, 150).removeprefix('…')}"
 
 
 def _place(error: Any) -> str:

@@ -11,7 +11,7 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.text import head
+from evalharness.domain.text import head, tail
 from evalharness.graders.part import CodeGrader, shown, text_of
 
 TAIL = 80
@@ -159,8 +159,8 @@ class EndsWith(CodeGrader):
     async def grade(self, context: GradeContext) -> Grade:
         text = text_of(context).rstrip()
         passed = self.options.folded(text).endswith(self.options.folded(self.options.value.rstrip()))
-        tail = f"{'…' if len(text) > TAIL else ''}{shown(text[-TAIL:])}"
-        return Grade.of(passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {tail}")
+        end = shown(tail(text, TAIL), TAIL + 1)
+        return Grade.of(passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {end}")
 
     def example(self) -> Example:
         return Example(ends=(self.options.value,))

@@ -15,8 +15,8 @@ from pathlib import Path
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import processes
-from evalharness.sandboxes.running import RunningProcess
-from evalharness.sandboxes.watching import Watcher
+from evalharness.sandboxes.process import RunningProcess
+from evalharness.sandboxes.watching import Guard
 
 _KILL_S = 2.0
 _PAUSE_S = 0.005
@@ -31,12 +31,12 @@ class NoSandbox:
         self._marks = processes.new_marks()
         self._unused_marks = iter(self._marks)
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
-        self._watcher: Watcher | None = None
+        self._guard: Guard | None = None
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
-        if self._watcher is None and processes.has_proc():
+        if self._guard is None and processes.has_proc():
             processes.adopt_orphans()
-            self._watcher = Watcher(self._marks)
+            self._guard = Guard(self._marks)
         mark = next(self._unused_marks)
         popen = _start(request, mark)
         processes.set_mark(popen.pid, mark)
@@ -61,9 +61,9 @@ class NoSandbox:
             if time.monotonic() > deadline_s:
                 break
             await asyncio.sleep(_PAUSE_S)
-        if self._watcher is not None:
-            self._watcher.close()
-            self._watcher = None
+        if self._guard is not None:
+            self._guard.close()
+            self._guard = None
 
     async def _kill(self, running: RunningProcess, mark: int) -> None:
         """Sweep until nothing of the trial is left; the first sweep comes before any await, so no cancel can stop it.

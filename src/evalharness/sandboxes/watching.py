@@ -1,4 +1,4 @@
-"""A watcher: a small process that outlives a harness killed with -9 just long enough to kill what that one started.
+"""A guard: a small process that outlives a harness killed with -9 just long enough to kill what that one started.
 
 It holds one end of a pipe; the other end closes when the harness is gone, however it went. Linux only: elsewhere the
 marks by which it finds the processes cannot be read, and none is started.
@@ -22,7 +22,7 @@ _SWEEPS = 100
 _PAUSE_S = 0.02
 
 
-class Watcher:
+class Guard:
     """Started once per sandbox, before its first process."""
 
     def __init__(self, marks: range) -> None:
@@ -38,7 +38,7 @@ class Watcher:
         )
 
     def close(self) -> None:
-        """The sandbox has cleaned up by itself; the watcher is no longer needed."""
+        """The sandbox has cleaned up by itself; the guard is no longer needed."""
         self._popen.kill()
         self._popen.wait()
         if self._popen.stdin is not None:

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalharness.errors import UsageError
+from evalharness.stats.means import weighted_mean
 from evalharness.stats.student import normal_quantile, student_t_quantile
 
 # Equal estimates can differ in the last bits after averaging; such a spread is no evidence of any.
@@ -59,7 +60,7 @@ def clustered_wilson(
         quantile = normal_quantile(upper)
         return _score_interval(estimates[0], total_trials, quantile, level, "Wilson (this case only)")
     weights = _scaled(weights or [1.0] * len(estimates))
-    mean = _weighted_mean(estimates, weights)
+    mean = weighted_mean(zip(estimates, weights, strict=True))
     n_eff = _effective_trials(estimates, weights, mean, total_trials)
     return _score_interval(mean, n_eff, student_t_quantile(upper, len(estimates) - 1), level, "clustered Wilson")
 
@@ -77,7 +78,8 @@ def cluster_means(values_by_cluster: Mapping[Hashable, Sequence[float]]) -> list
 def _effective_trials(estimates: Sequence[float], weights: Sequence[float], mean: float, total_trials: int) -> float:
     total = math.fsum(weights)
     squares = math.fsum(weight * weight for weight in weights)
-    variance = _weighted_mean([(estimate - mean) ** 2 for estimate in estimates], weights)
+    squared_deviations = [(estimate - mean) ** 2 for estimate in estimates]
+    variance = weighted_mean(zip(squared_deviations, weights, strict=True))
     if mean in (0.0, 1.0) or variance <= _NO_VARIANCE:
         return total * total / squares  # so many equal weights would say as much: M without weights
     # That number less one, summed from its parts: the difference rounds to 0 where one case outweighs all others.
@@ -107,10 +109,6 @@ def _score_bound(mean: float, n: float, quantile: float) -> float:
 def _scaled(weights: Sequence[float]) -> list[float]:
     largest = max(weights)
     return [weight / largest for weight in weights]
-
-
-def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    return math.fsum(weight * value for weight, value in zip(weights, values, strict=True)) / math.fsum(weights)
 
 
 def _upper_probability(level: float) -> float:

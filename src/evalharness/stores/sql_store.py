@@ -150,6 +150,11 @@ class SqlStore:
         rows = self._database.read(sql, values)
         return run_from(rows[0]) if rows else None
 
+    def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
+        """Newest first."""
+        sql = f"{_RUN} WHERE suite_name = ? ORDER BY seq DESC LIMIT ?"
+        return [run_from(row) for row in self._database.read(sql, (self._clean(suite_name), limit))]
+
     def matrix(self, matrix_id: str) -> list[Run]:
         """The runs that one command started together, in order."""
         return [run_from(row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from evalharness.errors import StoreError
 
 OTHER_STORE = "name another store with --store"
-_RESUME = "then go on with: eval-harness resume"
+_RESUME = "then resume the run"
 
 _BY_CODE = MappingProxyType(
     {

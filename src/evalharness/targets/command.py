@@ -23,7 +23,8 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
-from evalharness.targets.part import ResultForm, TargetPart, limit_passed, read_result
+from evalharness.targets.answers import ResultForm, limit_passed, read_result
+from evalharness.targets.part import TargetPart
 from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template
 from evalharness.targets.workspaces import changed_files, snapshot
 

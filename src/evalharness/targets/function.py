@@ -6,23 +6,22 @@ its own (`isolated.py`), which is killed at the time limit.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from evalharness import registry
 from evalharness.contracts import Services, Task
-from evalharness.domain.digest import digest, digest_file
+from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
 from evalharness.domain.process import ProcessRequest, ProcessResult
-from evalharness.domain.specification import TargetSpec, function_source
-from evalharness.domain.transcript import Answer, Transcript
-from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped
-from evalharness.targets.part import TargetPart, limit_passed, transcript_of
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped, UsageError
+from evalharness.references import call_function, code_of, import_reference, only_its_program_has
+from evalharness.targets.answers import limit_passed, transcript_of
+from evalharness.targets.part import TargetPart
 
 MAX_ANSWER_BYTES = 134_217_728
 OWN_ERRORS: Mapping[str, type[Exception]] = {
@@ -47,21 +46,11 @@ class FunctionTarget(TargetPart):
         super().__init__(options, spec, services)
         self.keeps_time_limit = options.isolate == "process"
         self._function: Callable[..., Any] | None = spec.function
-        self._is_async = False
         self._wants_context = False
 
     def digest(self) -> str:
-        if self.spec.function is not None:
-            return digest([super().digest(), function_source(self.spec.function)])
-        file = self._file() if self.options.function else None
-        return digest([super().digest(), digest_file(file) if file and file.is_file() else None])
-
-    def _file(self) -> Path | None:
-        file = registry.reference_file(self.options.function, self.services.root)
-        if file is not None:
-            return file
-        registry.make_importable(self.services.root)
-        return module_file(registry.split_reference(self.options.function)[0])
+        code = code_of(self.spec.function, self.options.function, self.services.root)
+        return digest([super().digest(), code])
 
     async def open(self) -> None:
         if self.options.isolate == "process" and self.spec.function is not None:
@@ -70,19 +59,20 @@ class FunctionTarget(TargetPart):
             self._function = self._imported()
         if not callable(self._function):
             raise TargetUnavailable(f"the target {self.spec.label} is not callable")
-        call = self._function if inspect.isroutine(self._function) else type(self._function).__call__
-        self._is_async = inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(call)
         self._wants_context = wants_context(self._function)
 
     def _imported(self) -> Callable[..., Any]:
         reference = self.options.function
         if not reference:
             raise CannotResume(
-                f"the target {self.options.live} is a Python function that only its own program has",
+                only_its_program_has("target", self.options.live),
                 hint="continue from Python: evaluate(…, resume=RUN)",
             )
-        registry.make_importable(self.services.root)
-        return registry.import_reference(reference, self.services.root)  # type: ignore[no-any-return]
+        try:
+            return import_reference(reference, self.services.root)  # type: ignore[no-any-return]
+        except UsageError as error:
+            message = f"the target {self.spec.label} cannot be imported: {error.message}"
+            raise TargetUnavailable(message, hint=error.hint) from error
 
     async def answer(self, task: Task) -> Transcript:
         if self.options.isolate == "process":
@@ -90,10 +80,7 @@ class FunctionTarget(TargetPart):
         function = self._function
         assert function is not None, "open() comes first"
         arguments = (task.case.content, task) if self._wants_context else (task.case.content,)
-        if self._is_async:
-            return transcript_of(await function(*arguments))
-        returned = await self.services.in_thread(function, *arguments)
-        return transcript_of(await returned if inspect.isawaitable(returned) else returned)
+        return transcript_of(await call_function(self.services.in_thread, function, *arguments))
 
     async def _answer_in_process(self, task: Task) -> Transcript:
         question = {
@@ -135,8 +122,7 @@ def _read_reply(result: ProcessResult, timeout_s: float) -> Transcript:
         raise TargetFailed(said["failed"], evidence=evidence)
     if "raised" in said:
         raise _raised_again(said["raised"], evidence)
-    answer = Answer.model_validate(said["answer"])
-    return evidence.model_copy(update={name: getattr(answer, name) for name in Answer.model_fields})
+    return evidence.model_copy(update=Transcript.model_validate(said["answer"]).given())
 
 
 def _raised_again(raised: dict[str, Any], evidence: Transcript) -> Exception:
@@ -149,20 +135,6 @@ def _raised_again(raised: dict[str, Any], evidence: Transcript) -> Exception:
     error = kind(raised["text"])
     error.raised_at, error.evidence = raised["place"], evidence  # type: ignore[attr-defined]
     return error
-
-
-def module_file(name: str) -> Path | None:
-    """The file of a module, found without importing the packages it is in: their code is not run for a digest."""
-    top, *rest = name.split(".")
-    try:
-        found = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return None
-    if found is None or not rest:
-        return Path(found.origin) if found and found.origin else None
-    places = [Path(folder, *rest) for folder in found.submodule_search_locations or ()]
-    candidates = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
-    return next((file for file in candidates if file.is_file()), None)
 
 
 def wants_context(function: Callable[..., Any]) -> bool:

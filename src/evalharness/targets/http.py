@@ -16,7 +16,8 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
-from evalharness.targets.part import ResultForm, TargetPart, look_up, read_result
+from evalharness.targets.answers import ResultForm, look_up, read_result
+from evalharness.targets.part import TargetPart
 from evalharness.targets.templates import fill_template, fill_value
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")

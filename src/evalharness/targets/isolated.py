@@ -19,13 +19,12 @@ from typing import Any, NoReturn
 
 from pydantic_core import to_json
 
-from evalharness import registry
 from evalharness.domain.case import Case
 from evalharness.domain.specification import GraderSpec
-from evalharness.domain.transcript import Answer
-from evalharness.errors import TargetFailed
+from evalharness.errors import TargetFailed, raised_at
+from evalharness.references import import_reference
+from evalharness.targets.answers import transcript_of
 from evalharness.targets.function import wants_context
-from evalharness.targets.part import transcript_of
 
 
 @dataclass
@@ -55,11 +54,10 @@ class Reply:
         """As `sys.excepthook`: what the function raised, by the names of its classes."""
         traceback.print_exception(kind, error, place)
         classes = [each for each in kind.__mro__ if each not in (Exception, BaseException, object)]
-        frames = traceback.extract_tb(place)
         raised = {
             "classes": [(each.__module__, each.__qualname__) for each in classes],
             "text": str(traceback.TracebackException(kind, error, None, compact=True)),
-            "place": f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "",
+            "place": raised_at(error),
         }
         self.send({"raised": raised})
 
@@ -70,12 +68,10 @@ def main() -> None:
     os.dup2(2, 1)
     sys.excepthook = reply.send_raised
     sys.path[:] = question["path"]
-    root = Path(question["root"])
-    registry.make_importable(root)
     case = Case.model_validate(question["case"])
     workspace = Path(question["workspace"])
     task = IsolatedTask(case, question["index"], question["seed"], workspace, question["timeout_s"])
-    function = registry.import_reference(question["function"], root)
+    function = import_reference(question["function"], Path(question["root"]))
     returned: Any = function(case.content, task) if wants_context(function) else function(case.content)
     if inspect.isawaitable(returned):
         returned = asyncio.run(_awaited(returned))
@@ -83,7 +79,7 @@ def main() -> None:
         transcript = transcript_of(returned)
     except TargetFailed as failure:
         reply.send({"failed": str(failure)})
-    reply.send({"answer": {name: getattr(transcript, name) for name in Answer.model_fields}})
+    reply.send({"answer": transcript})
 
 
 async def _awaited(returned: Any) -> Any:

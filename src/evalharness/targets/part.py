@@ -1,25 +1,13 @@
-"""What all targets share: how they are built, and the turning of what a target gave back into a transcript."""
+"""What all targets share: how they are built and named. Each target adds its options and `answer`."""
 
 from __future__ import annotations
 
-import json
-import math
-from typing import Any, ClassVar, Literal
-
-from pydantic import ValidationError
+from typing import Any, ClassVar
 
 from evalharness.contracts import Services
 from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
-from evalharness.domain.process import ProcessResult
-from evalharness.domain.record import Json
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.transcript import Answer, Transcript
-from evalharness.errors import TargetFailed
-
-ResultForm = Literal["text", "json", "answer"]
-MAX_DEPTH = 200
-WHAT_TO_RETURN = "return text, a JSON value or evalharness.Answer"
 
 
 class TargetPart:
@@ -43,96 +31,3 @@ class TargetPart:
 
 class NoOptions(Options):
     main: ClassVar[str] = ""
-
-
-def transcript_of(returned: Any) -> Transcript:
-    """What a Python target returned, as a transcript; what cannot be an answer fails the trial and says why."""
-    if isinstance(returned, str):
-        return Transcript(output=returned)
-    if returned is None:
-        raise TargetFailed(f"the target returned None; {WHAT_TO_RETURN}")
-    if isinstance(returned, Answer):
-        return _transcript_of_answer(returned)
-    problem = why_not_json(returned)
-    if problem:
-        raise TargetFailed(f"the target returned {problem}; {WHAT_TO_RETURN}")
-    return Transcript(output=returned)
-
-
-def _transcript_of_answer(answer: Answer) -> Transcript:
-    for name in ("output", "messages", "events"):
-        problem = why_not_json(getattr(answer, name))
-        if problem:
-            raise TargetFailed(f"the answer's {name} holds {problem}; {WHAT_TO_RETURN}")
-    for call in answer.tool_calls:
-        problem = why_not_json([call.arguments, call.result])
-        if problem:
-            raise TargetFailed(f"the answer's call of {call.name} holds {problem}; {WHAT_TO_RETURN}")
-    if isinstance(answer, Transcript):
-        return answer
-    return Transcript(**{name: getattr(answer, name) for name in answer.model_fields_set})
-
-
-def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript:
-    """A program's or a server's reply → `evidence` with its output (and, for `answer`, the rest) filled in."""
-    if form == "text":
-        return evidence.model_copy(update={"output": text})
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        cut = " (the output was cut)" if evidence.truncated else ""
-        raise TargetFailed(f"the answer is not JSON{cut}: {error}", evidence=evidence) from None
-    problem = why_not_json(value)  # Python's parser takes NaN and makes 1e999 infinite
-    if problem:
-        raise TargetFailed(f"the answer is not JSON: it holds {problem}", evidence=evidence)
-    if form == "json":
-        return evidence.model_copy(update={"output": value})
-    if not isinstance(value, dict) or "output" not in value:
-        raise TargetFailed("the answer is JSON but has no 'output'", evidence=evidence)
-    try:
-        answer = Answer.model_validate({key: value[key] for key in Answer.model_fields if key in value})
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "it"
-        raise TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence) from None
-    given = {name: getattr(answer, name) for name in answer.model_fields_set}
-    return evidence.model_copy(update=given)
-
-
-def why_not_json(value: Any, depth: int = 0) -> str:
-    """What keeps a value from being JSON, in words; empty when nothing does."""
-    if value is None or isinstance(value, str | bool | int):
-        return ""
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else f"the number {value}, which JSON does not have"
-    if depth > MAX_DEPTH:
-        return "a value nested too deeply"
-    if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            return "a mapping whose keys are not all text"
-        return next((problem for item in value.values() if (problem := why_not_json(item, depth + 1))), "")
-    if isinstance(value, list | tuple):
-        return next((problem for item in value if (problem := why_not_json(item, depth + 1))), "")
-    return f"a value of type {type(value).__name__}"
-
-
-def limit_passed(result: ProcessResult, timeout_s: float) -> str:
-    """Which limit ended a program, in words; empty when it ended by itself."""
-    if result.ended == "timeout":
-        return f"time limit: no answer within {timeout_s:g} s"
-    if result.ended == "flood":
-        total = max(result.stdout_total, result.stderr_total)
-        return f"output limit: it wrote more than {total // 1_048_576} MiB and was killed"
-    return ""
-
-
-def look_up(value: Json, path: str) -> Json:
-    """`choices.0.message.content` in a JSON value; raises LookupError naming the step that is not there."""
-    for step in path.removeprefix("$").strip(".").split("."):
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
-            value = value[int(step)]
-        else:
-            raise LookupError(f"no '{step}' on the path {path}")
-    return value

@@ -12,16 +12,17 @@ from evalharness.domain.case import Case
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Summary
 from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Outcome
 from evalharness.engine.measuring import Measured, count_trials, failures, measure, slowest_trials, summarise
 from evalharness.stats.intervals import clustered_wilson
 
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 
 
-def row(case_id: str, index: int, state: str, **given: Any) -> tuple[Any, ...]:
+def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:
     """One finished trial as the store hands it out."""
     score = {P: 1.0, F: 0.0}.get(state) if "score" not in given else given["score"]
-    return (
+    return Outcome(
         case_id,
         index,
         state,

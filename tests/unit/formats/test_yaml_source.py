@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import yaml
+from missing_parts import missing
 
 from evalharness.domain.problem import Problem
 from evalharness.errors import InvalidFile
@@ -14,7 +15,7 @@ from evalharness.formats.yaml_source import MAX_ALIASES, parse_yaml
 @pytest.fixture(params=[False, True], ids=["c", "pure"])
 def pure(request: pytest.FixtureRequest) -> bool:
     if not request.param and not yaml.__with_libyaml__:
-        pytest.skip("PyYAML was built without its C parser")
+        missing("the C parser of PyYAML", "pip install --force-reinstall PyYAML")
     return bool(request.param)
 
 

@@ -45,7 +45,7 @@ def forms(secret: str) -> Iterator[str]:
     yield b64encode(secret.encode()).decode().rstrip("=")
 
 
-def make_run(text: str) -> Run:
+def run_full_of(text: str) -> Run:
     case = Case(
         id="a",
         name=text,
@@ -81,7 +81,7 @@ def make_run(text: str) -> Run:
     )
 
 
-def make_trial(text: str) -> Trial:
+def trial_full_of(text: str) -> Trial:
     transcript = Transcript(
         output=text,
         messages=({"role": "user", "content": text, text: 1},),
@@ -104,7 +104,7 @@ def make_trial(text: str) -> Trial:
     )
 
 
-def make_report(run: Run, text: str) -> Report:
+def report_full_of(run: Run, text: str) -> Report:
     return Report(
         metadata=RunMetadata(
             suite_name=text, run_id=run.id, run_name=run.name, timestamp=run.created_at, environment={"target": text}
@@ -134,9 +134,9 @@ def test_no_form_of_a_secret_reaches_the_disk(tmp_path: Path, name: str, filling
     secret = SECRETS[name]
     text = " | ".join(forms(secret)) + filling
     store = SqlStore(str(tmp_path / "store.db"), redactor=Redactor(SECRETS))
-    [run] = store.add_runs([make_run(text)])
-    store.put(run.id, make_trial(text))
-    store.finish(run.id, make_report(run, text), stopped="", elapsed_s=1)
+    [run] = store.add_runs([run_full_of(text)])
+    store.put(run.id, trial_full_of(text))
+    store.finish(run.id, report_full_of(run, text), stopped="", elapsed_s=1)
     stored = everything_in(tmp_path)
     assert f"[redacted:{name}]".encode() in stored
     left = [form for form in forms(secret) if form.encode() in stored.replace(b"0.4815162342", b"")]
@@ -182,11 +182,11 @@ def words_of_the_harness() -> list[str]:
 @pytest.mark.parametrize("word", words_of_the_harness())
 def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> None:
     redactor = Redactor({"AUTH": word})
-    run, trial = make_run(f"the {word} here"), make_trial(f"the {word} here")
+    run, trial = run_full_of(f"the {word} here"), trial_full_of(f"the {word} here")
     awaiting = Attempt(state="awaiting", grades=(Grade(state="unscored", required=False),))
     trial = trial.model_copy(update={"attempts": (*trial.attempts, awaiting)})
     columns = ("eval-1", "brave-otter-042", "eval-1", run.created_at, None)
-    read = run_from((*columns, run_body(run, redactor), report_body(make_report(run, word), redactor)))
+    read = run_from((*columns, run_body(run, redactor), report_body(report_full_of(run, word), redactor)))
     assert read.suite.name == "the [redacted:AUTH] here"
     assert [spec.kind for case in read.suite.cases for spec in case.graders or ()] == ["contains"]
     assert read.report is not None
@@ -214,7 +214,7 @@ def test_a_cut_through_a_secret_leaves_no_part_of_it(shift: int) -> None:
 
 def test_huge_texts_anywhere_in_a_trial_are_cut() -> None:
     huge = (KEPT_TEXT + 500_000) * "y"
-    trial = make_trial("small")
+    trial = trial_full_of("small")
     grade = Grade(state="fail", reason=huge, evidence=[huge])
     transcript = Transcript(output=list(range(1_000_000)), files={"f": huge}, stdout=huge)
     attempt = Attempt(state="failed", reason=huge, grades=(grade,), transcript=transcript)
@@ -229,7 +229,7 @@ def test_huge_texts_anywhere_in_a_trial_are_cut() -> None:
 
 
 def test_the_suite_of_a_run_is_never_cut() -> None:
-    run = make_run("small")
+    run = run_full_of("small")
     suite = run.suite.model_copy(update={"description": (KEPT_TEXT + 500_000) * "z"})
     run = run.model_copy(update={"suite": suite})
     read = run_from(("i", "n", "m", "c", None, run_body(run, Redactor.none()), None))
@@ -237,7 +237,7 @@ def test_the_suite_of_a_run_is_never_cut() -> None:
 
 
 def test_long_transcripts_are_compressed() -> None:
-    row = trial_row(1, make_trial(1000 * "all work and no play "), Redactor.none())
+    row = trial_row(1, trial_full_of(1000 * "all work and no play "), Redactor.none())
     assert len(row[-1]) < len(unpack(row[-1])) / 20
     assert zlib.decompress(row[-1]) == unpack(row[-1])
 

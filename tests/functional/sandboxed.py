@@ -1,0 +1,60 @@
+"""How tests run a process in the sandbox that does not isolate, and find out which of its family are still there."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.sandboxes.none import NoSandbox
+
+T = TypeVar("T")
+
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+def shell(line: str, cwd: Path, **options: Any) -> ProcessRequest:
+    return ProcessRequest(argv=("/bin/sh", "-c", line), cwd=str(cwd), env=ENV, **options)
+
+
+def python(code: str, cwd: Path, **options: Any) -> ProcessRequest:
+    return ProcessRequest(argv=(sys.executable, "-c", code), cwd=str(cwd), env=ENV, **options)
+
+
+def in_sandbox(work: Callable[[NoSandbox], Coroutine[Any, Any, T]]) -> T:
+    async def go() -> T:
+        sandbox = NoSandbox()
+        try:
+            return await work(sandbox)
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(go())
+
+
+def run(request: ProcessRequest) -> ProcessResult:
+    return in_sandbox(lambda sandbox: sandbox.run(request))
+
+
+def pids(folder: Path) -> dict[str, int]:
+    return {file.stem: int(file.read_text()) for file in folder.glob("*.pid")}
+
+
+def survivors(folder: Path) -> dict[str, int]:
+    """Who of those who left a pid is still there, as a process or as a zombie, after at most 2 s."""
+    deadline = time.monotonic() + 2
+    while True:
+        left = {name: pid for name, pid in pids(folder).items() if Path(f"/proc/{pid}").exists()}
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.01)
+
+
+def children() -> set[int]:
+    """Every child of this process, dead or alive."""
+    tasks = Path("/proc/self/task")
+    return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}

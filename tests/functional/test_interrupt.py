@@ -1,0 +1,86 @@
+"""Ctrl-C and SIGTERM as a user meets them: nothing finished is lost, nothing started stays behind."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from driving import LONGEST_WAIT_S, wait_until
+from held_project import Project, interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_after_ctrl_c_nothing_is_lost_and_the_way_on_is_named(tmp_path: Path, number: signal.Signals) -> None:
+    project = Project(tmp_path)
+    code, out, err = interrupted(project, number)
+    [name] = project.run_names()
+    assert code == 130, err
+    assert f"eval-harness resume {name}" in out
+    assert "5 planned = 4 passed + 1 pending" in out
+    resumed = project.call("resume", name)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "5 planned = 5 passed" in resumed.stdout
+    assert Counter(project.executed()) == {"q0": 1, "q1": 1, "q2": 1, "q3": 1, "q4": 2}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("target", ["agent.py:answer", "agent.py:sync"])
+def test_one_interrupt_is_enough_for_a_target_that_waits(tmp_path: Path, target: str, number: signal.Signals) -> None:
+    project = Project(tmp_path, target=target)
+    project.hold()
+    with project.started("run", "suite.json", "-j", "2") as process:
+        wait_until(lambda: len(project.executed()) == 2)
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=LONGEST_WAIT_S)
+    assert process.returncode == 130
+    assert "5 planned = 5 pending" in out
+
+
+@pytest.mark.usefixtures("proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    project = Project(tmp_path, target={"command": "sleep 600 & setsid sleep 600 & sleep 600"})
+    with project.started("run", "suite.json", "-j", "2") as process:
+        wait_until(lambda: len(descendants(process.pid)) >= 8)
+        family = descendants(process.pid)
+        process.send_signal(number)
+        process.communicate(timeout=LONGEST_WAIT_S)
+    assert process.returncode == 130
+    assert [pid for pid in family if Path(f"/proc/{pid}").exists()] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("target", ["agent.py:reluctant", "agent.py:blocking"])
+def test_a_second_interrupt_ends_what_outlives_the_first(tmp_path: Path, target: str, number: signal.Signals) -> None:
+    project = Project(tmp_path, target=target)
+    with project.started("run", "suite.json", "-j", "1") as process:
+        wait_until(lambda: len(project.executed()) == 1)
+        process.send_signal(number)
+        if target.endswith("reluctant"):
+            wait_until(lambda: "tidying up" in project.executed())
+        else:
+            time.sleep(0.5)  # nothing can be seen of a signal that waits; two at once would count as one
+        assert process.poll() is None
+        process.send_signal(number)
+        process.communicate(timeout=LONGEST_WAIT_S)
+    assert process.returncode == 130
+    assert len(project.run_names()) == 1
+    assert project.rows() == []
+
+
+def descendants(pid: int) -> list[int]:
+    """Without `pid` itself; a process that ends while it is looked at has no children."""
+    found = [pid]
+    for parent in found:
+        found += children_of(parent)
+    return found[1:]
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []

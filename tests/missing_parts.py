@@ -1,0 +1,14 @@
+"""What a test says when this machine lacks something it needs: skipped on a desk, failed where `CI=true`."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+import pytest
+
+
+def missing(part: str, remedy: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{part} is missing: {remedy}")
+    pytest.skip(f"needs {part}: {remedy}")

@@ -1,0 +1,48 @@
+"""Runs, trials and reports for tests of stores: as small as they can be, and told apart by what a test hands in."""
+
+from __future__ import annotations
+
+from evalharness.domain.case import Case
+from evalharness.domain.report import Failure, Report, RunMetadata, Summary, TrialCounts
+from evalharness.domain.run import CaseLock, Run, RunLock
+from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Attempt, Trial, TrialState
+
+
+def make_run(suite_name: str = "capitals", *, trials: int = 2, created_at: str = "2026-01-02T03:04:05Z") -> Run:
+    cases = tuple(Case(id=id_, input={"prompt": f"what is {id_}?"}, expected="x") for id_ in ("a", "b"))
+    return Run(
+        id="",
+        name="",
+        matrix_id="",
+        variant="quick",
+        root="/somewhere",
+        created_at=created_at,
+        suite=Suite(name=suite_name, trials=trials, cases=cases, graders=(GraderSpec(kind="contains", options="x"),)),
+        target=TargetSpec(kind="oracle"),
+        lock=RunLock(
+            harness_version="1",
+            python_version="3",
+            platform="any",
+            target="t",
+            seed=0,
+            trials=trials,
+            cases={case.id: CaseLock(case="c", graders="g") for case in cases},
+        ),
+    )
+
+
+def make_trial(case_id: str = "a", index: int = 0, state: TrialState = "passed", reason: str = "") -> Trial:
+    return Trial(case_id=case_id, index=index, seed=5, attempts=(Attempt(state=state, reason=reason),))
+
+
+def make_report(run: Run, *, pending: int = 0, why: str = "") -> Report:
+    return Report(
+        metadata=RunMetadata(suite_name=run.suite.name, run_id=run.id, run_name=run.name, timestamp=run.created_at),
+        verdict="FAILED",
+        exit_code=1,
+        why=why,
+        summary=Summary(total_evals=2, trials=TrialCounts(planned=4, pending=pending)),
+        failures=(Failure(eval_id="a", name="a", state="failed", reason=why),),
+    )
