@@ -1,7 +1,7 @@
 """Names → parts. Built-ins are one table of strings, so that nothing is imported before it is used.
 
-Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`). An unknown name raises
-with a did-you-mean. Users' own functions have no name here: they are found by reference, in `references.py`.
+Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`). An unknown name
+raises with a did-you-mean. Users' own functions have no name here: `references.py` finds them by reference.
 """
 
 from __future__ import annotations

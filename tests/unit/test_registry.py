@@ -9,7 +9,7 @@ import pytest
 from evalharness import registry
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.errors import ImportFailed, UnknownName, UsageError
+from evalharness.errors import UnknownName, UsageError
 
 pytestmark = pytest.mark.usefixtures("import_path")
 NOUNS: tuple[registry.Noun, ...] = ("grader", "target", "sandbox")
@@ -49,85 +49,6 @@ def test_flat_options_get_the_main_options_name() -> None:
 def test_a_part_that_cannot_be_built_says_where(build: Callable[..., object]) -> None:
     with pytest.raises(UsageError, match=r"grader numeric\.value: .*number"):
         build({"numeric": "{{still_a_variable}}"})
-
-
-@pytest.mark.parametrize(
-    ("reference", "halves"),
-    [
-        ("agent:answer", ("agent", "answer")),
-        ("a.b:c.d", ("a.b", "c.d")),
-        ("agents/one.py:answer", ("agents/one.py", "answer")),
-        ("odd:name.py:answer", ("odd:name.py", "answer")),
-    ],
-)
-def test_a_reference_has_two_halves(reference: str, halves: tuple[str, str]) -> None:
-    assert registry.split_reference(reference) == halves
-
-
-@pytest.mark.parametrize("reference", ["agent", ":answer", "agent:", "agent:1st", "agent:answer()", "", "a b"])
-def test_what_is_no_reference_is_refused(reference: str) -> None:
-    with pytest.raises(UsageError, match="not a reference"):
-        registry.split_reference(reference)
-
-
-def test_a_file_reference_is_relative_to_the_root(tmp_path: Path) -> None:
-    (tmp_path / "agents").mkdir()
-    (tmp_path / "agents" / "one.py").write_text("class Agent:\n    def answer(): return 'one'\n")
-    found = registry.import_reference("agents/one.py:Agent.answer", tmp_path)
-    assert found() == "one"
-    assert registry.import_reference("agents/one.py:Agent.answer", tmp_path) is found
-
-
-def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "agent.py").write_text(f"NAME = {name!r}")
-    found = [registry.import_reference("agent.py:NAME", tmp_path / name) for name in ("a", "b")]
-    assert found == ["a", "b"]
-
-
-def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
-    (tmp_path / "neighbour_of_agent.py").write_text("NAME = 'next door'")
-    (tmp_path / "agent.py").write_text("from neighbour_of_agent import NAME")
-    try:
-        assert registry.import_reference("agent.py:NAME", tmp_path) == "next door"
-    finally:
-        sys.modules.pop("neighbour_of_agent", None)
-
-
-def test_a_module_reference(tmp_path: Path) -> None:
-    assert registry.import_reference("json.decoder:JSONDecoder.decode", tmp_path).__name__ == "decode"
-
-
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ("agent.py:answr", "unknown name in agent.py 'answr'. Did you mean 'answer'?"),
-        ("agent.py:answer.deeper", "unknown name in agent.py 'deeper'."),
-        ("missing.py:answer", "no file"),
-        ("folder.py:answer", "no file"),
-    ],
-)
-def test_a_reference_to_nothing_says_so(reference: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "agent.py").write_text("def answer(): ...\n_hidden = 1\n")
-    (tmp_path / "folder.py").mkdir()
-    with pytest.raises(UsageError) as caught:
-        registry.import_reference(reference, tmp_path)
-    assert caught.value.message.startswith(message)
-
-
-@pytest.mark.parametrize("raised", ["ZeroDivisionError", "SystemExit", "KeyboardInterrupt"])
-def test_a_file_that_raises_is_not_left_half_imported(raised: str, tmp_path: Path) -> None:
-    file = tmp_path / "agent.py"
-    file.write_text(f"def answer(): return 1\nraise {raised}")
-    before = set(sys.modules)
-    for _ in range(2):
-        with pytest.raises((ImportFailed, KeyboardInterrupt)) as caught:
-            registry.import_reference("agent.py:answer", tmp_path)
-        assert raised in repr(caught.value)
-        assert set(sys.modules) - before == set()
-    file.write_text("def answer(): return 'mended'")
-    assert registry.import_reference("agent.py:answer", tmp_path)() == "mended"
 
 
 PLUG_IN = """

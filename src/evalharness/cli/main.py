@@ -75,7 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         sys.stdout.flush()
         os.dup2(2, 1)  # whatever a target still has to say is not part of our output
-    except (OSError, ValueError):  # nobody reads any more, the disk is full, or a target closed what is not its own
+    except ValueError:  # a target closed Python's stdout, which is not its own; the report has a stream to itself
+        _close_stdout()
+    except OSError:  # nobody reads any more, or the disk is full
         _close_stdout()
         code = code or 3
     sys.exit(code)

@@ -61,6 +61,7 @@ def test_quoted_text_is_short_and_cannot_steer_a_terminal() -> None:
     assert quoted("exat") == "'exat'"
     assert "\x1b" not in quoted("\x1b[31mred")
     assert len(quoted("x" * 10_000)) < 80
+    assert quoted(f"the key is {'s3cret' * 12}") == "'the key is…'"
 
 
 def test_problems_need_no_pydantic() -> None:

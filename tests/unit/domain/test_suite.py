@@ -45,6 +45,12 @@ def test_a_case_may_set_its_own_time_limit_and_retries() -> None:
     assert [made.retries_for(each) for each in made.cases] == [3, 0]
 
 
+@pytest.mark.parametrize(("retry_count", "retries"), [(5, [5, 2]), (0, [0, 2]), (None, [3, 2])])
+def test_retry_count_stands_before_the_suites_retries(retry_count: int | None, retries: list[int]) -> None:
+    made = suite(config={"retries": 3, "retry_count": retry_count}, test_cases=[case(), case(id="b", retries=2)])
+    assert [made.retries_for(each) for each in made.cases] == retries
+
+
 def test_both_spellings_of_parallel() -> None:
     assert suite(config={"parallel_execution": False}).config.parallel is False
     assert suite(config={"parallel": False}).config.parallel is False

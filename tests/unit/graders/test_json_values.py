@@ -128,7 +128,9 @@ def test_schema_problems_are_placed_and_few(grade: Grading) -> None:
 
 
 def test_a_huge_answer_is_not_quoted_in_full(grade: Grading) -> None:
-    assert len(grade({"json_schema": {"type": "object"}}, json.dumps("x" * 10**6)).reason) < 1000
+    reason = grade({"json_schema": {"type": "object"}}, json.dumps("x" * 10**6)).reason
+    assert len(reason) < 1000
+    assert reason.endswith('… is not of type "object"')
 
 
 @pytest.mark.parametrize(

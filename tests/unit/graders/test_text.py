@@ -104,7 +104,7 @@ def test_white_space_around_the_answer_does_not_count(
 
 
 def test_ends_with_shows_the_end_of_a_long_answer(grade: Grading) -> None:
-    assert grade({"ends_with": "done"}, "x" * 1000 + "the end").reason.endswith("the end'")
+    assert grade({"ends_with": "done"}, "x" * 1000 + " the end").reason.endswith("the end'")
 
 
 @pytest.mark.parametrize(("output", "passes"), [("äöü", True), ("äöüß", False), (None, True), ([1], True)])
@@ -167,7 +167,8 @@ def test_shown_text_is_short_visible_and_on_one_line() -> None:
     assert shown("many words " * 10) == f"'{('many words ' * 7).rstrip()}…'"
 
 
-def test_a_cut_never_leaves_most_of_a_secret() -> None:
+def test_a_cut_never_leaves_most_of_a_secret(grade: Grading) -> None:
     secret = "s3cret" * 12
     assert "s3cret" not in shown(f"the key in use is now {secret}")
     assert len(shown(secret + secret)) < len(secret) / 2
+    assert "s3cret" not in grade({"ends_with": "done"}, f"{secret} is the key in use").reason

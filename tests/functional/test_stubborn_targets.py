@@ -1,0 +1,155 @@
+"""Targets that misbehave in ways that could cost the run its verdict: they block, exit, close what is not theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from driving import COMMAND, clean_environment, drive
+
+from evalharness import Case, HarnessError, Suite, UsageError, evaluate
+
+AGENT = """
+import asyncio, os, sys, time
+
+async def blocks(question):
+    if question == "block":
+        time.sleep(1.5)
+    else:
+        await asyncio.sleep(0.05)
+    return "hi"
+
+async def blocks_for_ever(question):
+    time.sleep(600)
+
+def leaves(question):
+    os._exit(0)
+
+async def leaves_later(question):
+    async def later():
+        sys.exit(0)
+    asyncio.create_task(later())
+    await asyncio.sleep(5)
+
+def closes(question):
+    sys.stdout.close()
+    return "hi"
+"""
+SUITE = """
+name: stubborn
+config: {timeout_seconds: 0.5}
+test_cases:
+  - {id: waits, input: wait, expected: hi}
+  - {id: blocks, input: block, expected: hi}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    return tmp_path
+
+
+def shell(folder: Path, words: list[str], redirection: str) -> subprocess.CompletedProcess[str]:
+    line = f"{shlex.join([*COMMAND, *words])} {redirection}"
+    return subprocess.run(
+        line, shell=True, cwd=folder, env=clean_environment(folder), capture_output=True, text=True, check=False
+    )
+
+
+def test_a_target_that_blocks_the_loop_fails_alone(folder: Path) -> None:
+    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:blocks", "--json")
+    assert done.states() == {"waits": ["passed"], "blocks": ["failed"]}
+    assert done.code == 1
+
+
+def test_a_target_that_blocks_for_ever_is_ended(folder: Path) -> None:
+    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits")
+    assert done.code == 1
+    assert "time limit" in done.out
+
+
+def test_one_interrupt_is_enough_although_the_loop_is_blocked(folder: Path) -> None:
+    words = [*COMMAND, "run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits"]
+    process = subprocess.Popen(words, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "said"), [("leaves", 1, "SystemExit(0)"), ("leaves_later", 3, "sys.exit(0)")]
+)
+def test_leaving_never_looks_like_success(folder: Path, target: str, code: int, said: str) -> None:
+    done = drive(folder, "run", "suite.yaml", "--target", f"agent.py:{target}")
+    assert done.code == code
+    assert said in done.out + done.err
+
+
+def test_output_that_nobody_can_take_costs_the_verdict_but_not_the_results(folder: Path) -> None:
+    for flags in ([], ["--json"]):
+        done = shell(folder, ["run", "suite.yaml", "--target", "echo", *flags], "> /dev/full")
+        assert done.returncode == 3
+        assert "No space left" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert len(drive(folder, "runs", "--json").json["runs"]) == 2
+
+
+def test_a_closed_stdout_is_no_reason_to_crash(folder: Path) -> None:
+    for target, code in (("echo", 1), ("agent.py:closes", 0)):
+        for redirection in (">&-", "> out"):
+            done = shell(folder, ["run", "suite.yaml", "--target", target], redirection)
+            assert "Traceback" not in done.stderr
+            assert done.returncode == code
+    assert "PASSED" in (folder / "out").read_text()
+
+
+class TestPythonCallers:
+    suite = Suite(name="s", cases=(Case(id="a", input="x", expected="x"),))
+
+    def test_wrong_arguments_are_told_in_words(self) -> None:
+        for wrong in ({"trials": 0}, {"max_concurrency": -1}):
+            with pytest.raises(UsageError, match="must be at least"):
+                evaluate(self.suite, "echo", store=":memory:", **wrong)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="42 is no target"):
+            evaluate(self.suite, 42, store=":memory:")  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"nope\.yaml: cannot be read|no such file"):
+            evaluate("nope.yaml", store=":memory:")
+
+    def test_a_task_left_behind_cannot_end_the_caller(self) -> None:
+        async def leaves(question: str) -> str:
+            async def later() -> None:
+                raise SystemExit(0)
+
+            self.task = asyncio.create_task(later())
+            await asyncio.sleep(5)
+            return question
+
+        with pytest.raises(HarnessError, match=r"sys\.exit\(0\)"):
+            evaluate(self.suite, leaves, store=":memory:")
+        with pytest.raises(SystemExit):
+            self.task.result()
+
+    def test_an_interrupt_inside_a_running_loop_stops_at_once_and_keeps_what_is_done(self, tmp_path: Path) -> None:
+        async def slow(question: str) -> str:
+            await asyncio.sleep(0.1)
+            return question
+
+        async def notebook_cell() -> None:
+            threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT)).start()
+            suite = self.suite.model_copy(update={"trials": 600})
+            evaluate(suite, slow, store=str(tmp_path / "store.db"), max_concurrency=1)
+
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(notebook_cell())
+        run = evaluate(self.suite, slow, store=str(tmp_path / "store.db"))
+        assert run.passed
