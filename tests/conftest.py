@@ -1,4 +1,4 @@
-"""What several test files share: a hypothesis profile without a stopwatch, what Linux must offer, and graders built as a run builds them."""
+"""What several test files share: untimed hypothesis, what Linux must offer, and graders built as a run builds them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,9 @@ def _import_file(file: Path) -> Any:
     """Import a file as running it would: its own folder comes first on the path."""
     path = file.resolve()
     if not path.is_file():
-        raise UsageError(f"no file {file}", hint="paths in a suite file are relative to that file")
+        raise UsageError(
+            f"no file {file}", hint="paths start at the suite file, on the command line at the current folder"
+        )
     name = f"evalharness_user_{path.stem}_{digest(str(path))}"
     if name in sys.modules:
         return sys.modules[name]

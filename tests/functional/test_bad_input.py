@@ -215,11 +215,12 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(tmp_path: Path, little_spac
     write(
         tmp_path,
         agent_py="""
-import os, random, resource, signal
+import os, random, resource, signal, time
 if os.environ.get("LIMIT_FILES"):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 def answer(text, context):
+    time.sleep(0.05)  # longer than a group of commits waits, so that some are written before the disk is full
     return random.Random(context.seed).randbytes(15_000).hex()
 """,
         suite_yaml="target: agent.py:answer\ntrials: 100\ntest_cases: [{id: a, input: x, expected: {regex: .}}]\n",

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from capitals import SUITE, capitals_project
 from driving import COMMAND, clean_environment, drive, line_of, wait_until, write
+from threaded_server import serving
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def capital(request: BaseHTTPRequestHandler, body: bytes) -> str:
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    with serving(capital) as base:
+    with serving(capital, content_type="application/json") as base:
         yield f"{base}/ask"
 
 

@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @contextmanager
-def serving(reply: Callable[[BaseHTTPRequestHandler, bytes], str], status: int = 200) -> Iterator[str]:
+def serving(
+    reply: Callable[[BaseHTTPRequestHandler, bytes], str], *, status: int = 200, content_type: str = "text/plain"
+) -> Iterator[str]:
     """The base URL; each POST is answered with what `reply` makes of the request and its body."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -17,6 +19,7 @@ def serving(reply: Callable[[BaseHTTPRequestHandler, bytes], str], status: int =
             asked = self.rfile.read(int(self.headers["content-length"]))
             told = reply(self, asked).encode()
             self.send_response(status)
+            self.send_header("content-type", content_type)
             self.send_header("content-length", str(len(told)))
             self.end_headers()
             self.wfile.write(told)

@@ -21,6 +21,7 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import GRACE_S, INFRASTRUCTURE_ERRORS, Attempting, open_target
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
+from evalharness.engine.preparing import remove_leftovers
 from evalharness.engine.running import Running, pending_trials
 from evalharness.errors import HarnessError
 from evalharness.stores.sql_store import SqlStore
@@ -147,6 +148,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         max_failures=run.options.max_failures,
         on_trial=execution.watcher.trial_finished,
     )
+    remove_leftovers(run.id)
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
     began = time.monotonic()
     execution.stopper.current = running

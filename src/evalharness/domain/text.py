@@ -11,14 +11,14 @@ _LAST_WORD = re.compile(r"\S+\Z")
 def head(text: str, limit: int) -> str:
     """The beginning of a text, with … where it was cut; a word that would be cut in two is left out.
 
-    Of a first word longer than the limit a quarter of the limit is shown: enough to know it, too little to use it.
+    Where that would leave next to nothing, a quarter of the limit is shown: enough to know it, too little to use it.
     """
     if len(text) <= limit:
         return text
     kept = text[:limit]
     if not text[limit].isspace():
         kept = _LAST_WORD.sub("", kept)
-    return f"{kept.rstrip() or text[: limit // 4]}…"
+    return f"{kept.rstrip() if len(kept) > limit // 20 else text[: limit // 4]}…"
 
 
 def tail(text: str, limit: int) -> str:

@@ -15,15 +15,16 @@ from evalharness.errors import TargetUnavailable, UsageError
 
 
 class TrialTask:
-    __slots__ = ("_folder", "_is_over", "_root", "case", "graders", "index", "seed", "timeout_s")
+    __slots__ = ("_folder", "_is_over", "_root", "_run_id", "case", "graders", "index", "seed", "timeout_s")
 
-    def __init__(self, planned: PlannedCase, index: int, seed: int, root: Path) -> None:
+    def __init__(self, planned: PlannedCase, index: int, seed: int, root: Path, run_id: str = "") -> None:
         self.case = planned.case
         self.graders = planned.specs
         self.timeout_s = planned.timeout_s
         self.index = index
         self.seed = seed
         self._root = root
+        self._run_id = run_id
         self._folder: Path | None = None
         self._is_over = False
 
@@ -42,7 +43,7 @@ class TrialTask:
         return folder
 
     def _made(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="evalharness-")).resolve()
+        folder = Path(tempfile.mkdtemp(prefix=f"evalharness-{self._run_id}-")).resolve()
         try:
             self._put_files(folder)
         except (OSError, ValueError, UsageError):
@@ -68,6 +69,12 @@ class TrialTask:
         self._is_over = True
         if self._folder is not None:
             await asyncio.to_thread(remove_folder, self._folder)
+
+
+def remove_leftovers(run_id: str) -> None:
+    """Workspaces of this run that a killed process left behind; whoever calls this holds the claim on the run."""
+    for folder in Path(tempfile.gettempdir()).glob(f"evalharness-{run_id}-*"):
+        remove_folder(folder)
 
 
 def remove_folder(folder: Path) -> None:

@@ -119,7 +119,7 @@ class Running:
             return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
         attempts: tuple[Attempt, ...] = ()
         while True:
-            task = TrialTask(planned, item.index, seed, self.root)
+            task = TrialTask(planned, item.index, seed, self.root, self.run_id)
             attempt = await self.attempting.attempt(task, planned.graders)
             attempts = (*attempts, attempt)
             if len(attempts) > planned.retries:

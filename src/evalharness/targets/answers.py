@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -102,8 +103,9 @@ def limit_passed(result: ProcessResult, timeout_s: float) -> str:
 
 
 def look_up(value: Json, path: str) -> Json:
-    """`choices.0.message.content` in a JSON value; raises LookupError naming the step that is not there."""
-    for step in path.removeprefix("$").strip(".").split("."):
+    """`choices.0.message.content`, also written `$.choices[0].message.content`; LookupError names the missing step."""
+    steps = re.sub(r"\[(-?\d+)\]", r".\1", path.removeprefix("$")).strip(".")
+    for step in steps.split(".") if steps else []:
         if isinstance(value, dict) and step in value:
             value = value[step]
         elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):

@@ -27,6 +27,7 @@ Grading = Callable[..., Grade]
         (True, "pass", 1.0, ""),
         (False, "fail", 0.0, "the grader said no"),
         (0.8, "pass", 0.8, ""),
+        (0.1 + 0.7, "pass", 0.1 + 0.7, ""),
         (0.79, "fail", 0.79, "score 0.79 < 0.8"),
         (1, "pass", 1.0, ""),
         (0, "fail", 0.0, "score 0 < 0.8"),

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from evalharness.contracts import Target
+from evalharness.engine.attempting import open_target
+from evalharness.errors import TargetUnavailable, UsageError
+
+
+class Closed:
+    """A target that cannot be opened."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def open(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (UsageError("no port", hint="give one"), "the target mine cannot be opened: no port", "give one"),
+        (TargetUnavailable("nobody is there", hint="wait"), "nobody is there", "wait"),
+    ],
+)
+def test_a_target_that_cannot_be_opened_says_why(error: Exception, message: str, hint: str) -> None:
+    with pytest.raises(TargetUnavailable) as caught:
+        asyncio.run(open_target(cast(Target, Closed(error)), "mine"))
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_what_a_target_raises_on_opening_is_named_with_its_place() -> None:
+    target: Any = Closed(ZeroDivisionError("by design"))
+    with pytest.raises(TargetUnavailable, match=r"cannot be opened: ZeroDivisionError: by design \(.+:\d+\)"):
+        asyncio.run(open_target(target, "mine"))
