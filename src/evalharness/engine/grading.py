@@ -27,6 +27,8 @@ def mean_score(grades: Sequence[Grade]) -> float | None:
     scored = [(grade.score, grade.weight) for grade in grades if grade.score is not None]
     if not scored:
         return 1.0
+    if len(scored) == 1:
+        return scored[0][0]
     if not any(weight for _, weight in scored):  # nothing has weight: all have the same
         scored = [(score, 1.0) for score, _ in scored]
     return weighted_mean(scored)

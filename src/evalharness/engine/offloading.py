@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 from evalharness.errors import TargetUnavailable
 
+GROW_AFTER_S = 0.002
+
 
 class _Call:
     """`state` is changed under the pool's lock: a call is either begun by a thread or given up, never half of each."""
@@ -43,6 +45,8 @@ class Offloader:
         self._threads = 0
         self._lost = 0
         self._busy = 0
+        self._finished = 0
+        self._grows = False
 
     async def __call__(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         call = _Call(function, arguments, keywords)
@@ -68,8 +72,25 @@ class Offloader:
             self._calls.put(None)
 
     def _ensure_thread(self) -> None:
+        """One thread at once; more only for calls that still wait after a moment: threads with little to do fight."""
         if self._threads - self._lost >= min(self._busy, self._size) or self._threads >= 2 * self._size:
             return
+        if self._threads == self._lost:
+            self._start_thread()
+        elif not self._grows:
+            self._grows = True
+            asyncio.get_running_loop().call_later(GROW_AFTER_S, self._grow, self._finished)
+
+    def _grow(self, finished_before: int) -> None:
+        self._grows = False
+        waiting = self._calls.qsize()
+        if self._finished - finished_before >= waiting:
+            return  # whoever waits now was not waiting then
+        room = min(self._size + self._lost, 2 * self._size) - self._threads
+        for _ in range(min(waiting, room)):
+            self._start_thread()
+
+    def _start_thread(self) -> None:
         loop = asyncio.get_running_loop()
         name = f"evalharness-{self._threads + 1}"
         with suppress(RuntimeError):  # the system allows no more threads: those there are must do
@@ -122,6 +143,7 @@ class Offloader:
             self._waking = False
         while self._done:
             call, result, error = self._done.popleft()
+            self._finished += 1
             if call.state == "lost":
                 self._lost -= 1  # late, but the thread is free again
             elif call.future.cancelled():

@@ -92,9 +92,11 @@ class TimeLimit:
         self._handle.cancel()
         if self._cancels:
             self._uncancel()
-        if kind is None and is_being_cancelled():
+        assert self._task is not None
+        others_cancel = self._task.cancelling() > 0
+        if kind is None and others_cancel:
             raise asyncio.CancelledError  # what ran inside swallowed a cancellation that was not ours
-        return self._cancels > 0 and kind is asyncio.CancelledError and not is_being_cancelled()
+        return self._cancels > 0 and kind is asyncio.CancelledError and not others_cancel
 
     def _cancel(self) -> None:
         assert self._task is not None
