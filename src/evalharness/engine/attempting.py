@@ -134,10 +134,11 @@ class Attempting:
     infrastructure_errors: frozenset[str]
     loop_time: LoopTime = field(default_factory=LoopTime)
 
-    async def attempt(self, task: TrialTask, graders: list[tuple[GraderSpec, Grader]]) -> Attempt:
+    async def attempt(self, task: TrialTask, graders: list[tuple[GraderSpec, Grader]], limit: TimeLimit) -> Attempt:
+        """`limit` is the one of the asyncio task that calls this."""
         started = time.perf_counter()
         try:
-            answered = await self._answer(task)
+            answered = await self._answer(task, limit)
             duration_s = time.perf_counter() - started
             if isinstance(answered, NoAnswer):
                 state, reason, evidence = answered
@@ -151,11 +152,11 @@ class Attempting:
         finally:
             await task.end()
 
-    async def _answer(self, task: TrialTask) -> Transcript | NoAnswer:
+    async def _answer(self, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
         result: Any = None
         steps = Steps(self.loop_time, self.target.answer, task)
         limit_s = task.timeout_s + (GRACE_S if self.target.keeps_time_limit else 0.0)
-        with TimeLimit(limit_s, steps, self.loop_time) as limit:
+        with limit.of(limit_s, steps):
             result = await guarded(lambda: steps)
         fault = result if isinstance(result, Fault) else None
         # A late answer does not count. A call that never got its turn says so, and was not the target's fault.

@@ -19,7 +19,7 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import Attempting
 from evalharness.engine.planning import PlannedCase, trial_seed
 from evalharness.engine.preparing import TrialTask
-from evalharness.engine.timing import RENEWAL_S
+from evalharness.engine.timing import RENEWAL_S, TimeLimit
 
 Stopped = Literal["", "interrupted", "time limit", "max failures"]
 MAX_BACKLOG = 1000
@@ -88,9 +88,16 @@ class Running:
             asyncio.get_running_loop().call_later(RENEWAL_S, self._cancel_workers)
 
     async def _work(self, pending: Iterator[Pending]) -> None:
+        limit = TimeLimit(self.attempting.loop_time)
+        try:
+            await self._work_within(limit, pending)
+        finally:
+            limit.close()
+
+    async def _work_within(self, limit: TimeLimit, pending: Iterator[Pending]) -> None:
         stretch_began = time.monotonic()
         for item in pending:
-            self._keep(item, await self._finish(item))
+            self._keep(item, await self._finish(item, limit))
             if self._stopped:
                 return
             # A target that never waits would keep the loop to itself: signals and the progress bar need a turn too.
@@ -111,7 +118,7 @@ class Running:
         if self.max_failures is not None and self._failed >= self.max_failures:
             self.stop("max failures")
 
-    async def _finish(self, item: Pending) -> Trial:
+    async def _finish(self, item: Pending, limit: TimeLimit) -> Trial:
         """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
         planned = item.planned
         seed = trial_seed(self.config.seed, planned.case.id, item.index)
@@ -120,7 +127,7 @@ class Running:
         attempts: tuple[Attempt, ...] = ()
         while True:
             task = TrialTask(planned, item.index, seed, self.root, self.run_id)
-            attempt = await self.attempting.attempt(task, planned.graders)
+            attempt = await self.attempting.attempt(task, planned.graders, limit)
             attempts = (*attempts, attempt)
             if len(attempts) > planned.retries:
                 break

@@ -59,59 +59,80 @@ class Steps:
 
 
 class TimeLimit:
-    """`with TimeLimit(seconds, steps, loop_time) as limit:` around an await. Past the limit the block is left."""
+    """`with limit.of(seconds, steps):` around an await. Past the limit the block is left, and `expired` is true.
 
-    __slots__ = ("_began", "_cancels", "_handle", "_held_before", "_loop", "_loop_time", "_seconds", "_steps", "_task")
+    One object serves the trials of one task, one after the other: its timer stays set from trial to trial and is only
+    moved when it goes off too early, because setting and clearing one each time would cost more than a quick trial.
+    """
 
-    def __init__(self, seconds: float, steps: Steps, loop_time: LoopTime) -> None:
-        self._seconds = seconds
-        self._steps = steps
+    __slots__ = ("_active", "_began", "_cancels", "_due", "_handle", "_held_before", "_loop", "_loop_time", "_seconds",
+                 "_steps", "_task")  # fmt: skip
+
+    def __init__(self, loop_time: LoopTime) -> None:
         self._loop_time = loop_time
-        self._held_before = loop_time.held_s
-        self._cancels = 0
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
+        self._handle: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._active = False
+
+    def of(self, seconds: float, steps: Steps) -> TimeLimit:
+        self._seconds = seconds
+        self._steps = steps
+        self._held_before = self._loop_time.held_s
+        self._cancels = 0
         self._began = self._loop.time()
+        return self
 
     @property
     def expired(self) -> bool:
         """Also true for code that never gave the limit a chance to end it."""
         return self._cancels > 0 or self._left_s() < 0
 
-    def _left_s(self) -> float:
-        held_by_others_s = self._loop_time.held_s - self._held_before - self._steps.held_s
-        return self._seconds - (self._loop.time() - self._began) + held_by_others_s
+    def close(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
 
     def __enter__(self) -> TimeLimit:
-        self._handle = self._loop.call_later(self._seconds, self._cancel)
+        self._active = True
+        due = self._began + self._seconds
+        if self._handle is None or due < self._due:
+            self._set_timer(due)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        self._handle.cancel()
-        if self._cancels:
-            self._uncancel()
         assert self._task is not None
+        self._active = False
+        for _ in range(self._cancels):
+            self._task.uncancel()
         others_cancel = self._task.cancelling() > 0
         if kind is None and others_cancel:
             raise asyncio.CancelledError  # what ran inside swallowed a cancellation that was not ours
         return self._cancels > 0 and kind is asyncio.CancelledError and not others_cancel
 
-    def _cancel(self) -> None:
+    def _left_s(self) -> float:
+        held_by_others_s = self._loop_time.held_s - self._held_before - self._steps.held_s
+        return self._seconds - (self._loop.time() - self._began) + held_by_others_s
+
+    def _set_timer(self, due: float) -> None:
+        self.close()
+        self._due = due
+        self._handle = self._loop.call_at(due, self._on_timer)
+
+    def _on_timer(self) -> None:
         assert self._task is not None
+        self._handle = None
+        if not self._active:
+            return
         left_s = self._left_s()
         if left_s > 0:
-            self._handle = self._loop.call_later(left_s, self._cancel)
+            self._set_timer(self._loop.time() + left_s)
             return
         self._cancels += 1
         self._task.cancel()
-        self._handle = self._loop.call_later(RENEWAL_S, self._cancel)
-
-    def _uncancel(self) -> None:
-        assert self._task is not None
-        for _ in range(self._cancels):
-            self._task.uncancel()
+        self._set_timer(self._loop.time() + RENEWAL_S)
 
 
 def is_being_cancelled() -> bool:
