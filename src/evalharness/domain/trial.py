@@ -61,7 +61,10 @@ class Trial(Record):
     @property
     def first_state(self) -> TrialState:
         """The first answer that could be judged: what pass@k, pass^k and comparisons follow."""
-        return next((attempt.state for attempt in self.attempts if attempt.state != "error"), self.last.state)
+        for attempt in self.attempts:
+            if attempt.state != "error":
+                return attempt.state
+        return "error"
 
     @property
     def score(self) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evalharness.contracts import Store
 from evalharness.domain.suite import SuiteConfig
@@ -28,12 +28,11 @@ FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """One trial still to be done; `earlier` holds the attempts of one that ended in `error` before."""
 
     planned: PlannedCase
-    index: int
+    trial_index: int
     earlier: tuple[Attempt, ...] = ()
 
 
@@ -121,12 +120,12 @@ class Running:
     async def _finish(self, item: Pending, limit: TimeLimit) -> Trial:
         """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
         planned = item.planned
-        seed = trial_seed(self.config.seed, planned.case.id, item.index)
+        seed = trial_seed(self.config.seed, planned.case.id, item.trial_index)
         if planned.skip:
             return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
         attempts: tuple[Attempt, ...] = ()
         while True:
-            task = TrialTask(planned, item.index, seed, self.root, self.run_id)
+            task = TrialTask(planned, item.trial_index, seed, self.root, self.run_id)
             attempt = await self.attempting.attempt(task, planned.graders, limit)
             attempts = (*attempts, attempt)
             if len(attempts) > planned.retries:
@@ -139,7 +138,7 @@ class Running:
 
 
 def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:
-    return Trial(case_id=item.planned.case.id, index=item.index, seed=seed, attempts=(*item.earlier, *attempts))
+    return Trial(case_id=item.planned.case.id, index=item.trial_index, seed=seed, attempts=(*item.earlier, *attempts))
 
 
 def pause_s(attempt: int, rng: Random) -> float:

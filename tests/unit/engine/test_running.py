@@ -313,7 +313,7 @@ class TestOrder:
 
         plans: Any = [Plan("a"), Plan("b")]
         left = pending_trials(plans, 3, {"a": 0b101, "b": 0b010}, {("b", 0): ()})
-        assert [(item.planned.case.id, item.index) for item in left] == [("b", 0), ("a", 1), ("b", 2)]
+        assert [(item.planned.case.id, item.trial_index) for item in left] == [("b", 0), ("a", 1), ("b", 2)]
 
     def test_no_more_at_once_than_allowed(self) -> None:
         running = most = 0
