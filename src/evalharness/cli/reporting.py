@@ -17,7 +17,8 @@ from evalharness.engine.judging import worst
 from evalharness.errors import HarnessError
 from evalharness.formats.loading import LoadedFile
 from evalharness.reports.json_report import write_json
-from evalharness.reports.progress import LiveProgress, PlainProgress
+from evalharness.reports.progress import PlainProgress
+from evalharness.reports.screen import Screen
 from evalharness.reports.terminal import TerminalReport
 from evalharness.reports.wording import count, harmless, money
 from evalharness.stores.sql_store import SqlStore
@@ -28,14 +29,16 @@ def watched(store: SqlStore, *, as_json: bool, verbose: bool) -> Iterator[tuple[
     """With --json, progress is shown on stderr, and only where a person is watching."""
     redact = redaction_of(store)
     with reserved_stdout() as stream, _errors_redacted(redact):
-        watcher: Watcher
-        if as_json:
-            watcher = LiveProgress(screen_on(sys.stderr, redact)) if is_live(sys.stderr) else NoWatcher()
-        elif is_live(stream):
-            watcher = LiveProgress(screen_on(stream, redact), verbose=verbose)
-        else:
-            watcher = PlainProgress(screen_on(stream, redact), verbose=verbose)
-        yield watcher, stream
+        shown_on = sys.stderr if as_json else stream
+        yield _watcher(screen_on(shown_on, redact), is_live(shown_on), as_json=as_json, verbose=verbose), stream
+
+
+def _watcher(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Watcher:
+    if live:
+        from evalharness.reports.live_progress import LiveProgress  # slow to load: only for those who watch
+
+        return LiveProgress(screen, verbose=verbose and not as_json)
+    return NoWatcher() if as_json else PlainProgress(screen, verbose=verbose)
 
 
 def redaction_of(store: SqlStore) -> Callable[[str], str]:
