@@ -153,3 +153,21 @@ class TestPythonCallers:
             asyncio.run(notebook_cell())
         run = evaluate(self.suite, slow, store=str(tmp_path / "store.db"))
         assert run.passed
+
+
+def test_a_timer_of_the_caller_is_left_alone() -> None:
+    def answer(question: str) -> str:
+        return question
+
+    rang: list[int] = []
+    former = signal.signal(signal.SIGALRM, lambda number, _: rang.append(number))
+    former_timer = signal.setitimer(signal.ITIMER_REAL, 60)
+    try:
+        assert evaluate(TestPythonCallers.suite, answer, store=":memory:").passed
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+        assert signal.getsignal(signal.SIGALRM) is not None
+        signal.raise_signal(signal.SIGALRM)
+        assert rang == [signal.SIGALRM]
+    finally:
+        signal.signal(signal.SIGALRM, former)
+        signal.setitimer(signal.ITIMER_REAL, *former_timer)

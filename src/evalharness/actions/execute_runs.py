@@ -158,7 +158,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         running.stop("interrupted")
     pending = pending_trials(ready.planned, run.lock.trials, done, erred)
     longest_s = max(plan.timeout_s for plan in ready.planned) + GRACE_S
-    with unblocked(longest_s), exits_guarded(), collecting_less():
+    with unblocked(execution.stopper, longest_s), exits_guarded(), collecting_less():
         stopped = await running.run(pending, config.timeout_global)
     execution.stopper.current = None
     store.flush()

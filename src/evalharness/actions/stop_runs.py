@@ -28,6 +28,8 @@ class Stopper:
 
     asked: bool = False
     current: Running | None = None
+    can_unblock: bool = False
+    """Whether the system's timer is ours, to end a call that holds the event loop."""
 
     def __call__(self) -> None:
         self.asked = True
@@ -36,9 +38,13 @@ class Stopper:
 
 
 @contextmanager
-def unblocked(longest_s: float) -> Iterator[None]:
-    """While this lasts, a call that holds the event loop for longer than any trial may last is ended."""
-    if threading.current_thread() is not threading.main_thread():
+def unblocked(stopper: Stopper, longest_s: float) -> Iterator[None]:
+    """While this lasts, a call that holds the event loop for longer than any trial may last is ended.
+
+    A timer that somebody else has set (a test runner's, say) is left alone.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
         yield
         return
     loop = asyncio.get_running_loop()
@@ -53,10 +59,12 @@ def unblocked(longest_s: float) -> Iterator[None]:
         beat = loop.call_later(BEAT_S, set_alarm)
 
     former = signal.signal(signal.SIGALRM, on_alarm)
+    stopper.can_unblock = True
     set_alarm()
     try:
         yield
     finally:
+        stopper.can_unblock = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former or signal.SIG_DFL)
         if beat is not None:
@@ -98,7 +106,8 @@ def stopped_by_signals(stopper: Stopper) -> Iterator[None]:
             raise KeyboardInterrupt
         came_before = True
         loop.call_soon_threadsafe(stopper)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)  # for a loop that is blocked; a living one sets it anew
+        if stopper.can_unblock:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)  # for a loop that is blocked; a living one sets it anew
 
     former = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
