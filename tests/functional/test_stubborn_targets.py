@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -78,12 +79,13 @@ def test_a_target_that_blocks_for_ever_is_ended(folder: Path) -> None:
 
 def test_one_interrupt_is_enough_although_the_loop_is_blocked(folder: Path) -> None:
     words = [*COMMAND, "run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits"]
-    process = subprocess.Popen(words, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    process.stdout.close()
+    with subprocess.Popen(words, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)  # until the only trial blocks
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert b"1 pending" in process.stdout.read()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ class Stopper:
 
     asked: bool = False
     current: Running | None = None
+    interrupted: bool = False
+    """A signal came; the event loop may not have heard of it yet."""
     can_unblock: bool = False
     """Whether the system's timer is ours, to end a call that holds the event loop."""
 
@@ -51,6 +53,9 @@ def unblocked(stopper: Stopper, longest_s: float) -> Iterator[None]:
     beat: asyncio.TimerHandle | None = None
 
     def on_alarm(*_: object) -> None:
+        if stopper.interrupted:  # the trial is given up, like all that are under way
+            stopper()
+            raise asyncio.CancelledError
         raise TargetFailed("time limit: it held the event loop without awaiting, and kept everybody else waiting")
 
     def set_alarm() -> None:
@@ -98,13 +103,11 @@ def stopped_by_signals(stopper: Stopper) -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    came_before = False
 
     def on_signal(*_: object) -> None:
-        nonlocal came_before
-        if came_before:
+        if stopper.interrupted:
             raise KeyboardInterrupt
-        came_before = True
+        stopper.interrupted = True
         loop.call_soon_threadsafe(stopper)
         if stopper.can_unblock:
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)  # for a loop that is blocked; a living one sets it anew
