@@ -5,7 +5,7 @@ A part is built from its options (`Part.Options`) and is handed `Services`; it n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -30,6 +30,8 @@ class Task(Protocol):
     seed: int
     graders: tuple[GraderSpec, ...]
     timeout_s: float
+    variant: Mapping[str, Json]
+    """What the variant being run says: its name, provider and model by node, tags; empty without one."""
 
     @property
     def workspace(self) -> Path:
@@ -45,6 +47,7 @@ class GradeContext:
     transcript: Transcript
     index: int
     seed: int
+    duration_s: float = 0.0
 
     @property
     def output(self) -> Json:

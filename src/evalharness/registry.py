@@ -50,6 +50,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "null": "evalharness.targets.null:NullTarget",
         "empty": "evalharness.targets.null:NullTarget",
         "echo": "evalharness.targets.null:EchoTarget",
+        "skill": "evalharness.targets.skill:SkillTarget",
     },
     "sandbox": {"none": "evalharness.sandboxes.none:NoSandbox"},
 }

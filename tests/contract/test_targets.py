@@ -166,4 +166,5 @@ def one_task(services: Services) -> TrialTask:
 
 
 def test_no_entry_is_left_over() -> None:
-    assert set(ENTRIES) == set(registry.BUILT_IN["target"])
+    """`skill` answers nothing itself: it stands for an entry of the suite's `targets:`."""
+    assert set(ENTRIES) | {"skill"} == set(registry.BUILT_IN["target"])

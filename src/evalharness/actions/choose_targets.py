@@ -18,20 +18,64 @@ WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., 
 """Whatever `--target` takes, and from Python also a function, a mapping or a specification."""
 
 
-def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> list[Variant]:
+def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> tuple[Suite, list[Variant]]:
+    """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
     if asked:
-        specs = [_asked_target(written, suite) for written in asked]
-        named = {spec.label: spec for spec in specs}  # the same one twice is still one
-        return [Variant(name=name, target=spec) for name, spec in named.items()]
+        named = {
+            spec.label: spec for spec in (_asked_target(written, suite) for written in asked)
+        }  # twice is still one
+        return _without_own_targets(suite), _told(suite, named) or [
+            Variant(name=name, target=spec) for name, spec in named.items()
+        ]
     if suite.variants:
-        return [v.model_copy(update={"target": suite.named_target(v.target)}) for v in suite.variants]
-    if suite.target is None:
-        raise UsageError(
-            f"{where} names no target",
-            hint="add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle",
-        )
-    target = suite.named_target(suite.target)
-    return [Variant(name=target.label, target=target)]
+        return _without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
+    target = _common_target(suite, where)
+    return suite, [Variant(name=target.label, target=target)]
+
+
+def _told(suite: Suite, named: Mapping[str, TargetSpec]) -> list[Variant]:
+    """Variants that only tell a target something go together with every target asked for."""
+    free = [variant for variant in suite.variants if variant.target is None]
+    return [
+        _telling(variant, spec, variant.name if len(named) == 1 else f"{variant.name} on {label}")
+        for label, spec in named.items()
+        for variant in free
+    ]
+
+
+def _complete(variant: Variant, suite: Suite, where: str) -> Variant:
+    target = suite.named_target(variant.target) if variant.target else _common_target(suite, where)
+    return _telling(variant, target, variant.name)
+
+
+def _telling(variant: Variant, target: TargetSpec, name: str) -> Variant:
+    told = target.model_copy(update={"variant": variant.told()})
+    return variant.model_copy(update={"name": name, "target": told})
+
+
+def _common_target(suite: Suite, where: str) -> TargetSpec:
+    """The suite's target; where every case has its own, these are it."""
+    if suite.target is not None:
+        return suite.named_target(suite.target)
+    own = {spec.label: spec for spec in (suite.named_target(case.target) for case in suite.cases if case.target)}
+    without = [case.id for case in suite.cases if case.target is None]
+    if own and not without:
+        return next(iter(own.values())) if len(own) == 1 else TargetSpec(kind="null", name="each case's own")
+    which = f"{where} names no target" + (f" for {_listed(without)}" if own else "")
+    raise UsageError(
+        which, hint="add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle"
+    )
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
+
+
+def _without_own_targets(suite: Suite) -> Suite:
+    if not any(case.target for case in suite.cases):
+        return suite
+    cases = tuple(case.model_copy(update={"target": None}) for case in suite.cases)
+    return suite.model_copy(update={"cases": cases})
 
 
 def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:

@@ -87,7 +87,8 @@ async def _resume(stored: Run, file: LoadedFile, request: RunRequest, execution:
     if request.trials not in (None, stored.lock.trials):
         raise CannotResume(f"run {stored.name} has {stored.lock.trials} trials a case", hint="start a new run")
     suite = file.suite.model_copy(update={"trials": stored.lock.trials})
-    variants = {variant.name: variant for variant in choose_targets(suite, request.targets, str(file.path))}
+    suite, chosen = choose_targets(suite, request.targets, str(file.path))
+    variants = {variant.name: variant for variant in chosen}
     target = (variants.get(stored.variant) or next(iter(variants.values()))).target
     run = stored.model_copy(update={"suite": suite, "target": target})
     wishes = ResumeRequest(variables=request.variables, max_concurrency=request.options.max_concurrency)

@@ -7,13 +7,13 @@ import gc
 import os
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from evalharness import registry, settings
-from evalharness.actions.make_report import make_report
+from evalharness.actions.make_report import finish_run
 from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
 from evalharness.domain.run import Run, RunOptions
@@ -42,7 +42,7 @@ class NoWatcher:
 
 @dataclass(slots=True)
 class ReadyRun:
-    """A run whose target is open and whose graders are built."""
+    """A run whose targets are open and whose graders are built."""
 
     run: Run
     target: Target
@@ -50,13 +50,24 @@ class ReadyRun:
     services: Services
     concurrency: int
 
+    @property
+    def targets(self) -> dict[str, Target]:
+        """By label, every target that some case will be tried on."""
+        own = {plan.target.spec.label: plan.target.target for plan in self.planned if plan.target}
+        is_used = any(plan.target is None for plan in self.planned)
+        return {self.run.target.label: self.target, **own} if is_used else own
+
+    async def open(self) -> None:
+        for label, target in self.targets.items():
+            await open_target(target, label)
+
     async def close(self) -> None:
-        """Everything is closed, whatever the target's own closing does; what it raised is passed on at the end."""
-        try:
-            await self.target.close()
-        finally:
-            await self.services.sandbox.close()
-            self.services.in_thread.close()
+        """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""
+        async with AsyncExitStack() as closing:
+            closing.callback(self.services.in_thread.close)
+            closing.push_async_callback(self.services.sandbox.close)
+            for target in self.targets.values():
+                closing.push_async_callback(target.close)
 
 
 @dataclass(slots=True)
@@ -104,7 +115,7 @@ async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[Ready
     try:
         for run, variables in planned:
             ready.append(_built(run, variables))
-            await open_target(ready[-1].target, run.target.label)
+            await ready[-1].open()
     except BaseException:
         for item in ready:
             await item.close()
@@ -115,8 +126,9 @@ async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[Ready
 def _built(run: Run, variables: Variables) -> ReadyRun:
     concurrency = concurrency_of(run.options, run.suite.config)
     services = services_for(Path(run.root), concurrency)
-    planned = plan_cases(run.suite, variables.values, services, run.options.grader_type)
-    target = registry.build_target(filled_target(run.target, run.suite, variables.values), services)
+    spec = filled_target(run.target, run.suite, variables.values)
+    planned = plan_cases(run.suite, variables.values, services, target=spec, grader_type=run.options.grader_type)
+    target = registry.build_target(spec, services)
     return ReadyRun(run, target, planned, services, concurrency)
 
 
@@ -138,7 +150,6 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
 async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     run, store = ready.run, execution.store
     done, erred = finished_before(store, run)
-    _, elapsed_s = store.progress(run.id)
     config = run.suite.config
     running = Running(
         run_id=run.id,
@@ -162,10 +173,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         stopped = await running.run(pending, config.timeout_global)
     execution.stopper.current = None
     store.flush()
-    took_s = time.monotonic() - began
-    report = make_report(store, run, stopped=stopped, elapsed_s=elapsed_s + took_s)
-    store.finish(run.id, report, stopped=stopped, elapsed_s=took_s)
-    ended = run.model_copy(update={"report": report})
+    ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began)
     execution.watcher.run_ended(ended)
     return ended
 

@@ -15,8 +15,8 @@ def load_suite(path: str | Path) -> Suite:
     return _checked([load_file(Path(path))])[0].suite  # type: ignore[return-value]
 
 
-def load_suites(paths: Iterable[Path]) -> list[LoadedFile]:
-    return _checked(load_paths(paths))
+def load_suites(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    return _checked(load_paths(paths, format_name))
 
 
 def _checked(loaded: list[LoadedFile]) -> list[LoadedFile]:

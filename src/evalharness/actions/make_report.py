@@ -4,15 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evalharness.domain.case import Case
+from evalharness.domain.history import CaseHistory, written_history
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run
+from evalharness.domain.trial import GRADED
 from evalharness.engine.judging import judge
-from evalharness.engine.measuring import count_trials, failures, measure, slowest_trials, summarise
+from evalharness.engine.measuring import Measured, count_trials, failures, measure, slowest_trials, summarise, unjudged
 from evalharness.stores.sql_store import SqlStore
 
 
-def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) -> Report:
-    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes: tuple[str, ...] = ()) -> Run:
+    """A run that has come to an end, or was stopped: its report is kept, and its cases' histories go on.
+
+    Not those of a regrade: its cases were not tried again.
+    """
+    _, elapsed_s = store.progress(run.id)
+    measured = _measured(store, run)
+    report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
+    judged = [] if run.regrade_of else _judged(run, measured)
+    store.finish(run.id, report, stopped=stopped, elapsed_s=took_s, judged=judged)
+    return run.model_copy(update={"report": _with_histories(store, run, report)})
+
+
+def with_report(store: SqlStore, run: Run) -> Run:
+    """A stored run as it stands now; nothing is written."""
+    stopped, elapsed_s = store.progress(run.id)
+    notes = run.report.notes if run.report else ()
+    report = make_report(run, _measured(store, run), stopped=stopped, elapsed_s=elapsed_s, notes=notes)
+    return run.model_copy(update={"report": _with_histories(store, run, report)})
+
+
+def case_histories(store: SqlStore, run: Run) -> dict[str, CaseHistory]:
+    """Of every case of a run, as things stand now; where the store knows nothing, what the file said."""
+    written = {case.id: written_history(case) for case in run.suite.cases}
+    return written | store.case_histories(run.suite.name)
+
+
+def _with_histories(store: SqlStore, run: Run, report: Report) -> Report:
+    if not report.failures:
+        return report
+    known = case_histories(store, run)
+    failures = tuple(
+        failure.model_copy(update={"details": {**failure.details, **known[failure.eval_id].known}})
+        for failure in report.failures
+    )
+    return report.model_copy(update={"failures": failures})
+
+
+def _judged(run: Run, measured: Measured) -> list[tuple[Case, bool]]:
+    """Errors, skipped and awaiting cases say nothing about a case."""
+    states = ((case, measured.tallies[case.id].state(run.suite.case_threshold)) for case in run.suite.cases)
+    return [(case, state == "passed") for case, state in states if state in GRADED]
+
+
+def _measured(store: SqlStore, run: Run) -> Measured:
+    return count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+
+
+def make_report(
+    run: Run, measured: Measured, *, stopped: str, elapsed_s: float, notes: tuple[str, ...] = ()
+) -> Report:
     summary = summarise(run.suite, measured)
     verdict, exit_code, why = judge(summary, run.suite.max_error_rate, stopped)
     measurements = measure(run.suite, run.lock.trials, measured)
@@ -22,6 +74,7 @@ def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) ->
             run_id=run.id,
             run_name=run.name,
             variant=run.variant,
+            regrade_of=run.regrade_of,
             timestamp=run.created_at,
             duration_seconds=round(elapsed_s, 3),
             environment=run.environment(),
@@ -29,10 +82,12 @@ def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) ->
         verdict=verdict,
         exit_code=exit_code,
         why=why,
+        notes=notes,
         summary=summary,
         metrics={name: found.value for name, found in measurements.items() if name != "pass_rate"},
         measurements=measurements,
         failures=tuple(failures(run.suite, measured)),
+        unjudged=tuple(unjudged(run.suite, measured)),
         slowest=slowest_trials(measured),
         cost_usd=measured.cost_usd,
         input_tokens=measured.input_tokens,
@@ -40,18 +95,11 @@ def make_report(store: SqlStore, run: Run, *, stopped: str, elapsed_s: float) ->
     )
 
 
-def with_report(store: SqlStore, run: Run) -> Run:
-    """A stored run as it stands now; nothing is written."""
-    stopped, elapsed_s = store.progress(run.id)
-    return run.model_copy(update={"report": make_report(store, run, stopped=stopped, elapsed_s=elapsed_s)})
-
-
 def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:
     """By each case's latest result: `runs` come newest first; runs of one command (a matrix) count together."""
     passed: dict[str, tuple[str, bool]] = {}
     for run in runs:
-        measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-        for case_id, tally in measured.tallies.items():
+        for case_id, tally in _measured(store, run).tallies.items():
             matrix_id, so_far = passed.get(case_id, (run.matrix_id, True))
             if matrix_id == run.matrix_id:
                 has_passed = tally.state(run.suite.case_threshold) == "passed"

@@ -8,7 +8,7 @@ from pathlib import Path
 from evalharness import settings
 from evalharness.actions.collect_variables import redactor_for, stored_variables
 from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
-from evalharness.actions.make_report import with_report
+from evalharness.actions.make_report import finish_run, with_report
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
 from evalharness.engine.planning import Variables, make_lock
@@ -69,10 +69,7 @@ def has_work_left(store: SqlStore, run: Run) -> bool:
 
 def _finished_now(store: SqlStore, run: Run) -> Run:
     """A run with nothing left to do; its report is stored now if its process died right after the last trial."""
-    reported = with_report(store, run)
-    if run.finished_at is None and reported.report is not None:
-        store.finish(run.id, reported.report, stopped="", elapsed_s=0.0)
-    return reported
+    return with_report(store, run) if run.finished_at else finish_run(store, run, stopped="", took_s=0.0)
 
 
 def check_unchanged(run: Run, variables: Variables) -> None:
@@ -93,5 +90,5 @@ def _changes(before: RunLock, now: RunLock) -> list[str]:
         ids = [id_ for id_, lock in before.cases.items() if getattr(now.cases[id_], noun) != getattr(lock, noun)]
         if ids:
             listed = ", ".join(ids[:3]) + (" …" if len(ids) > 3 else "")
-            changed.append(f"the {'graders' if noun == 'graders' else 'files'} of {listed}")
+            changed.append(f"the {'graders' if noun == 'graders' else 'files or the target'} of {listed}")
     return changed

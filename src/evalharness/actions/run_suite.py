@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
+from evalharness.actions.choose_scorers import with_scorers
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import collect_variables, secrets_of
 from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
@@ -31,6 +32,7 @@ class RunRequest:
 
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
+    scorers: tuple[str, ...] = ()
     selection: Selection = field(default_factory=Selection)
     failed_of: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
@@ -93,8 +95,10 @@ def plan_runs(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore)
             continue
         if request.trials is not None:
             chosen = chosen.model_copy(update={"trials": request.trials})
-        for variant in choose_targets(chosen, request.targets, str(file.path)):
-            planned.append(_plan(chosen, variant, request, file))
+        if request.scorers:
+            chosen = with_scorers(chosen, request.scorers)
+        chosen, variants = choose_targets(chosen, request.targets, str(file.path))
+        planned += [_plan(chosen, variant, request, file) for variant in variants]
     if not planned:
         raise nothing or NothingSelected("nothing to run")
     return planned
@@ -125,6 +129,7 @@ def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile)
 def new_run(suite: Suite, variant: Variant, variables: Variables, options: RunOptions, root: Path, where: str) -> Run:
     """A run with its lock; the store will give it its id and its name."""
     services = services_for(root, 1)
+    assert variant.target is not None, "chosen with its target"
     lock = make_lock(suite, variant.target, variables, services, where=where, harness_version=VERSION)
     return Run(
         id="",

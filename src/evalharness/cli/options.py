@@ -23,6 +23,12 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     return click.option(*names, envvar=variables, show_envvar=False, **settings)
 
 
+format_option = option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="Read files as native, eval-harness, task-suite or workflow-dataset.  [default: by their content]",
+)
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")

@@ -11,6 +11,7 @@ from evalharness.cli.options import (
     concurrency_option,
     debug_option,
     env_option,
+    format_option,
     json_option,
     option,
     store_option,
@@ -20,6 +21,7 @@ from evalharness.cli.options import (
 
 @click.command("run", short_help="Run suites and print a verdict with error bars.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
+@format_option
 @option("--suite", "suites", multiple=True, metavar="FILE", help="A suite file; the same as PATH.")
 @option(
     "--target",
@@ -35,6 +37,13 @@ from evalharness.cli.options import (
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
 @option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
+@option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    metavar="S",
+    help="latency, cost, tokens or similarity with NAME:key=value,…, or file.py:attr; instead of the suite's scorers.",
+)
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
 @env_option
 @var_option
@@ -67,7 +76,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
-    files = load_suites(named)
+    files = load_suites(named, flags["format_name"])
     print_warnings(files)
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
     only_looks = flags["dry_run"] and flags["store"] is None
@@ -97,6 +106,7 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
     return RunRequest(
         targets=flags["targets"],
         trials=flags["trials"],
+        scorers=flags["scorers"],
         selection=Selection(
             only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
         ),

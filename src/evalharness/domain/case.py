@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from evalharness.domain.record import Json, Record
-from evalharness.domain.specification import GraderSpec, Weight
+from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -42,6 +42,10 @@ class Case(Record):
     graders: tuple[GraderSpec, ...] | None = None
     reference: Json = None
     files: dict[str, CaseFile] = Field(default_factory=dict)
+    target: TargetSpec | None = None
+    """Its own target, where it has one; `--target` and variants replace it."""
+    required_tools: tuple[str, ...] = ()
+    max_rounds: Annotated[int, Field(ge=0)] | None = None
     tags: tuple[str, ...] = ()
     category: str = ""
     eval_type: str = ""
@@ -79,6 +83,11 @@ class Case(Record):
         return input_content(self.input)
 
     @property
+    def context(self) -> Json:
+        """What `input: {type, content, context}` says beside the question."""
+        return self.input.get("context") if isinstance(self.input, Mapping) and is_typed_input(self.input) else None
+
+    @property
     def content_text(self) -> str:
         """What a program reads on stdin: the text as it is, anything else as compact JSON."""
         return as_text(self.content)
@@ -91,9 +100,14 @@ def input_content(written: Json) -> Json:
             return written["prompt"]
         if keys == {"messages"}:
             return written["messages"]
-        if keys <= {"type", "content", "context"} and {"type", "content"} <= keys:
+        if is_typed_input(written):
             return written["content"]
     return written
+
+
+def is_typed_input(written: Mapping[str, Json]) -> bool:
+    """`{type, content}`, with or without `context`."""
+    return {"type", "content"} <= set(written) <= {"type", "content", "context"}
 
 
 def as_text(value: Json) -> str:

@@ -70,6 +70,7 @@ class RunMetadata(Record):
     run_id: str
     run_name: str
     variant: str = ""
+    regrade_of: str = ""
     timestamp: str
     duration_seconds: float = 0.0
     environment: dict[str, Json] = Field(default_factory=dict)
@@ -80,10 +81,14 @@ class Report(Record):
     verdict: Verdict
     exit_code: int
     why: str = ""
+    notes: tuple[str, ...] = ()
+    """What else a reader must know to judge these numbers."""
     summary: Summary
     metrics: dict[str, float | None] = Field(default_factory=dict)
     measurements: dict[str, Measurement] = Field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    unjudged: tuple[Failure, ...] = ()
+    """Cases that were skipped, or whose grade is still due."""
     slowest: tuple[SlowTrial, ...] = ()
     cost_usd: float | None = None
     input_tokens: int | None = None

@@ -17,6 +17,10 @@ Count = Annotated[int, Field(ge=0)]
 Trials = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+def _either(name: str, other: str) -> Any:
+    return Field(default_factory=dict, validation_alias=AliasChoices(name, other))
+
+
 class SuiteConfig(Record):
     """How trials are run. `parallel_execution` and `retry_count` are other spellings that people's files hold."""
 
@@ -31,8 +35,18 @@ class SuiteConfig(Record):
 
 
 class Variant(Record):
-    name: Name
-    target: TargetSpec
+    """A target of its own, or what the suite's target is told: provider and model by workflow node, tags."""
+
+    name: Name = Field(validation_alias=AliasChoices("name", "id"))
+    target: TargetSpec | None = None
+    provider_type_by_node: dict[str, str] = _either("provider_type_by_node", "providerTypeByNode")
+    model_by_node: dict[str, str] = _either("model_by_node", "modelByNode")
+    tags: tuple[str, ...] = ()
+
+    def told(self) -> dict[str, Json]:
+        """What a target hears of its variant; nothing where the variant is only a target with a name."""
+        said = self.model_dump(mode="json", exclude={"name", "target"}, exclude_defaults=True)
+        return {"id": self.name, **said} if said else {}
 
 
 class Suite(Record):
@@ -96,7 +110,9 @@ class Suite(Record):
     def graders_for(self, case: Case) -> tuple[GraderSpec, ...]:
         """`expected` and `graders` together; the suite's graders stand in for a case that lists none of its own."""
         listed = self.graders if case.graders is None else case.graders
-        return (case.expected, *listed) if case.expected is not None else listed
+        expected = () if case.expected is None else (case.expected,)
+        rounds = () if case.max_rounds is None else (GraderSpec(kind="max_rounds", options=case.max_rounds),)
+        return (*expected, *listed, *rounds)
 
     def timeout_seconds_for(self, case: Case) -> float:
         return case.timeout_seconds or self.config.timeout_seconds
@@ -107,9 +123,10 @@ class Suite(Record):
         return next(count for count in known if count is not None)
 
     def named_target(self, target: TargetSpec) -> TargetSpec:
-        """`target: fast` means the entry `fast` of `targets:`, if there is one."""
-        if target.options is None and target.kind in self.targets:
-            return self.targets[target.kind].model_copy(update={"name": target.kind})
+        """`target: fast` and `target: {skill: fast}` mean the entry `fast` of `targets:`, if there is one."""
+        name = target.options if target.kind == "skill" else target.kind if target.options is None else None
+        if isinstance(name, str) and name in self.targets:
+            return self.targets[name].model_copy(update={"name": name})
         return target
 
 

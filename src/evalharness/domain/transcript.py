@@ -32,6 +32,8 @@ class Answer(Record):
     cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     files: dict[str, str] = Field(default_factory=dict)
     events: tuple[dict[str, Json], ...] = ()
+    snapshot: dict[str, Json] | None = None
+    """The final state of a workflow: what its artifact holds beside the events."""
 
     def given(self) -> dict[str, Any]:
         """What the target said, by field; what it left out, or what only the harness can see, is not among it."""

@@ -19,6 +19,7 @@ from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.grading import decide
+from evalharness.engine.planning import PlannedCase
 from evalharness.engine.preparing import TrialTask
 from evalharness.engine.timing import LoopTime, Steps, TimeLimit, is_being_cancelled
 from evalharness.errors import (
@@ -128,23 +129,27 @@ async def open_target(target: Target, label: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attempting:
-    """What every attempt of a run shares."""
+    """What every attempt of a run shares. `target` answers the cases that have none of their own."""
 
     target: Target
     infrastructure_errors: frozenset[str]
     loop_time: LoopTime = field(default_factory=LoopTime)
 
-    async def attempt(self, task: TrialTask, graders: list[tuple[GraderSpec, Grader]], limit: TimeLimit) -> Attempt:
+    async def attempt(self, task: TrialTask, planned: PlannedCase, limit: TimeLimit) -> Attempt:
         """`limit` is the one of the asyncio task that calls this."""
+        target = planned.target.target if planned.target else self.target
         started = time.perf_counter()
         try:
-            answered = await self._answer(task, limit)
+            answered = await self._answer(target, task, limit)
             duration_s = time.perf_counter() - started
+            changed = await task.changed_files()
             if isinstance(answered, NoAnswer):
                 state, reason, evidence = answered
+                evidence = _with_files(evidence, changed) if evidence else None
                 return Attempt(state=state, reason=shortened(reason), duration_s=duration_s, transcript=evidence)
-            context = GradeContext(task.case, answered, task.index, task.seed)
-            grades = tuple([await grade_once(spec, grader, context) for spec, grader in graders])
+            answered = _with_files(answered, changed)
+            context = GradeContext(task.case, answered, task.index, task.seed, duration_s)
+            grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
             state, score, reason = decide(grades)
             return Attempt(
                 state=state, score=score, reason=reason, duration_s=duration_s, grades=grades, transcript=answered
@@ -152,10 +157,10 @@ class Attempting:
         finally:
             await task.end()
 
-    async def _answer(self, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
+    async def _answer(self, target: Target, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
         result: Any = None
-        steps = Steps(self.loop_time, self.target.answer, task)
-        limit_s = task.timeout_s + (GRACE_S if self.target.keeps_time_limit else 0.0)
+        steps = Steps(self.loop_time, target.answer, task)
+        limit_s = task.timeout_s + (GRACE_S if target.keeps_time_limit else 0.0)
         with limit.of(limit_s, steps):
             result = await guarded(lambda: steps)
         fault = result if isinstance(result, Fault) else None
@@ -189,6 +194,13 @@ class Attempting:
             or f"{parent.__module__}.{parent.__qualname__}" in self.infrastructure_errors
             for parent in type(error).__mro__
         )
+
+
+def _with_files(transcript: Transcript, changed: dict[str, str]) -> Transcript:
+    """What lies in the workspace counts for more than what the target says of it."""
+    if not changed:
+        return transcript
+    return transcript.model_copy(update={"files": {**transcript.files, **changed}})
 
 
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -241,14 +241,28 @@ def _measurement(estimates: list[tuple[Case, float]], n_trials: int, *, weighted
 
 def failures(suite: Suite, measured: Measured) -> list[Failure]:
     """The cases that neither passed nor wait, in the suite's order."""
-    found = []
+    return [
+        _failure(case, tally, state)
+        for case, tally, state in _states(suite, measured)
+        if state in ("failed", "error") or (state == "pending" and (tally.counts["failed"] or tally.counts["error"]))
+    ]
+
+
+def unjudged(suite: Suite, measured: Measured) -> list[Failure]:
+    """The cases that were skipped or still await a grade, in the suite's order."""
+    states = _states(suite, measured)
+    return [_failure(case, tally, state) for case, tally, state in states if state in ("skipped", "awaiting")]
+
+
+def _states(suite: Suite, measured: Measured) -> Iterator[tuple[Case, CaseTally, CaseState]]:
     for case in suite.cases:
         tally = measured.tallies[case.id]
-        state = tally.state(suite.case_threshold)
-        if state in ("failed", "error") or (state == "pending" and (tally.counts["failed"] or tally.counts["error"])):
-            details = {name: count for name, count in tally.counts.items() if count}
-            found.append(Failure(eval_id=case.id, name=case.title, state=state, reason=tally.reason, details=details))
-    return found
+        yield case, tally, tally.state(suite.case_threshold)
+
+
+def _failure(case: Case, tally: CaseTally, state: CaseState) -> Failure:
+    details = {name: count for name, count in tally.counts.items() if count}
+    return Failure(eval_id=case.id, name=case.title, state=state, reason=tally.reason, details=details)
 
 
 def slowest_trials(measured: Measured) -> tuple[SlowTrial, ...]:

@@ -10,9 +10,10 @@ from hashlib import blake2b
 from pathlib import Path, PurePath
 
 from evalharness import registry
-from evalharness.contracts import Grader, Services
+from evalharness.contracts import Grader, Services, Target
 from evalharness.domain.case import Case
 from evalharness.domain.digest import digest, digest_file
+from evalharness.domain.record import Json
 from evalharness.domain.run import CaseLock, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
@@ -77,7 +78,8 @@ class Variables:
         if not suite.templated:
             return {}
         used = suite.model_dump(mode="json", include={"graders", "cases"})
-        names = needed(used) | needed(target.model_dump(mode="json"))
+        own = [suite.named_target(case.target) for case in suite.cases if case.target is not None]
+        names = needed(used).union(*(needed(spec.model_dump(mode="json")) for spec in (target, *own)))
         missing = names - set(self.values)
         if missing:
             raise MissingVariable(missing, where)
@@ -85,8 +87,16 @@ class Variables:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnTarget:
+    """The target of a case that does not leave it to its run; cases that name the same one share it."""
+
+    spec: TargetSpec
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """A case ready to be tried: variables filled in, graders built."""
+    """A case ready to be tried: variables filled in, graders and its own target built."""
 
     case: Case
     specs: tuple[GraderSpec, ...]
@@ -94,6 +104,11 @@ class PlannedCase:
     timeout_s: float
     retries: int
     skip: str = ""
+    target: OwnTarget | None = None
+    variant: Mapping[str, Json] = field(default_factory=dict)
+
+    def graders_digest(self) -> str:
+        return digest([[grader.digest(), spec.required, spec.weight] for spec, grader in self.graders])
 
 
 def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
@@ -130,24 +145,67 @@ def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -
 
 
 def plan_cases(
-    suite: Suite, values: Mapping[str, str], services: Services, grader_type: str | None = None
+    suite: Suite,
+    values: Mapping[str, str],
+    services: Services,
+    *,
+    target: TargetSpec | None = None,
+    grader_type: str | None = None,
 ) -> list[PlannedCase]:
-    """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs."""
+    """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs.
+
+    `target` is the run's, for the cases that have none of their own.
+    """
     suite = filled_suite(suite, values)
     shared = {id(spec): registry.build_grader(spec, services) for spec in suite.graders}
+    own_targets: dict[str, OwnTarget] = {}
     planned = []
     for case in suite.cases:
         filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
         graders = [(spec, shared.get(id(spec)) or _built(spec, services, case)) for spec in specs]
-        skip = ""
+        own = _own_target(filled, suite, values, services, own_targets)
+        skip = lacking_tools(filled, own.spec if own else target)
         if grader_type is not None:
             graders = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
-            skip = "" if graders else f"no {grader_type} grader"
+            skip = skip if graders else f"no {grader_type} grader"
         planned.append(
-            PlannedCase(filled, specs, graders, suite.timeout_seconds_for(filled), suite.retries_for(filled), skip)
+            PlannedCase(
+                filled,
+                specs,
+                graders,
+                suite.timeout_seconds_for(filled),
+                suite.retries_for(filled),
+                skip,
+                own,
+                target.variant if target else {},
+            )
         )
     return planned
+
+
+def _own_target(
+    case: Case, suite: Suite, values: Mapping[str, str], services: Services, built: dict[str, OwnTarget]
+) -> OwnTarget | None:
+    if case.target is None:
+        return None
+    spec = suite.named_target(case.target)
+    if spec is not case.target:  # the case's own words were filled with the case
+        spec = filled_target(spec, suite, values)
+    key = spec.model_dump_json() if spec.function is None else str(id(spec.function))
+    if key not in built:
+        built[key] = OwnTarget(spec, registry.build_target(spec, services))
+    return built[key]
+
+
+def lacking_tools(case: Case, target: TargetSpec | None) -> str:
+    """Why the case cannot be tried on a target that declares its tools; empty where it can."""
+    if target is None or target.tools is None:
+        return ""
+    missing = [tool for tool in case.required_tools if tool not in target.tools]
+    return (
+        f"the target lacks the required tool{'s' if len(missing) > 1 else ''} {', '.join(missing)}" if missing else ""
+    )
 
 
 def _built(spec: GraderSpec, services: Services, case: Case) -> Grader:
@@ -184,8 +242,9 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
             for name, file in plan.case.files.items()
             if file.path is not None
         }
-        graders = digest([[grader.digest(), spec.required, spec.weight] for spec, grader in plan.graders])
-        locks[plan.case.id] = CaseLock(case=digest(content), graders=graders)
+        if plan.target is not None:
+            content["target"] = plan.target.target.digest()
+        locks[plan.case.id] = CaseLock(case=digest(content), graders=plan.graders_digest())
     return locks
 
 

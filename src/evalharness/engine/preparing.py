@@ -12,20 +12,35 @@ from pathlib import Path
 
 from evalharness.engine.planning import PlannedCase, confined
 from evalharness.errors import TargetUnavailable, UsageError
+from evalharness.workspaces import Snapshot, changed_files, snapshot
 
 
 class TrialTask:
-    __slots__ = ("_folder", "_is_over", "_root", "_run_id", "case", "graders", "index", "seed", "timeout_s")
+    __slots__ = (
+        "_before",
+        "_folder",
+        "_is_over",
+        "_root",
+        "_run_id",
+        "case",
+        "graders",
+        "index",
+        "seed",
+        "timeout_s",
+        "variant",
+    )
 
     def __init__(self, planned: PlannedCase, index: int, seed: int, root: Path, run_id: str = "") -> None:
         self.case = planned.case
         self.graders = planned.specs
         self.timeout_s = planned.timeout_s
+        self.variant = planned.variant
         self.index = index
         self.seed = seed
         self._root = root
         self._run_id = run_id
         self._folder: Path | None = None
+        self._before: Snapshot = {}
         self._is_over = False
 
     @property
@@ -46,6 +61,7 @@ class TrialTask:
         folder = Path(tempfile.mkdtemp(prefix=f"evalharness-{self._run_id}-")).resolve()
         try:
             self._put_files(folder)
+            self._before = snapshot(folder) if self.case.files else {}
         except (OSError, ValueError, UsageError):
             remove_folder(folder)
             raise
@@ -63,6 +79,12 @@ class TrialTask:
                 place.chmod(source.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)  # a script stays executable
             else:
                 place.write_text(file.text or "", encoding="utf-8")
+
+    async def changed_files(self) -> dict[str, str]:
+        """What the target made or changed in its workspace, if it ever asked for one."""
+        if self._folder is None:
+            return {}
+        return await asyncio.to_thread(changed_files, self._folder, self._before)
 
     async def end(self) -> None:
         """Nobody may use the workspace any more. A large one takes long to remove, and others must not wait for it."""

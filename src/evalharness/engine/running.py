@@ -126,7 +126,7 @@ class Running:
         attempts: tuple[Attempt, ...] = ()
         while True:
             task = TrialTask(planned, item.trial_index, seed, self.root, self.run_id)
-            attempt = await self.attempting.attempt(task, planned.graders, limit)
+            attempt = await self.attempting.attempt(task, planned, limit)
             attempts = (*attempts, attempt)
             if len(attempts) > planned.retries:
                 break

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import needed
 from evalharness.errors import InvalidFile
-from evalharness.formats.native import load_native, looks_native
+from evalharness.formats.recognising import NATIVE, Format, mentions_a_suite, named_format, recognise
 from evalharness.formats.source import Source, read_source
 
 ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
-MARK = b"test_cases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +22,9 @@ class LoadedFile:
     path: Path
     suite: Suite | None
     problems: tuple[Problem, ...] = ()
+    format: str = NATIVE.name
+    parts: frozenset[Path] = field(default_factory=frozenset)
+    """Other files that the suite was put together from."""
 
     @property
     def root(self) -> Path:
@@ -30,32 +32,36 @@ class LoadedFile:
         return self.path.resolve().parent
 
 
-def load_paths(paths: Iterable[Path]) -> list[LoadedFile]:
-    """A file that is named twice is loaded once."""
+def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    """A file that is named twice is loaded once. `format_name` forces a format; else each file's content decides."""
+    forced = named_format(format_name) if format_name else None
     loaded: list[LoadedFile] = []
     for path in {path.resolve(): path for path in paths}.values():
         if path.is_dir():
-            found = find_suites(path)
+            found = find_suites(path, forced)
             if not found:
-                loaded.append(_broken(path, "no suite was found in this folder; a suite file has `test_cases`"))
+                loaded.append(_broken(path, "no suite was found in this folder"))
             loaded += found
         elif not path.exists():
             loaded.append(_broken(path, "no such file or folder"))
         else:
-            loaded.append(load_file(path))
+            loaded.append(load_file(path, forced))
     return loaded
 
 
-def find_suites(folder: Path) -> list[LoadedFile]:
-    return [file for file in map(_load_if_suite, walk(folder)) if file is not None]
+def find_suites(folder: Path, forced: Format | None = None) -> list[LoadedFile]:
+    """Every suite below a folder; a file that another suite there is made of is not one of its own."""
+    found = [file for path in walk(folder) if (file := _load_if_suite(path, forced)) is not None]
+    parts = {part for file in found for part in file.parts}
+    return [file for file in found if file.path.resolve() not in parts]
 
 
-def load_file(path: Path) -> LoadedFile:
+def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
     try:
         source = read_source(path)
     except InvalidFile as error:
-        return _load_rest(path, error)
-    return _load(source)
+        return _load_rest(path, error, forced)
+    return _load(source, forced or recognise(source.data) or NATIVE)
 
 
 def walk(folder: Path) -> Iterator[Path]:
@@ -69,32 +75,38 @@ def walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _load_if_suite(path: Path) -> LoadedFile | None:
-    """None for files that are something else. A broken one counts as a suite when it mentions `test_cases`."""
+def _load_if_suite(path: Path, forced: Format | None) -> LoadedFile | None:
+    """None for files that are something else. A broken one counts as a suite when it mentions what only suites have."""
     try:
         source = read_source(path)
     except InvalidFile as error:
-        return _load_rest(path, error) if MARK in path.read_bytes() else None
-    return _load(source) if looks_native(source.data) else None
+        return _load_rest(path, error, forced) if mentions_a_suite(path.read_bytes()) else None
+    found = recognise(source.data)
+    if found is None or forced not in (None, found):
+        return None
+    return _load(source, found)
 
 
-def _load(source: Source) -> LoadedFile:
-    suite, findings = load_native(source)
+def _load(source: Source, format_: Format) -> LoadedFile:
+    suite, findings = format_.load(source)
     problems = list(findings.problems)
     if suite is not None:
-        names = needed(source.data)
+        names = needed(suite.model_dump(mode="json")) if suite.templated else set()
         given = {name.lower() for name in suite.vars}
         problems += [
             Problem(str(source.path), 0, "", f"needs the variable {name}", severity="note")
             for name in sorted(names - given)
         ]
-    return LoadedFile(source.path, suite, tuple(problems))
+    return LoadedFile(source.path, suite, tuple(problems), format_.name, frozenset(findings.parts))
 
 
-def _load_rest(path: Path, error: InvalidFile) -> LoadedFile:
+def _load_rest(path: Path, error: InvalidFile, forced: Format | None) -> LoadedFile:
     """What is wrong with the file as text, and with what could be read of it all the same."""
-    more = _load(error.rest).problems if error.rest is not None else ()
-    return LoadedFile(path, None, tuple(sorted((*error.problems, *more), key=lambda problem: problem.line)))
+    rest = error.rest
+    format_ = forced or (recognise(rest.data) if rest is not None else None) or NATIVE
+    more = _load(rest, format_).problems if rest is not None else ()
+    problems = tuple(sorted((*error.problems, *more), key=lambda problem: problem.line))
+    return LoadedFile(path, None, problems, format_.name)
 
 
 def _broken(path: Path, message: str) -> LoadedFile:

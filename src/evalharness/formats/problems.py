@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from evalharness.domain.options import Options
-from evalharness.domain.problem import FieldPath, Problem, field_text, quoted
+from evalharness.domain.problem import FieldPath, Problem, Severity, field_text, quoted
 from evalharness.errors import UnknownName, closest
 from evalharness.formats.source import Source
 
@@ -20,6 +21,8 @@ class Findings:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.problems: list[Problem] = []
+        self.parts: set[Path] = set()
+        """Other files that were read because this one refers to them."""
 
     @property
     def has_errors(self) -> bool:
@@ -29,7 +32,9 @@ class Findings:
         line = self.source.line_of(path)
         self.problems.append(Problem(str(self.source.path), line, field_text(path), message, **more))
 
-    def unknown_keys(self, path: FieldPath, keys: Iterable[str], allowed: Iterable[str]) -> None:
+    def unknown_keys(
+        self, path: FieldPath, keys: Iterable[str], allowed: Iterable[str], severity: Severity = "error"
+    ) -> None:
         known = sorted(allowed)
         for key in keys:
             if key not in known:
@@ -38,6 +43,7 @@ class Findings:
                     f"unknown key '{key}'",
                     allowed=", ".join(known),
                     suggestion=closest(str(key), known) or "",
+                    severity=severity,
                 )
 
     def unknown_name(self, path: FieldPath, error: UnknownName) -> None:

@@ -50,6 +50,7 @@ class TerminalReport:
         hidden = len(report.failures) - FIRST_FAILURES
         if hidden > 0:
             self._screen.say(f"  … and {count(hidden, 'more case')}")
+        self._unjudged(report)
         why = f"  {report.why}" if report.why else ""
         self._screen.say(
             (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
@@ -87,6 +88,18 @@ class TerminalReport:
         states = ", ".join(f"{number} {state}" for state, number in failure.details.items())
         self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (f"  {states}", "dim"))
         self._screen.say(f"      {self._screen.one_line(failure.reason, 300)}")
+
+    def _unjudged(self, report: Report) -> None:
+        """Cases that nobody judged, by the reason they share."""
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for case in report.unjudged:
+            reasons.setdefault((case.state, case.reason), []).append(case.eval_id)
+        for (state, reason), ids in list(reasons.items())[:FIRST_FAILURES]:
+            more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+            self._screen.say((f"  {state.upper()} ", "yellow"), f"{', '.join(ids[:3])}{more}")
+            self._screen.say(f"      {self._screen.one_line(reason, 300)}")
+        if len(reasons) > FIRST_FAILURES:
+            self._screen.say(f"  … and {count(len(reasons) - FIRST_FAILURES, 'more reason')}")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
         headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "errors", "verdict")

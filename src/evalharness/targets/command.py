@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from pydantic import Field, field_validator
 
 from evalharness import registry
 from evalharness.contracts import Task
+from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.options import Options
 from evalharness.domain.process import ProcessRequest, ProcessResult
@@ -25,8 +25,7 @@ from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import ResultForm, limit_passed, read_result
 from evalharness.targets.part import TargetPart
-from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template
-from evalharness.targets.workspaces import changed_files, snapshot
+from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template, told_beside_input
 
 WORD = re.compile(r"(?<![\w./+${-])[\w./+-]++(?!=)")
 """A word of a shell line that may name a file: neither a variable nor a placeholder."""
@@ -84,13 +83,12 @@ class CommandTarget(TargetPart):
 
     async def answer(self, task: Task) -> Transcript:
         folder = task.workspace
-        before = await asyncio.to_thread(snapshot, folder) if task.case.files else {}
         reads_stdin = self.options.input == "stdin" and not self._asks_for_input()
         result = await self.services.sandbox.run(
             ProcessRequest(
                 argv=self._argv(task),
                 cwd=str(folder),
-                env=self._environment(),
+                env={**self._environment(), **beside_the_input(task)},
                 stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
                 timeout_s=task.timeout_s,
                 keep_bytes=self.options.max_output_bytes,
@@ -104,7 +102,6 @@ class CommandTarget(TargetPart):
             stderr=result.stderr.decode(errors="replace"),
             exit_code=result.exit_code,
             truncated=result.truncated,
-            files=await asyncio.to_thread(changed_files, folder, before),
         )
         problem = _why_failed(result, evidence, task)
         if problem:
@@ -166,6 +163,11 @@ class CommandTarget(TargetPart):
         """Absolute, but with links as they are: `venv/bin/python` is a link, and means something only as itself."""
         path = self._file_named(word)
         return quote(str(path.absolute())) if path else word
+
+
+def beside_the_input(task: Task) -> dict[str, str]:
+    """What a program is told about its trial beside the question, as environment variables."""
+    return {f"EVALHARNESS_{name.upper()}": as_text(value) for name, value in told_beside_input(task).items()}
 
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:

@@ -92,6 +92,7 @@ class FunctionTarget(TargetPart):
             "seed": task.seed,
             "workspace": str(task.workspace),
             "timeout_s": task.timeout_s,
+            "variant": dict(task.variant),
         }
         result = await self.services.sandbox.run(
             ProcessRequest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Annotated, Any, ClassVar, Literal
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from pydantic import Field, field_validator
 
@@ -16,12 +16,13 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
-from evalharness.targets.answers import ResultForm, look_up, read_result
+from evalharness.targets.answers import ResultForm, look_up, read_result, why_not_json
 from evalharness.targets.part import TargetPart
-from evalharness.targets.templates import fill_template, fill_value
+from evalharness.targets.requests import HttpRequest, api_call_of, templated_request
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-NOT_THE_TARGETS_FAULT = frozenset((401, 403, 407, 408, 425, 429, 502, 503, 504, 529))
+OVERLOADED = frozenset((408, 425, 429, 502, 503, 504, 529))
+NOT_THE_TARGETS_FAULT = OVERLOADED | {401, 403, 407}
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 REDIRECTS_THAT_KEEP_THE_BODY = frozenset((307, 308))
 MAX_REDIRECTS = 5
@@ -29,7 +30,8 @@ CONNECT_TIMEOUT_S = 30.0
 
 
 class HttpOptions(Options):
-    """Without `body`, POST sends {"input": the question}. `answer` is a path such as choices.0.message.content."""
+    """Without `body`, POST sends {"input": the question}. A case of input type `api_call` brings its own request, and
+    `url` is what its path follows. `answer` is a path such as choices.0.message.content."""
 
     main: ClassVar[str] = "url"
 
@@ -78,44 +80,40 @@ class HttpTarget(TargetPart):
 
         options = self.options
         try:
-            url = fill_template(options.url, task, quote=lambda text: quote(text, safe=""))
-            return await self._ask(url, task)
+            return await self._ask(self._request(task))
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise TargetUnavailable(f"'{options.url}' is not a URL that can be asked: {error}") from error
         except aiohttp.ClientError as error:
             raise TargetUnavailable(f"{options.method} {options.url}: {error or type(error).__name__}") from error
 
-    async def _ask(self, url: str, task: Task) -> Transcript:
-        """One request, and those that redirects ask for; none of them leaves the host that the suite named."""
+    def _request(self, task: Task) -> HttpRequest:
         options = self.options
-        headers = {name: fill_template(value, task) for name, value in options.headers.items()}
-        body = self._body(task)
+        asked = templated_request(options.method, options.url, options.headers, options.body, task)
+        call = api_call_of(task)
+        return asked if call is None else call.request(asked.url, asked.headers)
+
+    async def _ask(self, asked: HttpRequest) -> Transcript:
+        """One request, and those that redirects ask for; none of them leaves the host that the suite named."""
+        url = asked.url
         for _ in range(MAX_REDIRECTS + 1):
-            request = self._session.request(options.method, url, headers=headers, allow_redirects=False, **body)
-            async with request as response:
-                if response.status not in REDIRECTS or not (location := response.headers.get("Location")):
-                    return self._transcript(response.status, response.content_type, await self._read(response))
-                url = self._followed(url, location, response.status)
+            sent = self._session.request(asked.method, url, headers=asked.headers, allow_redirects=False, **asked.body)
+            async with sent as response:
+                location = response.headers.get("Location")
+                if asked.wants_response or response.status not in REDIRECTS or not location:
+                    return self._transcript(asked, response, await self._read(response))
+                url = self._followed(asked.method, url, location, response.status)
         raise TargetFailed(f"more than {MAX_REDIRECTS} redirects, the last to {url}")
 
-    def _followed(self, url: str, location: str, status: int) -> str:
+    def _followed(self, method: str, url: str, location: str, status: int) -> str:
         """Where a redirect leads: headers and body may hold secrets, which another host must not see."""
         there = urljoin(url, location)
-        if self.options.method != "GET" and status not in REDIRECTS_THAT_KEEP_THE_BODY:
-            raise TargetFailed(
-                f"HTTP {status}: it redirects to {there}, and {self.options.method} is not repeated there"
-            )
+        if method not in ("GET", "HEAD") and status not in REDIRECTS_THAT_KEEP_THE_BODY:
+            raise TargetFailed(f"HTTP {status}: it redirects to {there}, and {method} is not repeated there")
         before, after = urlsplit(url), urlsplit(there)
         is_upgrade = (before.scheme, after.scheme) == ("http", "https") and before.hostname == after.hostname
         if not is_upgrade and (before.scheme, before.netloc) != (after.scheme, after.netloc):
             raise TargetFailed(f"HTTP {status}: it redirects to another host: {there}")
         return there
-
-    def _body(self, task: Task) -> dict[str, Any]:
-        if self.options.body is None:
-            return {} if self.options.method == "GET" else {"json": {"input": task.case.content}}
-        body = fill_value(self.options.body, task)
-        return {"data": body} if isinstance(body, str) else {"json": body}
 
     async def _read(self, response: Any) -> str:
         limit = self.options.max_output_bytes
@@ -128,8 +126,13 @@ class HttpTarget(TargetPart):
             chunks.append(chunk)
         return _decoded(b"".join(chunks), response.charset)
 
-    def _transcript(self, status: int, content_type: str, text: str) -> Transcript:
+    def _transcript(self, asked: HttpRequest, response: Any, text: str) -> Transcript:
+        status, content_type = response.status, response.content_type
         evidence = Transcript(output=text, events=({"type": "http", "status": status},))
+        if asked.wants_response and status not in OVERLOADED:
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            output = {"status": status, "headers": headers, "body": _body_value(content_type, text)}
+            return evidence.model_copy(update={"output": output})
         if status in NOT_THE_TARGETS_FAULT:
             raise TargetUnavailable(f"HTTP {status}: {head(text, 300)}")
         if status >= 300:
@@ -166,6 +169,17 @@ def _form_of(content_type: str, text: str) -> ResultForm:
     except (ValueError, RecursionError):
         return "text"
     return "answer" if isinstance(value, dict) and "output" in value else "json"
+
+
+def _body_value(content_type: str, text: str) -> Json:
+    """What a response says: JSON as the value it is, anything else as text, nothing as null."""
+    if not text:
+        return None
+    try:
+        value = json.loads(text) if content_type.endswith("json") else text
+    except (ValueError, RecursionError):
+        return text
+    return text if why_not_json(value) else value
 
 
 def names_proxy(environment: dict[str, str]) -> bool:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ from typing import Any, NoReturn
 from pydantic_core import to_json
 
 from evalharness.domain.case import Case
+from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import TargetFailed, raised_at
 from evalharness.references import import_reference
@@ -34,6 +36,7 @@ class IsolatedTask:
     seed: int
     workspace: Path
     timeout_s: float
+    variant: Mapping[str, Json]
     graders: tuple[GraderSpec, ...] = ()
 
 
@@ -70,7 +73,9 @@ def main() -> None:
     sys.path[:] = question["path"]
     case = Case.model_validate(question["case"])
     workspace = Path(question["workspace"])
-    task = IsolatedTask(case, question["index"], question["seed"], workspace, question["timeout_s"])
+    task = IsolatedTask(
+        case, question["index"], question["seed"], workspace, question["timeout_s"], question["variant"]
+    )
     function = import_reference(question["function"], Path(question["root"]))
     returned: Any = function(case.content, task) if wants_context(function) else function(case.content)
     if inspect.isawaitable(returned):

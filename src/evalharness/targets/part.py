@@ -20,7 +20,7 @@ class TargetPart:
         self.services = services
 
     def digest(self) -> str:
-        return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools])
+        return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools, self.spec.variant])
 
     async def open(self) -> None:
         """Nothing to prepare, unless a target says otherwise."""

@@ -11,7 +11,7 @@ from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
 from evalharness.errors import TargetFailed
 
-PLACE = re.compile(r"\{(input(?:\.[\w.-]+)?|case_id|index|seed|workspace)\}")
+PLACE = re.compile(r"\{((?:input|context|variant)(?:\.[\w.-]+)?|case_id|index|seed|workspace|max_rounds)\}")
 _SHELL_TOKEN = re.compile(rf"""{PLACE.pattern}|\\.|['"]""", re.DOTALL)
 _SHELL_FORMS = {"": '"${%d}"', '"': "${%d}", "'": "'\"${%d}\"'"}
 
@@ -69,9 +69,23 @@ def _value(name: str, task: Task) -> Any:
         return getattr(task, name)
     if name == "workspace":
         return str(task.workspace)
-    value = task.case.content
-    for step in name.split(".")[1:]:
+    if name == "max_rounds":
+        return task.case.max_rounds
+    first, *steps = name.split(".")
+    value: Any = {"input": task.case.content, "context": task.case.context, "variant": dict(task.variant)}[first]
+    for step in steps:
         if not isinstance(value, dict) or step not in value:
-            raise TargetFailed(f"the target asks for {{{name}}}, which the input of case {task.case.id} does not have")
+            whose = "its variant" if first == "variant" else f"the {first} of case {task.case.id}"
+            raise TargetFailed(f"the target asks for {{{name}}}, which {whose} does not have")
         value = value[step]
     return value
+
+
+def told_beside_input(task: Task) -> dict[str, Json]:
+    """What a target is told about its trial beside the question, as far as the case or its variant says anything."""
+    told: dict[str, Json] = {
+        "context": task.case.context,
+        "max_rounds": task.case.max_rounds,
+        "variant": dict(task.variant) or None,
+    }
+    return {name: value for name, value in told.items() if value is not None}

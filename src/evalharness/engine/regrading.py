@@ -1,0 +1,94 @@
+"""Regrading: finished trials graded again on their stored transcripts. No target has a part in it, and no store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.case import Case
+from evalharness.domain.record import Json
+from evalharness.domain.run import CaseLock
+from evalharness.domain.transcript import Transcript
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.attempting import grade_once
+from evalharness.engine.grading import decide
+from evalharness.engine.planning import PlannedCase, lock_cases
+
+REDACTION_MARK = "[redacted"
+"""How every mark begins that stands in the store for a secret."""
+ANSWERED = frozenset(("passed", "awaiting", "skipped"))
+"""States of an attempt that, with a transcript and without a grade, mean that there was no grader to judge it."""
+
+
+class Regraded(NamedTuple):
+    trial: Trial
+    graded: bool
+    """Whether it was graded again; one that has no answer to grade stays as it was."""
+
+    @property
+    def is_redacted(self) -> bool:
+        return self.graded and self._transcript is not None and holds_redactions(self._transcript)
+
+    @property
+    def is_cut(self) -> bool:
+        return self.graded and self._transcript is not None and self._transcript.truncated
+
+    @property
+    def _transcript(self) -> Transcript | None:
+        return self.trial.last.transcript
+
+
+async def regrade_trials(
+    trials: Iterable[Trial], planned: Mapping[str, PlannedCase], at_once: int
+) -> AsyncIterator[Regraded]:
+    """In the order of `trials`, so many at a time; no more of them are held in memory."""
+    waiting = iter(trials)
+    while group := list(islice(waiting, at_once)):
+        for regraded in await asyncio.gather(*(regrade_trial(trial, planned[trial.case_id]) for trial in group)):
+            yield regraded
+
+
+async def regrade_trial(trial: Trial, planned: PlannedCase) -> Regraded:
+    """Only the last attempt is graded again: the earlier ones have been superseded, and tell why."""
+    last = trial.last
+    if last.transcript is None or not is_gradable(last):
+        return Regraded(trial, graded=False)
+    changes: dict[str, Json]
+    if planned.skip:
+        changes = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
+    else:
+        context = GradeContext(planned.case, last.transcript, trial.index, trial.seed, last.duration_s)
+        grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
+        state, score, reason = decide(grades)
+        changes = {"state": state, "score": score, "reason": reason, "grades": grades}
+    attempts = (*trial.attempts[:-1], last.model_copy(update=changes))
+    return Regraded(trial.model_copy(update={"attempts": attempts}), graded=not planned.skip)
+
+
+def is_gradable(attempt: Attempt) -> bool:
+    """A target that raised or passed its time limit may have left a transcript, but no answer."""
+    return attempt.transcript is not None and (bool(attempt.grades) or attempt.state in ANSWERED)
+
+
+def holds_redactions(transcript: Transcript) -> bool:
+    return REDACTION_MARK in transcript.model_dump_json(exclude_defaults=True)
+
+
+def asks_the_same(old: Case, new: Case, lock: CaseLock, root: Path, redact: Callable[[Json], Json]) -> bool:
+    """Whether an answer to `old`, as it was stored, answers `new`; both with their variables filled in.
+
+    What was in files beside the suite only the old lock knows.
+    """
+    asked = {"input", "files"} | ({"target"} if old.target else set())
+    before, now = (redact(case.model_dump(mode="json", include=asked)) for case in (old, new))
+    if before != now:
+        return False
+    if old.target or not any(file.path for file in new.files.values()):
+        return True
+    as_it_was = new.model_copy(update={"reference": old.reference, "metadata": old.metadata, "target": None})
+    [now_locked] = lock_cases([PlannedCase(as_it_was, (), [], timeout_s=0, retries=0)], root).values()
+    return now_locked.case == lock.case

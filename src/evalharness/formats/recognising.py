@@ -1,0 +1,45 @@
+"""Recognising: which format a file is in, by what it holds, never by its name; or the one that the user forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evalharness.domain.suite import Suite
+from evalharness.errors import UnknownName
+from evalharness.formats.native import load_native, looks_native
+from evalharness.formats.problems import Findings
+from evalharness.formats.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way of writing a suite. `marks` are words by which a file too broken to be read is still known to be one."""
+
+    name: str
+    looks: Callable[[Any], bool]
+    load: Callable[[Source], tuple[Suite | None, Findings]]
+    marks: tuple[bytes, ...]
+
+
+NATIVE = Format("native", looks_native, load_native, (b"test_cases",))
+FORMATS = (
+    NATIVE,
+)
+"""In the order in which they are tried: the first that recognises its own is taken."""
+
+
+def recognise(data: Any) -> Format | None:
+    return next((each for each in FORMATS if each.looks(data)), None)
+
+
+def named_format(name: str) -> Format:
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise UnknownName("format", name, [each.name for each in FORMATS])
+
+
+def mentions_a_suite(content: bytes) -> bool:
+    return any(mark in content for each in FORMATS for mark in each.marks)
