@@ -1,21 +1,23 @@
 """Every exception the harness raises on purpose, and the exit code each one means.
 
-    HarnessError                 3  something broke; the run cannot be trusted
-    ├── UsageError               2  the command or call was wrong
-    │   ├── InvalidFile          2  one or more files have problems; carries all of them
-    │   ├── MissingVariable      2  {{variables}} without a value
-    │   ├── UnknownName          2  no such grader, target, run, …; carries a did-you-mean
-    │   ├── ImportFailed         2  a named function's module or file cannot be imported
-    │   ├── NothingSelected      2  the filters left no case
-    │   ├── CannotResume         2  the run cannot be continued as asked
-    │   └── RunBusy              2  another process is running this run
-    ├── StoreError               3  the store cannot be read or written
-    └── TargetUnavailable        3  the target could not be reached: a trial ends in `error`, never in `failed`
+    HarnessError                   3  something broke; the run cannot be trusted
+    ├── UsageError                 2  the command or call was wrong
+    │   ├── InvalidFile            2  one or more files have problems; carries all of them
+    │   ├── DatasetValidationError 2  a workflow dataset has issues; carries all of them
+    │   ├── MissingVariable        2  {{variables}} without a value
+    │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
+    │   ├── ImportFailed           2  a named function's module or file cannot be imported
+    │   ├── NothingSelected        2  the filters left no case
+    │   ├── CannotResume           2  the run cannot be continued as asked
+    │   └── RunBusy                2  another process is running this run
+    ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
+    ├── StoreError                 3  the store cannot be read or written
+    └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
 
-    TrialFault                      inside one trial, never leaves the engine
-    ├── TargetFailed                the target gave no usable answer: the trial is `failed` with this reason
-    ├── TrialSkipped                the trial cannot be judged: `skipped` with this reason
-    └── Unscored                    the grader could not decide: an `unscored` grade with this reason
+    TrialFault                        inside one trial, never leaves the engine
+    ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
+    ├── TrialSkipped                  the trial cannot be judged: `skipped` with this reason
+    └── Unscored                      the grader could not decide: an `unscored` grade with this reason
 
 This module holds no behaviour beyond messages; where an exception is turned into a trial's state is
 `engine/attempting.py`, where it is turned into an exit code is `cli/main.py`.
@@ -62,6 +64,14 @@ class InvalidFile(UsageError):
         return "\n".join([self.message, *map(str, self.problems)])
 
 
+class DatasetValidationError(UsageError):
+    """A workflow dataset that is not one; `issues` holds every reason (`datasets.DatasetIssue`), a line each."""
+
+    def __init__(self, issues: Sequence[Any]) -> None:
+        super().__init__("\n".join(map(str, issues)))
+        self.issues = tuple(issues)
+
+
 class MissingVariable(UsageError):
     def __init__(self, names: Iterable[str], where: str) -> None:
         self.names = sorted(set(names))
@@ -106,6 +116,10 @@ class CannotResume(UsageError):
 
 class RunBusy(UsageError):
     pass
+
+
+class Interrupted(HarnessError):
+    exit_code = 130
 
 
 class StoreError(HarnessError):

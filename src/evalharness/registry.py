@@ -10,7 +10,6 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic import ValidationError
@@ -34,9 +33,25 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "regex": "evalharness.graders.patterns:Regex",
         "json_equals": "evalharness.graders.json_values:JsonEquals",
         "json_schema": "evalharness.graders.json_values:JsonSchema",
+        "structural_match": "evalharness.graders.structure:StructuralMatch",
+        "includes": "evalharness.graders.inclusions:Includes",
         "numeric": "evalharness.graders.numbers:Numeric",
+        "numeric_deltas": "evalharness.graders.deltas:NumericDeltas",
         "exit_code": "evalharness.graders.numbers:ExitCode",
+        "expected_patterns": "evalharness.graders.expected_patterns:ExpectedPatterns",
+        "files": "evalharness.graders.files:Files",
+        "tool_sequence": "evalharness.graders.tool_sequence:ToolSequence",
+        "max_rounds": "evalharness.graders.tool_sequence:MaxRounds",
+        "assertions": "evalharness.graders.assertions:Assertions",
+        "latency": "evalharness.graders.scorers:Latency",
+        "cost": "evalharness.graders.scorers:Cost",
+        "tokens": "evalharness.graders.scorers:Tokens",
+        "similarity": "evalharness.graders.scorers:Similarity",
+        "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
+        "function_output": "evalharness.graders.function_output:FunctionOutput",
+        "model": "evalharness.graders.awaiting:Model",
+        "human": "evalharness.graders.awaiting:Human",
         "all_of": "evalharness.graders.composite:AllOf",
         "any_of": "evalharness.graders.composite:AnyOf",
         "not": "evalharness.graders.composite:Not",
@@ -46,6 +61,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "function": "evalharness.targets.function:FunctionTarget",
         "command": "evalharness.targets.command:CommandTarget",
         "http": "evalharness.targets.http:HttpTarget",
+        "artifact": "evalharness.targets.artifact:ArtifactTarget",
         "oracle": "evalharness.targets.oracle:OracleTarget",
         "null": "evalharness.targets.null:NullTarget",
         "empty": "evalharness.targets.null:NullTarget",
@@ -93,7 +109,7 @@ def build_grader(spec: GraderSpec, services: Services) -> Grader:
 
 
 def build_target(spec: TargetSpec, services: Services) -> Target:
-    return cast(Target, _build("target", spec, replace(services, root=Path(spec.root)) if spec.root else services))
+    return cast(Target, _build("target", spec, replace(services, root=services.root / spec.root)))
 
 
 def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any:

@@ -22,6 +22,16 @@ JUDGE = """
 def has_ada(context, wanted="Ada"):
     return isinstance(context.output, str) and wanted in context.output
 """
+SCORER = """
+def has_ada(artifact):
+    return float("Ada" in str(artifact.outputs["main"]["text"])) if "main" in artifact.outputs else 0.0
+
+
+def has_eve(artifact):
+    return 0.0
+"""
+HELD = {"type": "output.contains", "path": "outputs.main.text", "value": "Ada"}
+EXECUTED = {"type": "behavior.node_executed", "nodeId": "coder"}
 
 
 @dataclass(frozen=True)
@@ -34,10 +44,17 @@ class Entry:
     passing: Answer
     failing: Answer
     has_example: bool = True
+    awaits: bool = False
+    """Somebody else gives the grade: whatever the answer, it is due."""
 
 
 def said(text: Any) -> Answer:
     return {"output": text}
+
+
+def took(**amounts: Any) -> Answer:
+    """The answer of a workflow whose one agent took so much."""
+    return {"snapshot": {"outputs": {}}, "events": ({"type": "agent:complete", "nodeId": "coder", **amounts},)}
 
 
 ENTRIES = {
@@ -89,7 +106,6 @@ ENTRIES = {
         {"type": "regex", "pattern": r"\d+", "must_match": False},
         said("room 12"),
         said("no room"),
-        has_example=False,
     ),
     "json_equals": Entry(
         {"json_equals": {"a": [1, None]}},
@@ -106,6 +122,58 @@ ENTRIES = {
         said("{}"),
         has_example=False,
     ),
+    "structural_match": Entry(
+        {"structural_match": {"id": "{{any_uuid}}", "tags": ["a"]}},
+        {"type": "structural_match", "value": {"id": "{{any_uuid}}", "tags": ["a"]}},
+        {"type": "structural_match", "value": {"id": "{{any_uuid}}", "tags": ["a"]}, "strict": True},
+        said('{"id": "123e4567-e89b-12d3-a456-426614174000", "tags": ["a"], "more": 1}'),
+        said({"id": "123e4567", "tags": ["a"]}),
+    ),
+    "numeric_deltas": Entry(
+        {"numeric_deltas": {"tone": 4.5, "length": 3}},
+        {"type": "numeric_deltas", "value": {"tone": 4.5, "length": 3}},
+        {
+            "type": "numeric_deltas",
+            "value": {"tone": 4.5, "length": 3},
+            "tolerance": {"tone": {"min_delta": -0.3}},
+        },
+        said('{"tone": 4.5, "length": 3.0}'),
+        said({"tone": 4.4, "length": 3}),
+    ),
+    "includes": Entry(
+        {"includes": ["Ada", "Byron"]},
+        {"type": "includes", "must_include": ["Ada", "Byron"]},
+        {"type": "includes", "must_include": ["Ada", "Byron"], "must_not_include": ["legacy"]},
+        said("ada\nBYRON"),
+        said("Ada"),
+    ),
+    "function_output": Entry(
+        {"function_output": {"function_name": "solve", "test_cases": [{"input": [1, 2], "output": 3}]}},
+        {"type": "function_output", "function_name": "solve", "test_cases": [{"args": [1, 2], "expected": 3}]},
+        {"type": "function_output", "function_name": "solve", "test_cases": [{"args": [1, 2], "expected": 4}]},
+        said("def solve(a, b): return a + b"),
+        said("def solve(a, b): return 4"),
+        has_example=False,
+        awaits=True,
+    ),
+    "model": Entry(
+        {"model": "some-judge"},
+        {"type": "model", "model": "some-judge"},
+        {"type": "model", "model": "some-judge", "rubric": "Is it polite?"},
+        said("Gladly."),
+        said("No."),
+        has_example=False,
+        awaits=True,
+    ),
+    "human": Entry(
+        {"human": "Is it polite?"},
+        {"type": "human", "rubric": "Is it polite?"},
+        {"type": "human", "rubric": "Is it polite?", "interface": "cli"},
+        said("Gladly."),
+        said("No."),
+        has_example=False,
+        awaits=True,
+    ),
     "numeric": Entry(
         {"numeric": 4.5},
         {"type": "numeric", "value": 4.5},
@@ -119,6 +187,77 @@ ENTRIES = {
         {"type": "exit_code", "value": 2},
         {"exit_code": 0},
         {"exit_code": 1},
+    ),
+    "assertions": Entry(
+        {"assertions": [HELD, EXECUTED]},
+        {"type": "assertions", "assertions": [HELD, EXECUTED]},
+        {"type": "assertions", "assertions": [HELD]},
+        took() | {"snapshot": {"outputs": {"main": {"text": "Ada"}}}},
+        said("Ada"),
+    ),
+    "latency": Entry(
+        {"latency": 1000, "min": 0.5},
+        {"type": "latency", "max_ms": 1000, "min": 0.5},
+        {"type": "latency", "max_ms": 1000},
+        took(durationMs=100),
+        took(durationMs=900),
+    ),
+    "cost": Entry(
+        {"cost": 0.1, "min": 0.5},
+        {"type": "cost", "maxUsd": 0.1, "min": 0.5},
+        {"type": "cost", "maxUsd": 0.2, "min": 0.5},
+        took(totalCostUsd=0.01),
+        took(totalCostUsd=0.09),
+    ),
+    "tokens": Entry(
+        {"tokens": 1000, "min": 0.5},
+        {"type": "tokens", "max_tokens": 1000, "min": 0.5},
+        {"type": "tokens", "max_tokens": 1000, "min": 0.5, "input_weight": 0.5},
+        took(usage={"inputTokens": 100, "outputTokens": 20}),
+        took(usage={"inputTokens": 100, "outputTokens": 800}),
+    ),
+    "similarity": Entry(
+        {"similarity": "Lovelace", "algorithm": "levenshtein", "min": 0.8},
+        {"type": "similarity", "expectedValue": "Lovelace", "algorithm": "levenshtein", "min": 0.8},
+        {"type": "similarity", "expectedValue": "Lovelace", "min": 0.8},
+        said("Lovelave"),
+        said("Byron"),
+    ),
+    "scorer": Entry(
+        {"scorer": "scorer.py:has_ada", "min": 1},
+        {"type": "scorer", "scorer": "scorer.py:has_ada", "min": 1.0},
+        {"type": "scorer", "scorer": "scorer.py:has_eve", "min": 1},
+        said("Ada"),
+        said("Eve"),
+        has_example=False,
+    ),
+    "expected_patterns": Entry(
+        {"expected_patterns": ["regex:\\bada\\b", "not_contains:sorry"]},
+        {"type": "expected_patterns", "patterns": ["regex:\\bada\\b", "not_contains:sorry"]},
+        {"type": "expected_patterns", "patterns": ["regex:\\bada\\b"]},
+        said("Hello Ada"),
+        said("Sorry, Ada"),
+    ),
+    "files": Entry(
+        {"files": [{"path": "a.py", "contains": "def"}, "b.py"]},
+        {"type": "files", "files": [{"path": "a.py", "shouldContain": "def"}, {"path": "b.py"}]},
+        {"type": "files", "files": ["a.py"]},
+        {"files": {"a.py": "def f(): ...", "b.py": ""}},
+        {"files": {"a.py": "def f(): ..."}},
+    ),
+    "tool_sequence": Entry(
+        {"tool_sequence": ["search", {"name": "read", "arguments": {"path": "a"}}]},
+        {"type": "tool_sequence", "calls": [{"tool": "search"}, {"name": "read", "arguments": {"path": "a"}}]},
+        {"type": "tool_sequence", "calls": ["search"], "mode": "exact"},
+        {"tool_calls": [{"name": "search"}, {"name": "read", "arguments": {"path": "a", "lines": 3}}]},
+        {"tool_calls": [{"name": "search"}, {"name": "read", "arguments": {"path": "b"}}]},
+    ),
+    "max_rounds": Entry(
+        {"max_rounds": 1},
+        {"type": "max_rounds", "value": 1},
+        {"type": "max_rounds", "value": 2},
+        {"tool_calls": [{"name": "search"}]},
+        {"tool_calls": [{"name": "search"}, {"name": "search"}]},
     ),
     "function": Entry(
         "judge.py:has_ada",
@@ -206,6 +345,7 @@ class TestEveryGrader:
     @pytest.fixture(autouse=True)
     def _in_a_folder_with_a_judge(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "judge.py").write_text(JUDGE)
+        (tmp_path / "scorer.py").write_text(SCORER)
         monkeypatch.chdir(tmp_path)
 
     def test_short_and_long_form_mean_the_same(self, kind: str, build: Callable[..., Grader]) -> None:
@@ -218,6 +358,9 @@ class TestEveryGrader:
     def test_passes_what_it_should(self, kind: str, form: str, grade: Callable[..., Grade]) -> None:
         entry = ENTRIES[kind]
         verdict = grade(getattr(entry, form), **entry.passing)
+        if entry.awaits:
+            assert (verdict.state, verdict.score) == ("awaiting", None)
+            return
         assert verdict.state == "pass"
         assert verdict.score is not None
         assert 0 < verdict.score <= 1
@@ -226,6 +369,10 @@ class TestEveryGrader:
     def test_fails_what_it_should_and_says_why(self, kind: str, form: str, grade: Callable[..., Grade]) -> None:
         entry = ENTRIES[kind]
         verdict = grade(getattr(entry, form), **entry.failing)
+        if entry.awaits:
+            assert (verdict.state, verdict.score) == ("awaiting", None)
+            assert verdict.reason
+            return
         assert verdict.state == "fail"
         assert verdict.score is not None
         assert 0 <= verdict.score < 1
@@ -247,12 +394,14 @@ class TestEveryGrader:
         assert (example is not None) == entry.has_example
         if example is not None:
             output = "" if example.output is None else example.output
-            assert grade(entry.long, output, exit_code=example.exit_code).passed
+            beside = ("exit_code", "files", "tool_calls", "snapshot", "events")
+            assert grade(entry.long, output, **{name: getattr(example, name) for name in beside}).passed
 
     @pytest.mark.parametrize("output", [PAYLOAD, f'"{PAYLOAD}"', {"a": PAYLOAD}, [PAYLOAD]])
     def test_an_answer_is_never_run(self, kind: str, output: Any, grade: Callable[..., Grade], tmp_path: Path) -> None:
+        possible = ("awaiting",) if ENTRIES[kind].awaits else ("pass", "fail")
         for written in (ENTRIES[kind].short, ENTRIES[kind].other):
-            assert grade(written, output, exit_code=0).state in ("pass", "fail")
+            assert grade(written, output, exit_code=0).state in possible
         assert not (tmp_path / "pwned").exists()
 
     @pytest.mark.parametrize("odd", sorted(ODD))
@@ -263,5 +412,5 @@ class TestEveryGrader:
             assert str(unscored)
             return
         assert verdict.passed or verdict.reason
-        assert (verdict.score is None) == (verdict.state == "unscored")
+        assert (verdict.score is None) == (verdict.state in ("unscored", "awaiting"))
         assert len(verdict.reason) < 2000

@@ -75,7 +75,7 @@ UNKNOWN_KEYS = [
     "test_cases: [{id: a, input: x, expected: {contians: y}}]",
     "test_cases: [{id: a, input: x, graders: [{contains: {valu: y}}]}]",
     "test_cases: [{id: a, input: x, graders: [{contains: y, weigth: 2}]}]",
-    "test_cases: [{id: a, input: x, graders: [exat]}]",
+    "test_cases: [{id: a, input: x, graders: [{exat: y}]}]",
     "target: {htp: 'http://localhost'}\ntest_cases: [{id: a, input: x}]",
     "target: {http: {url: 'http://localhost', hedaers: {}}}\ntest_cases: [{id: a, input: x}]",
     "trials: 0\ntest_cases: [{id: a, input: x}]",

@@ -55,7 +55,7 @@ def answer(country):
     [failure] = report["failures"]
     assert failure["eval_id"] == failure["name"] == "peru"
     assert failure["reason"] == "exact: expected 'Lima', got 'Cusco'"
-    assert failure["details"] == {"failed": 2}
+    assert failure["details"] == {"failed": 2, "failure_count": 1}
     trials = report["trials"]
     assert [(trial["case_id"], trial["index"]) for trial in trials] == [
         (case, index) for case in ("france", "japan", "peru") for index in (0, 1)

@@ -13,8 +13,9 @@ from typing import Any
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import redactor_for
 from evalharness.actions.execute_runs import Execution, run_to_end
-from evalharness.actions.load_suites import load_suites
+from evalharness.actions.find_suites import find_suites
 from evalharness.actions.open_store import open_store
+from evalharness.actions.register_suites import without_file
 from evalharness.actions.resume_run import ResumeRequest, continue_runs
 from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
 from evalharness.actions.stop_runs import Stopper
@@ -35,7 +36,7 @@ def evaluate(
     store: str | None = None,
     resume: str | None = None,
 ) -> Run:
-    """Run a suite, or a suite file, on a target and return the finished run with its report and trials.
+    """Run a suite, a suite file or a suite's name on a target; returns the finished run with its report and trials.
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
     Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a running event loop
@@ -45,7 +46,7 @@ def evaluate(
         raise UsageError(f"trials must be at least 1, not {trials}")
     if max_concurrency is not None and max_concurrency < 0:
         raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {max_concurrency}")
-    file = _as_file(suite)
+    file = _as_file(suite, store)
     assert file.suite is not None
     given = dict(variables or {})
     request = RunRequest(
@@ -72,10 +73,10 @@ def evaluate(
     return _run_anywhere(run_it(), stopper)
 
 
-def _as_file(suite: Suite | str | Path) -> LoadedFile:
+def _as_file(suite: Suite | str | Path, store: str | None) -> LoadedFile:
     if isinstance(suite, Suite):
-        return LoadedFile(Path.cwd() / f"suite {suite.name}", suite)
-    [file] = load_suites([Path(suite)])
+        return without_file(suite, Path.cwd())
+    [file] = find_suites([str(suite)], store)
     return file
 
 

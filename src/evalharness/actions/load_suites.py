@@ -12,14 +12,15 @@ from evalharness.formats.loading import LoadedFile, load_file, load_paths
 
 def load_suite(path: str | Path) -> Suite:
     """One suite file; raises InvalidFile with all its problems."""
-    return _checked([load_file(Path(path))])[0].suite  # type: ignore[return-value]
+    return checked([load_file(Path(path))])[0].suite  # type: ignore[return-value]
 
 
 def load_suites(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
-    return _checked(load_paths(paths, format_name))
+    return checked(load_paths(paths, format_name))
 
 
-def _checked(loaded: list[LoadedFile]) -> list[LoadedFile]:
+def checked(loaded: list[LoadedFile]) -> list[LoadedFile]:
+    """The same files, unless one of them has an error."""
     problems = [problem for file in loaded for problem in file.problems]
     if any(problem.severity == "error" for problem in problems):
         raise InvalidFile([problem for problem in problems if problem.severity != "note"])

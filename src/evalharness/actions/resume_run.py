@@ -50,7 +50,9 @@ async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Exec
     store = execution.store
     unfinished = []
     for run in runs:
-        if has_work_left(store, run):
+        if run.regrade_of:
+            _refuse_unfinished(store, run)
+        elif has_work_left(store, run):
             options = run.options.model_copy(update={"max_failures": None})
             if request.max_concurrency is not None:
                 options = options.model_copy(update={"max_concurrency": request.max_concurrency})
@@ -60,6 +62,15 @@ async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Exec
     ready = await make_all_ready(unfinished)
     executed = {run.id: run for run in await execute(ready, execution)} if ready else {}
     return [executed.get(run.id) or _finished_now(store, run) for run in runs]
+
+
+def _refuse_unfinished(store: SqlStore, regrade: Run) -> None:
+    """What a regrade lacks is a grade, or an answer that another run lacks: nothing that could be run."""
+    if sum(1 for _ in store.outcomes(regrade.id)) < regrade.planned_trials:
+        raise CannotResume(
+            f"run {regrade.name} is an unfinished regrade, in which there is nothing to run",
+            hint=f"resume {regrade.regrade_of} if it is unfinished, then: eval-harness regrade {regrade.regrade_of}",
+        )
 
 
 def has_work_left(store: SqlStore, run: Run) -> bool:

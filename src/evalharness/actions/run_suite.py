@@ -12,6 +12,7 @@ from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import collect_variables, secrets_of
 from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
 from evalharness.actions.make_report import cases_not_passed
+from evalharness.actions.register_suites import registrations
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import Suite, Variant
@@ -46,6 +47,7 @@ class PlannedRun:
 
     run: Run
     variables: Variables
+    file: LoadedFile
     known_cost_usd: float | None = None
 
 
@@ -60,7 +62,8 @@ def run_suites(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore
 
 async def start_runs(planned: list[PlannedRun], execution: Execution) -> list[Run]:
     ready = await make_all_ready((plan.run, plan.variables) for plan in planned)
-    stored = execution.store.add_runs(item.run for item in ready)
+    suites = registrations(plan.file for plan in planned)
+    stored = execution.store.add_runs((item.run for item in ready), suites)
     for item, run in zip(ready, stored, strict=True):
         item.run = run
     return await execute(ready, execution)
@@ -123,7 +126,7 @@ def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile)
     secret = secrets_of(suite, request.env)
     env = {name: None if name in secret else value for name, value in request.env.items()}
     options = request.options.model_copy(update={"env": env})
-    return PlannedRun(new_run(suite, variant, variables, options, file.root, str(file.path)), variables)
+    return PlannedRun(new_run(suite, variant, variables, options, file.root, str(file.path)), variables, file)
 
 
 def new_run(suite: Suite, variant: Variant, variables: Variables, options: RunOptions, root: Path, where: str) -> Run:

@@ -8,40 +8,29 @@ from pathlib import Path
 
 import click
 
-from evalharness.cli.options import debug_option, json_option
+from evalharness.cli.options import debug_option, json_option, option, store_option
 
 
 @click.command("list-suites")
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
+@option("--register", is_flag=True, help="Keep the suites found in DIR in the store, so that `run NAME` finds them.")
+@store_option
 @json_option
 @debug_option
-def command(folder: str, as_json: bool) -> int:
-    """List the suites in DIR and the folders below it (default: here)."""
+def command(folder: str, register: bool, store: str | None, as_json: bool) -> int:
+    """List the suites in DIR and the folders below it (default: here), then registered and ready-made ones."""
+    from evalharness.actions.list_suites import list_suites
     from evalharness.cli.tables import print_table
-    from evalharness.errors import UsageError
-    from evalharness.formats.loading import find_suites
 
-    if not Path(folder).is_dir():
-        raise UsageError(f"there is no folder {folder}")
-    loaded = find_suites(Path(folder))
-    rows = []
-    for file in loaded:
-        suite = file.suite
-        rows.append(
-            {
-                "suite": suite.name if suite else "(broken)",
-                "cases": len(suite.cases) if suite else None,
-                "trials": suite.trials if suite else None,
-                "target": suite.target.label if suite and suite.target else "",
-                "file": str(file.path),
-            }
-        )
+    listed = list_suites(Path(folder), store, register=register)
+    rows = [suite._asdict() for suite in listed]
     if as_json:
         print(json.dumps({"suites": rows}, ensure_ascii=False, indent=1))
-    elif rows:
-        print_table(rows)
-        if not all(file.suite for file in loaded):
-            print(f"some are broken; see why: eval-harness validate {folder}", file=sys.stderr)
-    else:
-        print(f"no suites in {folder}; write one with: eval-harness init {folder}")
+        return 0
+    print_table(rows)
+    files = [suite for suite in listed if suite.where == "file"]
+    if not files:
+        print(f"no suites in {folder}; write one with: eval-harness init {folder}", file=sys.stderr)
+    elif any(suite.cases is None for suite in files):
+        print(f"some are broken; see why: eval-harness validate {folder}", file=sys.stderr)
     return 0

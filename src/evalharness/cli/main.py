@@ -24,9 +24,11 @@ COMMANDS = {
     "validate": ("evalharness.cli.validate", "Check suite files and tell every problem at once."),
     "run": ("evalharness.cli.run", "Run suites and print a verdict with error bars."),
     "resume": ("evalharness.cli.resume", "Continue an interrupted run, or mend one that had errors."),
+    "regrade": ("evalharness.cli.regrade", "Grade stored transcripts or artifacts again; nothing is re-run."),
     "runs": ("evalharness.cli.runs", "List the runs in the store; `runs rm RUN` removes one."),
     "show": ("evalharness.cli.show", "Show a run, or the transcripts and grades of one of its cases."),
     "list-suites": ("evalharness.cli.list_suites", "List the suites in a folder."),
+    "import": ("evalharness.cli.import_file", "Turn a table, or a suite of another format, into a suite file."),
     "schema": ("evalharness.cli.schema", "Print the JSON Schema of suite files, for editors."),
     "store": ("evalharness.cli.store", "Look after the store: `store prune --older-than 30d`."),
 }

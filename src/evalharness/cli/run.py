@@ -62,21 +62,21 @@ from evalharness.cli.options import (
 @json_option
 @debug_option
 def command(paths: tuple[str, ...], **flags: Any) -> int:
-    """Run suite files, or every suite in a folder, and print a verdict with error bars.
+    """Run suite files, every suite in a folder, or suites by name (list-suites), and print a verdict with error bars.
 
     Exit codes: 0 all well, 1 a case failed, 2 wrong usage or a broken file, 3 the run broke, 4 undecided,
     130 interrupted (resumable).
     """
     # Imported here: `--help` must not pay for what only a run needs.
     from evalharness.actions.collect_variables import redactor_for
-    from evalharness.actions.load_suites import load_suites
+    from evalharness.actions.find_suites import find_suites
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, watched
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
-    files = load_suites(named, flags["format_name"])
+    files = find_suites(named, flags["store"], flags["format_name"])
     print_warnings(files)
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
     only_looks = flags["dry_run"] and flags["store"] is None
@@ -88,13 +88,13 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             return report_runs(runs, store, stream, flags)
 
 
-def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[Path], str | None]:
-    """The paths to load, and the run whose failures are meant (empty: the last one)."""
+def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:
+    """The paths and names of what to run, and the run whose failures are meant (empty: the last one)."""
     named, failed_of = [*paths, *flags["suites"]], flags["failed"]
     if failed_of and Path(failed_of).exists():  # `run --failed suite.yaml`: the word after the flag is a path
         named.insert(0, failed_of)
         failed_of = ""
-    return [Path(path) for path in named or ["."]], failed_of
+    return named or ["."], failed_of
 
 
 def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:

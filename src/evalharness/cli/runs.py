@@ -38,6 +38,7 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
                 "started": line.created_at,
                 "trials": line.planned,
                 "states": (states + pending).strip(),
+                "regrade_of": line.regrade_of,
             }
         )
     if as_json:
@@ -45,6 +46,8 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
             row["states"] = {**line.counts, **({"pending": line.pending} if line.pending else {})}
         print(json.dumps({"runs": rows}, ensure_ascii=False, indent=1))
     elif rows:
+        if not any(line.regrade_of for line in lines):
+            rows = [{name: value for name, value in row.items() if name != "regrade_of"} for row in rows]
         print_table(rows)
     else:
         print("no runs yet; start one: eval-harness run SUITE")

@@ -18,7 +18,7 @@ from evalharness.cli.options import debug_option, json_option, store_option
 @debug_option
 def command(run: str, case: str | None, store: str | None, as_json: bool) -> int:
     """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
-    from evalharness.actions.make_report import with_report
+    from evalharness.actions.make_report import case_histories, with_report
     from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import screen_on
     from evalharness.engine.measuring import count_trials
@@ -27,6 +27,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
     from evalharness.reports.json_report import trial_data, write_json
     from evalharness.reports.terminal import TerminalReport
     from evalharness.reports.transcripts import TranscriptReport
+    from evalharness.reports.wording import history_text
 
     screen = screen_on(sys.stdout)
     with open_store(store, to_read=True) as opened:
@@ -48,11 +49,11 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
                 raise UnknownName(f"case in run {found.name}", case, [one.id for one in cases])
             chosen = filled_case(chosen, found.suite, {n: v for n, v in found.lock.variables.items() if v is not None})
             trials = list(opened.trials(found.id, chosen.id))
+            history = case_histories(opened, found)[chosen.id]
             if as_json:
                 rows = [{**trial_data(trial), "trial": trial.model_dump(mode="json")} for trial in trials]
-                print(
-                    json.dumps({"case": chosen.model_dump(mode="json"), "trials": rows}, ensure_ascii=False, indent=1)
-                )
+                shown = {"case": chosen.model_dump(mode="json"), "history": history._asdict(), "trials": rows}
+                print(json.dumps(shown, ensure_ascii=False, indent=1))
             else:
-                TranscriptReport(screen).show_case(chosen, trials)
+                TranscriptReport(screen).show_case(chosen, trials, history_text(**history._asdict()))
     return 0

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
+from evalharness.domain.transcript import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`whole` settles the answer alone; the others are pieces of a text. An empty Example asks for nothing."""
+    """`whole` settles the text alone, the others are pieces of it; the rest is what must happen beside the text.
+
+    An empty Example asks for nothing.
+    """
 
     whole: Json = None
     starts: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     exit_code: int | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    tool_calls: tuple[ToolCall, ...] = ()
+    snapshot: dict[str, Json] | None = None
+    events: tuple[dict[str, Json], ...] = ()
 
     @property
     def output(self) -> Json:
@@ -45,12 +53,20 @@ def merge_examples(examples: Iterable[Example | None]) -> Example | None:
             return None
         known.append(example)
     wholes = [example.whole for example in known if example.whole is not None]
-    if len({as_text(whole) for whole in wholes}) > 1:
+    snapshots = [example.snapshot for example in known if example.snapshot is not None]
+    if len({as_text(whole) for whole in wholes}) > 1 or len({as_text(snapshot) for snapshot in snapshots}) > 1:
         return None
+    files: dict[str, list[str]] = {}
+    for path, text in (item for example in known for item in example.files.items()):
+        files.setdefault(path, []).append(text)
     return Example(
         whole=wholes[0] if wholes else None,
         starts=tuple(text for example in known for text in example.starts),
         holds=tuple(text for example in known for text in example.holds),
         ends=tuple(text for example in known for text in example.ends),
         exit_code=next((example.exit_code for example in known if example.exit_code is not None), None),
+        files={path: "\n".join(dict.fromkeys(texts)) for path, texts in files.items()},
+        tool_calls=tuple(call for example in known for call in example.tool_calls),
+        snapshot=snapshots[0] if snapshots else None,
+        events=tuple({as_text(event): event for example in known for event in example.events}.values()),
     )

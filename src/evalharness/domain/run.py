@@ -52,6 +52,8 @@ class Run(Record):
     target: TargetSpec
     lock: RunLock
     options: RunOptions = Field(default_factory=RunOptions)
+    regrade_of: str = ""
+    """The id of the run whose transcripts this one grades again; empty for a run that asked for itself."""
     report: Report | None = None
     trials: tuple[Trial, ...] = ()
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import Case
@@ -26,20 +26,21 @@ ANSWERED = frozenset(("passed", "awaiting", "skipped"))
 
 class Regraded(NamedTuple):
     trial: Trial
-    graded: bool
-    """Whether it was graded again; one that has no answer to grade stays as it was."""
+    how: Literal["graded", "skipped", "kept"]
+    """Graded again; skipped, because no grader of the type asked for is left; or kept, without an answer to grade."""
 
     @property
     def is_redacted(self) -> bool:
-        return self.graded and self._transcript is not None and holds_redactions(self._transcript)
+        transcript = self._graded
+        return transcript is not None and REDACTION_MARK in transcript.model_dump_json(exclude_defaults=True)
 
     @property
     def is_cut(self) -> bool:
-        return self.graded and self._transcript is not None and self._transcript.truncated
+        return self._graded is not None and self._graded.truncated
 
     @property
-    def _transcript(self) -> Transcript | None:
-        return self.trial.last.transcript
+    def _graded(self) -> Transcript | None:
+        return self.trial.last.transcript if self.how == "graded" else None
 
 
 async def regrade_trials(
@@ -56,26 +57,23 @@ async def regrade_trial(trial: Trial, planned: PlannedCase) -> Regraded:
     """Only the last attempt is graded again: the earlier ones have been superseded, and tell why."""
     last = trial.last
     if last.transcript is None or not is_gradable(last):
-        return Regraded(trial, graded=False)
-    changes: dict[str, Json]
+        return Regraded(trial, "kept")
     if planned.skip:
-        changes = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
-    else:
-        context = GradeContext(planned.case, last.transcript, trial.index, trial.seed, last.duration_s)
-        grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
-        state, score, reason = decide(grades)
-        changes = {"state": state, "score": score, "reason": reason, "grades": grades}
-    attempts = (*trial.attempts[:-1], last.model_copy(update=changes))
-    return Regraded(trial.model_copy(update={"attempts": attempts}), graded=not planned.skip)
+        skipped = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
+        return Regraded(_with_last(trial, skipped), "skipped")
+    context = GradeContext(planned.case, last.transcript, trial.index, trial.seed, last.duration_s)
+    grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
+    state, score, reason = decide(grades)
+    return Regraded(_with_last(trial, {"state": state, "score": score, "reason": reason, "grades": grades}), "graded")
+
+
+def _with_last(trial: Trial, changes: dict[str, Any]) -> Trial:
+    return trial.model_copy(update={"attempts": (*trial.attempts[:-1], trial.last.model_copy(update=changes))})
 
 
 def is_gradable(attempt: Attempt) -> bool:
     """A target that raised or passed its time limit may have left a transcript, but no answer."""
     return attempt.transcript is not None and (bool(attempt.grades) or attempt.state in ANSWERED)
-
-
-def holds_redactions(transcript: Transcript) -> bool:
-    return REDACTION_MARK in transcript.model_dump_json(exclude_defaults=True)
 
 
 def asks_the_same(old: Case, new: Case, lock: CaseLock, root: Path, redact: Callable[[Json], Json]) -> bool:

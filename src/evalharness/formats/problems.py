@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -49,20 +49,29 @@ class Findings:
     def unknown_name(self, path: FieldPath, error: UnknownName) -> None:
         self.add(path, error.what, allowed=", ".join(error.choices), suggestion=error.guess)
 
-    def invalid(self, path: FieldPath, error: ValidationError, model: type[BaseModel]) -> None:
-        """Every error of a model, placed where the user wrote it. Values still to be filled in are left for later."""
+    def invalid(
+        self,
+        path: FieldPath,
+        error: ValidationError,
+        model: type[BaseModel],
+        moved: Mapping[str, FieldPath] | None = None,
+    ) -> None:
+        """Every error of a model, placed where the user wrote it. Values still to be filled in are left for later.
+
+        `moved` tells where fields stand that are not found at `path` under their own names.
+        """
         for found in error.errors(include_url=False):
             if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
                 continue
             if found["type"] == "extra_forbidden":
                 *around, key = found["loc"]
                 inside = _as_written(around)
-                self.unknown_keys((*path, *inside), [str(key)], _keys_at(model, inside))
+                self.unknown_keys(_placed(path, inside, moved), [str(key)], _keys_at(model, inside))
                 continue
             place = _as_written(found["loc"])
             expected = (found.get("ctx") or {}).get("expected", "")
             allowed = _choices(str(expected)) if found["type"] == "literal_error" else ""
-            self.add((*path, *place), _message(found), allowed=allowed, suggestion=_meant(found, allowed))
+            self.add(_placed(path, place, moved), _message(found), allowed=allowed, suggestion=_meant(found, allowed))
 
 
 BRANCHES = ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
@@ -110,6 +119,12 @@ def _meant(found: Any, allowed: str) -> str:
 def _as_written(location: Iterable[str | int]) -> FieldPath:
     """A location without the union branches that pydantic adds: `function-after[…]`, `tuple[str, ...]`, `str`."""
     return tuple(part for part in location if not (isinstance(part, str) and ("[" in part or part in BRANCHES)))
+
+
+def _placed(path: FieldPath, place: FieldPath, moved: Mapping[str, FieldPath] | None) -> FieldPath:
+    if moved and place and (start := moved.get(str(place[0]))) is not None:
+        return (*start, *place[1:])
+    return (*path, *place)
 
 
 def _keys_at(model: type[BaseModel], place: FieldPath) -> list[str]:

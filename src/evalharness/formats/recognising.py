@@ -11,6 +11,8 @@ from evalharness.errors import UnknownName
 from evalharness.formats.native import load_native, looks_native
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import Source
+from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
+from evalharness.formats.workflow_datasets import load_workflow_dataset, looks_like_dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Format:
 NATIVE = Format("native", looks_native, load_native, (b"test_cases",))
 FORMATS = (
     NATIVE,
+    Format("task-suite", looks_like_task_suite, load_task_suite, (b"expectedPatterns",)),
+    Format("workflow-dataset", looks_like_dataset, load_workflow_dataset, (b"workflowName",)),
 )
 """In the order in which they are tried: the first that recognises its own is taken."""
 

@@ -12,7 +12,9 @@ from pydantic_core import core_schema
 from evalharness import registry
 from evalharness.domain.options import Options
 from evalharness.domain.suite import Suite
-from evalharness.formats.native import EXPECTED_TYPES, NOT_ACTED_ON
+from evalharness.formats.expectations import DOCUMENTED_TYPES
+from evalharness.formats.regressions import COMPARISONS
+from evalharness.formats.suite_fields import NOT_ACTED_ON
 
 Schema = dict[str, Any]
 
@@ -25,6 +27,8 @@ COMMON: dict[registry.Noun, Schema] = {
     "target": {"name": NAME, "tools": {"type": "array", "items": {"type": "string"}}},
 }
 NOT_FOR_FILES = "live"
+NAMED_GRADER: Schema = {"type": "string", "description": "a name of config/graders.yaml"}
+LISTED_GRADERS: Schema = {"type": "array", "items": {"$ref": "#/$defs/ListedGrader"}}
 
 
 def suite_schema() -> Schema:
@@ -32,14 +36,18 @@ def suite_schema() -> Schema:
     definitions = schema.pop("$defs")
     definitions["GraderSpec"] = _part_schema("grader", [{"enum": _names_alone("grader")}, REFERENCE])
     definitions["TargetSpec"] = _part_schema("target", [{"type": "string", "description": "a name, URL or reference"}])
+    definitions["ListedGrader"] = {"anyOf": [{"$ref": "#/$defs/GraderSpec"}, NAMED_GRADER, _documented_grader()]}
     _complete_case(definitions["Case"])
     definitions["CaseFile"] = {"anyOf": [{"type": "string"}, definitions["CaseFile"]]}
+    for name in _nested_models():
+        definitions.setdefault(name, {})  # what stands inside an option is checked by `validate` alone
     definitions["SuiteConfig"]["properties"]["parallel_execution"] = {
         "type": "boolean",
         "description": "The same as `parallel`.",
     }
     properties = schema["properties"]
     properties.pop("templated")
+    properties["graders"] = LISTED_GRADERS
     properties["vars"] = {"type": "object", "additionalProperties": SCALAR}
     properties["variants"] = {
         "anyOf": [
@@ -73,12 +81,36 @@ def _complete_case(case: Schema) -> None:
     properties = case["properties"]
     case["required"] = ["input"]
     properties["id"]["type"] = ["string", "number"]
-    properties["expected"] = {
-        "description": "A bare value means exact; a mapping names a grader.",
-        "anyOf": [SCALAR, {"$ref": "#/$defs/GraderSpec"}],
-    }
+    for key in ("expected", "expected_output"):
+        properties[key] = {
+            "description": "A bare value means exact; a mapping names a grader.",
+            "anyOf": [SCALAR, {"$ref": "#/$defs/GraderSpec"}, _documented_expectation()],
+        }
+    properties["graders"] = LISTED_GRADERS
     properties["files"] = {"anyOf": [properties["files"], {"type": "array", "items": {"type": "string"}}]}
-    properties["grader"] = {"type": "object", "description": "How `expected` is compared (documented long form)."}
+    properties["grader"] = {
+        "description": "How `expected` is compared.",
+        "anyOf": [{"$ref": "#/$defs/ListedGrader"}, {"type": "object"}],
+    }
+    _complete_regression(properties)
+
+
+def _complete_regression(properties: Schema) -> None:
+    """What a case holds that compares today's answer with a known-good one."""
+    properties["baseline"] = {"description": "The known-good answer: {output, …} or {$ref: file}."}
+    properties["baseline_version"] = {"type": ["string", "number"]}
+    properties["current"] = _mapping({"input": {}, "execution": {}}, [])
+    properties["comparison"] = {"type": "object", "properties": {"type": {"enum": list(COMPARISONS)}}}
+
+
+def _documented_expectation() -> Schema:
+    properties: Schema = {"type": {"enum": list(DOCUMENTED_TYPES)}, "value": {}, "alternatives": {"type": "array"}}
+    return {"type": "object", "properties": properties, "required": ["value"]}
+
+
+def _documented_grader() -> Schema:
+    properties: Schema = {"type": {"enum": ["code", "model", "human"]}, "config": {"type": "object"}}
+    return _mapping({**properties, **COMMON["grader"]}, ["type"])
 
 
 def _part_schema(noun: registry.Noun, texts: list[Schema]) -> Schema:
@@ -90,9 +122,8 @@ def _part_schema(noun: registry.Noun, texts: list[Schema]) -> Schema:
         properties, required = _options(options)
         beside = {key: value for key, value in properties.items() if key != name}
         whole = {} if options.main_may_be_mapping else {"anyOf": [_mapping(properties, required), *_main(options)]}
-        spellings = [name, *(other for other, meant in EXPECTED_TYPES.items() if noun == "grader" and meant == name)]
         forms.append(_mapping({**beside, name: whole, **COMMON[noun]}, [name]))
-        forms.append(_mapping({**properties, "type": {"enum": spellings}, **COMMON[noun]}, ["type", *required]))
+        forms.append(_mapping({**properties, "type": {"enum": [name]}, **COMMON[noun]}, ["type", *required]))
     return {"anyOf": forms}
 
 
@@ -114,6 +145,13 @@ def _options(options: type[Options]) -> tuple[Schema, list[str]]:
         for spelling in _spellings(options, key) - {NOT_FOR_FILES}:
             properties[spelling] = {"anyOf": [loose, VARIABLE]}
     return properties, [key for key in schema.get("required", []) if len(_spellings(options, key)) == 1]
+
+
+def _nested_models() -> set[str]:
+    """The models that options of graders and targets are made of."""
+    nouns: tuple[registry.Noun, ...] = ("grader", "target")
+    found = [registry.load(noun, name).Options for noun in nouns for name in registry.names(noun)]
+    return {name for options in found for name in _model_schema(options).get("$defs", {})}
 
 
 def _spellings(options: type[Options], key: str) -> set[str]:

@@ -26,6 +26,7 @@ _PARSERS: dict[str, Callable[[str, str], tuple[Any, Callable[[], Lines]]]] = {
     ".jsonl": parse_jsonl,
     ".ndjson": parse_jsonl,
 }
+ENDINGS = tuple(_PARSERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Source:
 
 def read_source(path: Path) -> Source:
     """Raises `InvalidFile` with every problem of the file."""
+    return parse_text(read_text(path), path.suffix, path)
+
+
+def read_text(path: Path) -> str:
+    """A file as text, whatever its syntax; raises `InvalidFile` where it is too large or not UTF-8."""
     try:
         if path.exists() and not path.is_file():  # a pipe or a device would block or never end
             raise InvalidFile([_whole_file(path, "not a regular file")])
@@ -55,12 +61,11 @@ def read_source(path: Path) -> Source:
     if len(content) > limits.MAX_CHARS:
         raise InvalidFile([_too_large(path)])
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         message = f"not UTF-8 text (byte 0x{content[error.start]:02x})"
         raise InvalidFile([Problem(str(path), line, "", message)]) from None
-    return parse_text(text, path.suffix, path)
 
 
 def parse_text(text: str, ending: str, path: Path) -> Source:

@@ -147,16 +147,16 @@ def first_difference(expected: Json, actual: Json, path: str) -> str | None:
         pairs = [(f"{path}[{i}]", one, other) for i, (one, other) in enumerate(zip(expected, actual, strict=True))]
     else:
         same = expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
-        return None if same else f"{path} is {_named(actual)}, expected {_named(expected)}"
+        return None if same else f"{path} is {named(actual)}, expected {named(expected)}"
     return next((found for place, one, other in pairs if (found := first_difference(one, other, place))), None)
 
 
-def _named(value: Json) -> str:
+def named(value: Json) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list | tuple):
         return "a list"
-    return shown(value) if isinstance(value, str) else as_text(value)
+    return shown(value) if isinstance(value, str) else head(as_text(value), 80)
 
 
 def _brief(message: str) -> str:

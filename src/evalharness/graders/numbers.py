@@ -1,9 +1,11 @@
-"""Graders for numbers: a numeric answer within a tolerance, and the exit code of a command."""
+"""Graders for numbers: a numeric answer within a tolerance, and the exit code of a command or of a shell call."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, ClassVar
 
@@ -14,7 +16,7 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
-from evalharness.errors import Unscored
+from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.graders.part import CodeGrader, shown, text_of
 
 Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -25,6 +27,13 @@ NUMBER = re.compile(
     r"(?<![\w.])(?<!\d,)[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?"
     r"(?![.,]?\d|[A-Za-z][-+]?\d)"
 )
+
+SHELL_TOOLS = {
+    *("shell", "bash", "sh", "terminal", "localshell", "shellcommand", "shellexec", "runshell", "runbash"),
+    *("runcommand", "runterminalcmd", "execcommand", "executecommand", "executebash", "executeshell"),
+}
+EXIT_CODE_KEYS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status", "code")
+TOLD_EXIT_CODE = re.compile(r"exit(?:ed)?[ _]?(?:with )?(?:code|status)[^\w\r\n-]{0,4}(-?\d{1,10})\b", re.IGNORECASE)
 
 
 class NumericOptions(Options):
@@ -66,20 +75,52 @@ class ExitCodeOptions(Options):
 
 
 class ExitCode(CodeGrader):
-    """The command ended with this exit code (0 unless said otherwise)."""
+    """The command, else the last shell call, ended with this exit code (0 unless said otherwise)."""
 
     Options: ClassVar[type[Options]] = ExitCodeOptions
     options: ExitCodeOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        actual = context.transcript.exit_code
+        actual, problem = find_exit_code(context.transcript)
         if actual is None:
-            raise Unscored("the target has no exit code; exit_code needs a command target")
+            return Grade.of(False, reason=f"{problem}, expected exit code {self.options.value}")
         passed = actual == self.options.value
         return Grade.of(passed, reason="" if passed else f"exit code {actual}, expected {self.options.value}")
 
     def example(self) -> Example:
         return Example(exit_code=self.options.value)
+
+
+def find_exit_code(transcript: Transcript) -> tuple[int | None, str]:
+    """The command's exit code, else that of the last shell call, or why there is none."""
+    if transcript.exit_code is not None:
+        return transcript.exit_code, ""
+    call = next((call for call in reversed(transcript.tool_calls) if is_shell(call)), None)
+    if call is None:
+        return None, "the target is no command and made no shell call"
+    code = _told_exit_code(call.result)
+    return code, "" if code is not None else f"the last shell call, {shown(call.name)}, tells no exit code"
+
+
+def is_shell(call: ToolCall) -> bool:
+    """`run_shell`, also spelled `runShell`, `run-shell` or `mcp__local__run_shell`."""
+    return re.sub(r"[\W_]", "", re.split(r"__|[./:]", call.name)[-1]).lower() in SHELL_TOOLS
+
+
+def _told_exit_code(result: Json) -> int | None:
+    if isinstance(result, str):
+        try:
+            said = json.loads(result)
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, Mapping):
+            told = TOLD_EXIT_CODE.findall(result)
+            return int(told[-1]) if told else None
+        result = said
+    if not isinstance(result, Mapping):
+        return None
+    codes = (result.get(key) for key in EXIT_CODE_KEYS)
+    return next((code for code in codes if isinstance(code, int) and not isinstance(code, bool)), None)
 
 
 def read_number(output: Json) -> tuple[float | None, str]:

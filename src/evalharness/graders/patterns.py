@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Literal
 import regex
 from pydantic import AliasChoices, Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts import GradeContext, Threads
+from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader, shown, text_of
+from evalharness.graders.pattern_examples import example_of
 
 IN_PLACE_S = 0.01
 IN_THREAD_S = 1.0
@@ -52,7 +54,7 @@ class Regex(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = text_of(context)
-        found = await self._search(text)
+        found = await search(self._compiled, text, self.options.pattern, self.services.in_thread)
         passed = (found is not None) == self.options.must_match
         evidence = {"pattern": self.options.pattern, "matched": found is not None}
         if found is not None and self.options.capture_groups:
@@ -62,20 +64,6 @@ class Regex(CodeGrader):
         wanted = "no match for" if self.options.must_match else "forbidden match of"
         return Grade.of(False, reason=f"{wanted} /{self.options.pattern}/ in {shown(text)}", evidence=evidence)
 
-    async def _search(self, text: str) -> Any:
-        """10 ms in place, which nearly every pattern needs a fraction of; then off the event loop, 1 s in all."""
-        try:
-            return self._compiled.search(text, timeout=IN_PLACE_S)
-        except TimeoutError:
-            pass
-        try:
-            return await self.services.in_thread(self._search_slowly, text)
-        except TimeoutError:
-            raise Unscored(f"regex time limit: /{self.options.pattern}/ took more than {IN_THREAD_S:g} s") from None
-
-    def _search_slowly(self, text: str) -> Any:
-        return self._compiled.search(text, timeout=IN_THREAD_S - IN_PLACE_S, concurrent=True)
-
     def _captures(self, found: Any) -> dict[str, str | None]:
         named = found.groupdict()
         numbered = found.groups()
@@ -83,3 +71,22 @@ class Regex(CodeGrader):
         for position, name in enumerate(self.options.capture_groups):
             captures[name] = named[name] if name in named else (numbered[position : position + 1] or (None,))[0]
         return captures
+
+    def example(self) -> Example | None:
+        return example_of(self._compiled) if self.options.must_match else Example()
+
+
+async def search(compiled: Any, text: str, pattern: str, in_thread: Threads) -> Any:
+    """10 ms in place, which nearly every pattern needs a fraction of; then off the event loop, 1 s in all."""
+    try:
+        return compiled.search(text, timeout=IN_PLACE_S)
+    except TimeoutError:
+        return await in_thread(search_slowly, compiled, text, pattern)
+
+
+def search_slowly(compiled: Any, text: str, pattern: str) -> Any:
+    """The match, or None; raises Unscored at the time limit, naming the pattern as it was written."""
+    try:
+        return compiled.search(text, timeout=IN_THREAD_S - IN_PLACE_S, concurrent=True)
+    except TimeoutError:
+        raise Unscored(f"regex time limit: /{pattern}/ took more than {IN_THREAD_S:g} s") from None

@@ -25,7 +25,8 @@ class PlainProgress:
         self._planned, self._finished = run.planned_trials, finished_before
         cases = f"{count(len(run.suite.cases), 'case')} × {count(run.lock.trials, 'trial')}"
         resumed = f", {finished_before} finished before" if finished_before else ""
-        self._screen.say(f"running {run.suite.name} on {run.variant} as {run.name}: {cases}{resumed}")
+        doing = "regrading" if run.regrade_of else "running"
+        self._screen.say(f"{doing} {run.suite.name} on {run.variant} as {run.name}: {cases}{resumed}")
 
     def trial_finished(self, trial: Trial) -> None:
         self._finished += 1

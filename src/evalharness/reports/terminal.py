@@ -5,10 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.domain.grade import GraderType
 from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.run import Run
+from evalharness.domain.specification import GraderSpec
+from evalharness.errors import UnknownName
 from evalharness.reports.screen import Part, Screen
-from evalharness.reports.wording import count, duration, money, naming, percent, with_interval
+from evalharness.reports.wording import count, duration, history_text, money, naming, percent, with_interval
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
 FIRST_FAILURES = 5
@@ -36,6 +42,10 @@ class TerminalReport:
     def _run(self, run: Run, report: Report) -> None:
         cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
         self._screen.say()
+        for note in report.notes:
+            self._screen.say(note)
+        if report.notes:
+            self._screen.say()
         self._screen.say(
             (run.suite.name, "bold"), (f"  {cases} × {trials} on {run.variant or run.target.label}", "dim")
         )
@@ -51,6 +61,7 @@ class TerminalReport:
         if hidden > 0:
             self._screen.say(f"  … and {count(hidden, 'more case')}")
         self._unjudged(report)
+        self._awaited(run, report)
         why = f"  {report.why}" if report.why else ""
         self._screen.say(
             (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
@@ -85,8 +96,11 @@ class TerminalReport:
             self._line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
 
     def _failure(self, failure: Failure) -> None:
-        states = ", ".join(f"{number} {state}" for state, number in failure.details.items())
-        self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (f"  {states}", "dim"))
+        details = dict(failure.details)
+        history = history_text(details.pop("failure_count", 0), details.pop("last_passed", None))
+        states = ", ".join(f"{number} {state}" for state, number in details.items())
+        told = f"  {states}   ({history})" if history else f"  {states}"
+        self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (told, "dim"))
         self._screen.say(f"      {self._screen.one_line(failure.reason, 300)}")
 
     def _unjudged(self, report: Report) -> None:
@@ -100,6 +114,18 @@ class TerminalReport:
             self._screen.say(f"      {self._screen.one_line(reason, 300)}")
         if len(reasons) > FIRST_FAILURES:
             self._screen.say(f"  … and {count(len(reasons) - FIRST_FAILURES, 'more reason')}")
+
+    def _awaited(self, run: Run, report: Report) -> None:
+        if not report.summary.trials.awaiting:
+            return
+        types = awaited_types(run)
+        if "model" in types and self._store != ":memory:":
+            command = (
+                f"{self._screen.command} regrade {run.regrade_of or run.name} --judge-model M{naming(self._store)}"
+            )
+            self._line("awaiting", f"a model's grade is due; grade them with: {command}")
+        if "human" in types:
+            self._line("awaiting", "a person's grade is due")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
         headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "errors", "verdict")
@@ -147,12 +173,29 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     if store == ":memory:":
         return "nothing was kept (--store :memory:); run without it to look into the answers"
     named = naming(store)
+    regrade = f"{command} regrade {run.regrade_of}{named}" if run.regrade_of else ""
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        return f"{command} resume {run.name}{named}"
+        resume = f"{command} resume {run.regrade_of or run.name}{named}"
+        return f"{resume}; {regrade}" if regrade else resume
     if report.verdict == "INVALID" and report.summary.trials.error:
-        return f"mend the cause, then: {command} resume {run.name}{named}"
+        return f"mend the cause, then: {regrade or f'{command} resume {run.name}{named}'}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
     return f"{command} show {run.name}{case}{named}"
+
+
+def awaited_types(run: Run) -> set[GraderType]:
+    """The types of graders that a run's cases have, inside other graders too: who may owe a grade."""
+    specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
+    types: set[GraderType] = set()
+    while specs:
+        spec = specs.pop()
+        try:
+            types.add(registry.load("grader", spec.kind).type)
+            parts: tuple[GraderSpec, ...] = getattr(registry.parse_options("grader", spec), "graders", ())
+        except (UnknownName, ValidationError):  # an old run is shown whatever has become of its graders
+            continue
+        specs.extend(parts)
+    return types
 
 
 def _metric_labels(report: Report) -> list[tuple[str, str]]:

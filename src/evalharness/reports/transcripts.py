@@ -30,8 +30,10 @@ class TranscriptReport:
             )
         self._say(("next      ", "dim"), f"{self._screen.command} show {run.name} CASE{naming(store)}")
 
-    def show_case(self, case: Case, trials: Iterable[Trial]) -> None:
+    def show_case(self, case: Case, trials: Iterable[Trial], history: str = "") -> None:
         self._say((f"case {case.id}", "bold"), (f"  {case.name}" if case.name else "", "dim"))
+        if history:
+            self._block("history", history)
         self._block("asked", as_text(case.content))
         for trial in trials:
             self._trial(trial)

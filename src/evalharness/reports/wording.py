@@ -54,6 +54,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def history_text(failure_count: int = 0, last_passed: str | None = None) -> str:
+    """`failed 3 times so far, last passed 2026-01-19`; a first failure is no history."""
+    failed = f"failed {failure_count:,} times so far" if failure_count > 1 else ""
+    passed = f"last passed {last_passed.partition('T')[0]}" if last_passed else ""
+    return ", ".join(part for part in (failed, passed) if part)
+
+
 def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"

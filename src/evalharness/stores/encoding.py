@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
@@ -27,6 +28,7 @@ _ATTEMPTS = TypeAdapter(tuple[Attempt, ...])
 _GRADES = TypeAdapter(tuple[Grade, ...])
 _RUN = TypeAdapter(Run)
 _REPORT = TypeAdapter(Report)
+_SUITE = TypeAdapter(Suite)
 
 TRIAL_COLUMNS = (
     "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
@@ -74,6 +76,14 @@ def run_body(run: Run, redactor: Redactor) -> bytes:
 
 def report_body(report: Report, redactor: Redactor) -> bytes:
     return pack(fit(_REPORT, report, Cleaner(redactor))[1])
+
+
+def suite_body(suite: Suite, redactor: Redactor) -> bytes:
+    return pack(fit(_SUITE, suite, Cleaner(redactor))[1])
+
+
+def suite_from(body: bytes, name: str) -> Suite:
+    return _read(_SUITE, body, f"the suite {name}")
 
 
 def run_from(row: tuple[Any, ...]) -> Run:

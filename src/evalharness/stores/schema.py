@@ -39,5 +39,24 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run_seq, case_id, idx)
         )""",
     ),
+    (
+        """CREATE TABLE suites (
+            name TEXT PRIMARY KEY,
+            body BLOB NOT NULL,
+            path TEXT NOT NULL,
+            root TEXT NOT NULL,
+            format TEXT NOT NULL,
+            registered_at TEXT NOT NULL,
+            cases INTEGER NOT NULL
+        )""",
+        """CREATE TABLE case_history (
+            suite_name TEXT NOT NULL,
+            case_id TEXT NOT NULL,
+            failure_count INTEGER NOT NULL,
+            last_passed TEXT,
+            PRIMARY KEY (suite_name, case_id)
+        )""",
+    ),
+    ("ALTER TABLE runs ADD COLUMN regrade_of TEXT NOT NULL DEFAULT ''",),
 )
 """`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals."""

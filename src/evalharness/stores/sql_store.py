@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -12,6 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from evalharness.domain.case import Case
+from evalharness.domain.history import CaseHistory
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.run_names import generate_run_id, generate_run_name
@@ -28,7 +29,10 @@ from evalharness.stores.encoding import (
     trial_from,
     trial_row,
 )
+from evalharness.stores.histories import add_verdicts, read_histories
+from evalharness.stores.run_lines import RunLine, read_run_lines
 from evalharness.stores.sqlite import MEMORY, Database
+from evalharness.stores.suites import RegisteredSuite, SuiteLine, read_suite, read_suites, write_suite
 from evalharness.stores.writing import GroupWriter
 
 _RUN = f"SELECT {RUN_COLUMNS} FROM runs"
@@ -44,23 +48,6 @@ _MEND = (
 )
 _PAGE = 500
 _PAGE_OF_BODIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """A run in a list: what `runs` shows without opening each one."""
-
-    id: str
-    name: str
-    suite_name: str
-    created_at: str
-    finished_at: str | None
-    planned: int
-    counts: dict[str, int]
-
-    @property
-    def pending(self) -> int:
-        return self.planned - sum(self.counts.values())
 
 
 class SqlStore:
@@ -80,8 +67,8 @@ class SqlStore:
 
     # Runs
 
-    def add_runs(self, runs: Iterable[Run]) -> list[Run]:
-        """Store new runs together, each under an id and a name that no other run of this store has."""
+    def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
+        """Store new runs together, each under an id and a name of its own, and register the suites they came from."""
         planned = list(runs)
         for run in planned:
             self._check_case_ids(run)
@@ -93,8 +80,8 @@ class SqlStore:
                 matrix_id = matrix_id or named.id
                 named = named.model_copy(update={"matrix_id": matrix_id})
                 connection.execute(
-                    "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, body) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, regrade_of, body) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     (
                         named.id,
                         named.name,
@@ -102,10 +89,13 @@ class SqlStore:
                         self._clean(named.suite.name),
                         named.created_at,
                         named.planned_trials,
+                        named.regrade_of,
                         run_body(named, self.redactor),
                     ),
                 )
                 added.append(named)
+            for suite in suites:
+                write_suite(connection, suite, timestamp(), self.redactor)
         return added
 
     def _named(self, connection: Any, run: Run) -> Run:
@@ -139,13 +129,13 @@ class SqlStore:
         return run_from(rows[0])
 
     def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
-        """`unfinished` means that planned trials have no row yet."""
+        """`unfinished` means that planned trials have no row yet; a regrade has nothing that could be run."""
         conditions, values = ["1 = 1"], []
         if suite_name is not None:
             conditions.append("suite_name = ?")
             values.append(self._clean(suite_name))
         if unfinished:
-            conditions.append("planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
+            conditions.append("regrade_of = '' AND planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
         sql = f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1"
         rows = self._database.read(sql, values)
         return run_from(rows[0]) if rows else None
@@ -160,17 +150,7 @@ class SqlStore:
         return [run_from(row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]
 
     def list_runs(self, limit: int) -> list[RunLine]:
-        rows = self._database.read(
-            "SELECT seq, id, name, suite_name, created_at, finished_at, planned FROM runs ORDER BY seq DESC LIMIT ?",
-            (limit,),
-        )
-        return [
-            RunLine(run_id, name, suite_name, created_at, finished_at, planned, self._counts(seq))
-            for seq, run_id, name, suite_name, created_at, finished_at, planned in rows
-        ]
-
-    def _counts(self, seq: int) -> dict[str, int]:
-        return dict(self._database.read("SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state", (seq,)))
+        return read_run_lines(self._database, limit)
 
     def claim(self, run: Run) -> AbstractContextManager[None]:
         """While held, no other process runs this run; raises RunBusy when one does."""
@@ -179,12 +159,19 @@ class SqlStore:
         store = Path(self.place).resolve()
         return claimed(store.with_name(f"{store.name}-{run.id}.lock"), run.name)
 
-    def finish(self, run_id: str, report: Report, *, stopped: str, elapsed_s: float) -> None:
-        """Keep the report as a derived row, and why the run stopped before its end, if it did."""
+    def finish(
+        self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
+    ) -> None:
+        """Keep the report as a derived row, and why the run stopped before its end, if it did.
+
+        `judged` (each case that passed or failed) enters the histories when the run is finished for the first time.
+        """
         self.flush()
         body = report_body(report, self.redactor)
         finished_at = None if report.summary.trials.pending else timestamp()
         with self._database.transaction() as connection:
+            if finished_at:
+                add_verdicts(connection, run_id, judged, finished_at, self._clean)
             changed = connection.execute(
                 "UPDATE runs SET finished_at = ?, report = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?",
                 (finished_at, body, stopped, elapsed_s, run_id),
@@ -212,6 +199,21 @@ class SqlStore:
 
     def compact(self) -> None:
         self._database.compact()
+
+    # Suites
+
+    def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
+        """Keep each under its name, in place of the one that had this name before."""
+        self.add_runs((), suites)
+
+    def registered_suites(self) -> list[SuiteLine]:
+        return read_suites(self._database)
+
+    def registered_suite(self, name: str) -> RegisteredSuite | None:
+        return read_suite(self._database, self._clean(name))
+
+    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
+        return read_histories(self._database, self._clean(suite_name))
 
     # Trials
 

@@ -12,14 +12,16 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from evalharness.domain.artifact import EvalArtifact, looks_like_artifact, parse_artifact
+from evalharness.domain.artifact_answers import answer_of
 from evalharness.domain.process import ProcessResult
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import Answer, Transcript
 from evalharness.errors import TargetFailed
 
-ResultForm = Literal["text", "json", "answer"]
+ResultForm = Literal["text", "json", "answer", "artifact"]
 MAX_DEPTH = 200
-WHAT_TO_RETURN = "return text, a JSON value or evalharness.Answer"
+WHAT_TO_RETURN = "return text, a JSON value, evalharness.Answer or an artifact"
 
 
 def transcript_of(returned: Any) -> Transcript:
@@ -28,16 +30,20 @@ def transcript_of(returned: Any) -> Transcript:
         return Transcript(output=returned)
     if returned is None:
         raise TargetFailed(f"the target returned None; {WHAT_TO_RETURN}")
+    if isinstance(returned, EvalArtifact):
+        returned = _answer_in(returned, None)
     if isinstance(returned, Answer):
         return _transcript_of_answer(returned)
     problem = why_not_json(returned)
     if problem:
         raise TargetFailed(f"the target returned {problem}; {WHAT_TO_RETURN}")
+    if looks_like_artifact(returned):
+        return Transcript(**_answer_in(returned, None).given())
     return Transcript(output=returned)
 
 
 def _transcript_of_answer(answer: Answer) -> Transcript:
-    for name in ("output", "messages", "events"):
+    for name in ("output", "messages", "events", "snapshot"):
         problem = why_not_json(getattr(answer, name))
         if problem:
             raise TargetFailed(f"the answer's {name} holds {problem}; {WHAT_TO_RETURN}")
@@ -64,6 +70,8 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
         raise TargetFailed(f"the answer is not JSON: it holds {problem}", evidence=evidence)
     if form == "json":
         return evidence.model_copy(update={"output": value})
+    if form == "artifact":
+        return evidence.model_copy(update=_answer_in(value, evidence).given())
     if not isinstance(value, dict) or "output" not in value:
         raise TargetFailed("the answer is JSON but has no 'output'", evidence=evidence)
     try:
@@ -73,6 +81,14 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
         place = ".".join(str(part) for part in first["loc"]) or "it"
         raise TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence) from None
     return evidence.model_copy(update=answer.given())
+
+
+def _answer_in(value: Any, evidence: Transcript | None) -> Answer:
+    """What an artifact says, as an answer."""
+    try:
+        return answer_of(parse_artifact(value))
+    except ValueError as error:
+        raise TargetFailed(f"the answer is not an artifact: {error}", evidence=evidence) from None
 
 
 def why_not_json(value: Any, depth: int = 0) -> str:

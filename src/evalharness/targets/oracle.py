@@ -5,13 +5,15 @@ A suite whose oracle does not pass asks for something that cannot be given.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from evalharness import registry
 from evalharness.contracts import Task
-from evalharness.domain.example import merge_examples
+from evalharness.domain.case import as_text
+from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.options import Options
-from evalharness.domain.transcript import Transcript
+from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import TrialSkipped
 from evalharness.targets.part import NoOptions, TargetPart
 
@@ -21,10 +23,27 @@ class OracleTarget(TargetPart):
 
     async def answer(self, task: Task) -> Transcript:
         graders = [registry.build_grader(spec, self.services) for spec in task.graders if spec.required]
-        example = merge_examples(grader.example() for grader in graders)
-        exit_code = example.exit_code if example else None
-        if task.case.reference is not None:
-            return Transcript(output=task.case.reference, exit_code=exit_code)
-        if example is None or (example.output is None and exit_code is None):
+        examples = [grader.example() for grader in graders]
+        if task.case.reference is not None:  # it settles the output; files and calls are still the graders' to tell
+            examples = [replace(example, whole=None, snapshot=None) for example in examples if example is not None]
+            examples.append(Example(whole=task.case.reference))
+        example = merge_examples(examples)
+        if example is None or example == Example():
             raise TrialSkipped("no reference: add `reference:` with an answer that passes")
-        return Transcript(output=example.output if example.output is not None else "", exit_code=exit_code)
+        return Transcript(
+            output=example.output if example.output is not None else "",
+            exit_code=example.exit_code,
+            files=example.files,
+            tool_calls=example.tool_calls,
+            messages=_one_round(example.tool_calls),
+            snapshot=example.snapshot,
+            events=example.events,
+        )
+
+
+def _one_round(calls: tuple[ToolCall, ...]) -> tuple[dict[str, object], ...]:
+    """All calls at once: an oracle needs no result of one to know the next."""
+    if not calls:
+        return ()
+    functions = [{"name": call.name, "arguments": as_text(call.arguments or {})} for call in calls]
+    return ({"role": "assistant", "tool_calls": [{"type": "function", "function": each} for each in functions]},)

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from evalharness import registry
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
-from evalharness.errors import Unscored
 from evalharness.graders.numbers import read_number
 
 Grading = Callable[..., Grade]
@@ -123,6 +122,61 @@ def test_exit_code_means_zero_unless_said_otherwise(written: Any, grade: Grading
     assert grade(written, exit_code=-9).reason == "exit code -9, expected 0"
 
 
-def test_a_target_without_an_exit_code_is_unscored(grade: Grading) -> None:
-    with pytest.raises(Unscored, match="command target"):
-        grade({"exit_code": 0}, "an answer")
+def test_a_target_without_an_exit_code_fails_and_says_why(grade: Grading) -> None:
+    verdict = grade({"exit_code": 0}, "an answer", tool_calls=[{"name": "read_file", "result": {"code": 0}}])
+    assert verdict.state == "fail"
+    assert verdict.reason == "the target is no command and made no shell call, expected exit code 0"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run_shell",
+        "shell",
+        "bash",
+        "execute_command",
+        "run_command",
+        "terminal",
+        "runShell",
+        "Bash",
+        "mcp__box__run-shell",
+    ],
+)
+def test_the_last_shell_call_tells_where_there_is_no_command(name: str, grade: Grading) -> None:
+    calls = [{"name": name, "result": {"exit_code": 0}}, {"name": name, "result": {"exit_code": 3}}, {"name": "read"}]
+    assert grade({"exit_code": 3}, tool_calls=calls).passed
+    assert grade({"exit_code": 0}, tool_calls=calls).reason == "exit code 3, expected 0"
+
+
+def test_the_command_counts_for_more_than_its_shell_calls(grade: Grading) -> None:
+    assert grade("exit_code", exit_code=0, tool_calls=[{"name": "bash", "result": {"exit_code": 1}}]).passed
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        ({"exit_code": 2}, 2),
+        ({"stdout": "exit code 0", "exitCode": -9}, -9),
+        ({"returncode": 2}, 2),
+        ({"code": 2}, 2),
+        ({"exit_code": None, "code": 2}, 2),
+        ('{"stdout": "exit code 0", "exit_code": 2}', 2),
+        ("no such file\nexit code 2", 2),
+        ("Exit code: 2\nno such file", 2),
+        ("Process exited with code 2", 2),
+        ("exit code 0\nthen exit status 2.", 2),
+        ("exit_code=-15", -15),
+    ],
+    ids=str,
+)
+def test_exit_codes_of_shell_calls_are_read(result: Any, code: int, grade: Grading) -> None:
+    assert grade({"exit_code": code}, tool_calls=[{"name": "run_shell", "result": result}]).passed
+
+
+@pytest.mark.parametrize(
+    "result", [None, "done", 0, [0], {"exit_code": True}, {"exit_code": "0"}, "exit code", "[" * 9999]
+)
+def test_a_shell_call_that_tells_no_exit_code_fails(result: Any, grade: Grading) -> None:
+    verdict = grade({"exit_code": 0}, tool_calls=[{"name": "run_shell", "result": result}])
+    assert verdict.state == "fail"
+    assert verdict.reason == "the last shell call, 'run_shell', tells no exit code, expected exit code 0"

@@ -8,12 +8,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from stored_records import make_report
 
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
+from evalharness.stores.suites import RegisteredSuite
 
 # What the first version wrote, to the letter. It is never changed: stores of that version are on people's disks.
 VERSION_1 = """
@@ -140,6 +142,10 @@ def test_a_store_of_version_1_is_read_and_written_as_ever(place: str, tmp_path: 
     store.flush()
     assert [line.counts for line in store.list_runs(5)] == [{}, {"failed": 2}]
     assert following.name != run.name
+    store.register_suites([RegisteredSuite(run.suite, run.root)])
+    assert [line.name for line in store.registered_suites()] == ["capitals"]
+    store.finish(run.id, make_report(run), stopped="", elapsed_s=0, judged=[(run.suite.cases[0], False)])
+    assert store.case_histories("capitals") == {}, "the run had been finished before"
     store.close()
     new = str(tmp_path / "new.db")
     opened_and_closed(new)

@@ -1,0 +1,80 @@
+"""Find suites: what a user names is a path, else a suite registered in the store, else a ready-made one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from evalharness.actions.load_suites import checked
+from evalharness.actions.open_store import open_store, store_place
+from evalharness.actions.register_suites import PYTHON, without_file
+from evalharness.domain.problem import Problem
+from evalharness.domain.suite import Suite
+from evalharness.errors import closest
+from evalharness.formats.loading import ENDINGS, LoadedFile, load_paths
+from evalharness.formats.ready_made import ready_made_suites
+from evalharness.stores.sql_store import SqlStore
+from evalharness.stores.sqlite import MEMORY
+from evalharness.stores.suites import RegisteredSuite, SuiteLine
+
+
+def find_suites(named: Iterable[str], store: str | None, format_name: str | None = None) -> list[LoadedFile]:
+    """Every suite that is meant, once; all problems of all of them are raised at once."""
+    found: dict[Path, LoadedFile] = {}
+    for name in named:
+        for file in _meant_by(name, store, format_name):
+            found.setdefault(file.path.resolve(), file)
+    return checked(list(found.values()))
+
+
+def registered_suites(store: str | None) -> list[SuiteLine]:
+    with _existing(store) as opened:
+        return opened.registered_suites()
+
+
+def _existing(store: str | None) -> AbstractContextManager[SqlStore]:
+    """The store, or an empty one where there is none: looking for a name is no reason to make one."""
+    return open_store(store if Path(store_place(store)).exists() else MEMORY, to_read=True)
+
+
+def _meant_by(name: str, store: str | None, format_name: str | None) -> list[LoadedFile]:
+    path, ready = Path(name), ready_made_suites()
+    if path.exists():
+        return load_paths([path], format_name)
+    with _existing(store) as opened:
+        registered = opened.registered_suite(name)
+        known = [line.name for line in opened.registered_suites()]
+    if registered is not None:
+        return [_as_it_is_now(registered)]
+    if name in ready:
+        return load_paths([ready[name]])
+    meant = closest(name, [*known, *ready, *_files_beside(path)]) or ""
+    message = "no such file or folder, and no suite of this name is registered or ready-made"
+    return [LoadedFile(path, None, (Problem(name, 0, "", message, suggestion=meant),))]
+
+
+def _as_it_is_now(registered: RegisteredSuite) -> LoadedFile:
+    """The file counts as long as it still holds this suite; after that, what was stored of it, with a warning."""
+    stored = _without_lost_values(registered.suite)
+    if registered.format == PYTHON:
+        return without_file(stored, Path(registered.root))
+    path = Path(registered.path)
+    for format_name in (None, registered.format):  # by its content; else as it was forced to be read
+        for file in load_paths([path], format_name):
+            if file.suite is not None and file.suite.name == stored.name:
+                return file
+    why = "no longer holds" if path.exists() else "is gone, and with it"
+    message = f"{why} the suite '{stored.name}', which is used as it was registered at {registered.registered_at}"
+    return LoadedFile(path, stored, (Problem(str(path), 0, "", message, severity="warning"),), registered.format)
+
+
+def _without_lost_values(suite: Suite) -> Suite:
+    """Secret values were never stored: whoever runs the suite is asked for them."""
+    kept = {name: value for name, value in suite.vars.items() if "[redacted" not in value}
+    return suite.model_copy(update={"vars": kept})
+
+
+def _files_beside(path: Path) -> Iterator[str]:
+    if path.parent.is_dir():
+        yield from (str(path.parent / file.name) for file in path.parent.iterdir() if file.suffix.lower() in ENDINGS)

@@ -1,0 +1,123 @@
+"""Import a suite: a table with a mapping of its columns, or a suite file of any format → a native YAML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.actions.load_suites import load_suites
+from evalharness.domain.problem import Problem
+from evalharness.domain.suite import Suite
+from evalharness.errors import InvalidFile, UsageError
+from evalharness.formats import limits
+from evalharness.formats.columns import columns_of, parse_mapping
+from evalharness.formats.dumping import dump_suite
+from evalharness.formats.recognising import recognise
+from evalharness.formats.table_suites import suite_from_rows
+from evalharness.formats.tables import DELIMITED, read_table
+
+YAML_ENDINGS = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """`mapping` holds KEY=COLUMN pairs and makes the file a table; without it the file is a suite."""
+
+    path: Path
+    mapping: tuple[str, ...] = ()
+    name: str | None = None
+    limit: int | None = None
+    format_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    suite: Suite
+    text: str
+    problems: tuple[Problem, ...]
+    """Warnings only: errors are raised."""
+
+
+def import_suite(request: ImportRequest) -> Imported:
+    """Raises InvalidFile with every problem of the file."""
+    if request.name is not None and not 0 < len(request.name) <= 500:
+        raise UsageError("the name of a suite has 1 to 500 characters")
+    if request.mapping:
+        suite, problems = _from_table(request)
+    else:
+        suite, problems = _from_suite(request)
+    text = dump_suite(suite)
+    if len(text) > limits.MAX_CHARS:
+        raise UsageError(
+            f"the suite would be larger than {limits.MAX_CHARS // 1_000_000} MB, more than a suite file may be",
+            hint="take fewer cases with --limit, or map fewer columns",
+        )
+    return Imported(suite, text, tuple(problem for problem in problems if problem.severity == "warning"))
+
+
+def write_suite(imported: Imported, path: Path, *, replace: bool = False) -> None:
+    """Never replaces a file unless told to; what stands there is kept when writing fails half-way."""
+    if path.suffix.lower() not in YAML_ENDINGS:
+        raise UsageError(f"{path}: a suite is written as YAML", hint="name a file that ends in .yaml")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists already", hint="choose another name, or replace it with --force")
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_text(imported.text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
+    if request.format_name:
+        raise UsageError("--format is for suite files; with --map the file is a table")
+    mapping = parse_mapping(request.mapping)
+    name = request.name or request.path.stem
+    suite, findings = suite_from_rows(read_table(request.path), mapping, name=name, limit=request.limit)
+    if suite is None:
+        raise InvalidFile(findings.problems)
+    return suite, findings.problems
+
+
+def _from_suite(request: ImportRequest) -> tuple[Suite, list[Problem]]:
+    if request.path.is_dir():
+        raise UsageError(f"{request.path} is a folder", hint="import one suite file at a time")
+    if not request.format_name:
+        _ask_for_a_mapping(request.path)
+    [file] = load_suites([request.path], request.format_name)
+    assert file.suite is not None, "load_suites raises for a file without a suite"
+    cases = file.suite.cases[: request.limit]
+    suite = file.suite.model_copy(update={"cases": cases, "name": request.name or file.suite.name})
+    return suite, list(file.problems)
+
+
+def _ask_for_a_mapping(path: Path) -> None:
+    """Raises where the file is a table, naming its columns."""
+    is_table = path.suffix.lower() in DELIMITED
+    if not is_table and path.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
+        return
+    try:
+        rows = read_table(path).data
+    except InvalidFile:
+        if is_table:
+            raise
+        return  # what is wrong with it is told by whoever loads it
+    if is_table or (rows and recognise(rows) is None):
+        listed = ", ".join(columns_of(rows)) or "none"
+        raise UsageError(
+            f"{path} is a table: say which column is what with --map", hint=f"columns: {listed}; try --map input=COLUMN"
+        )
+
+
+def keeps_its_paths(request: ImportRequest, suite: Suite, written_to: Path) -> bool:
+    """False where the suite may name files, which are looked for beside the suite, and is written to another folder."""
+    targets = (suite.target, *suite.targets.values(), *suite.variants, *(case.target for case in suite.cases))
+    graders = (spec for case in suite.cases for spec in suite.graders_for(case))
+    names_files = (
+        any(targets)
+        or any(file.path for case in suite.cases for file in case.files.values())
+        or any(spec.kind == "function" for spec in graders)
+    )
+    return not names_files or request.path.resolve().parent == written_to.resolve().parent

@@ -1,0 +1,54 @@
+"""List suites: those in a folder, those registered in the store, those that are ready-made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from evalharness.actions.find_suites import registered_suites
+from evalharness.actions.register_suites import register_suites
+from evalharness.errors import UsageError
+from evalharness.formats.loading import LoadedFile, find_suites, load_file
+from evalharness.formats.ready_made import ready_made_suites
+
+
+class ListedSuite(NamedTuple):
+    """`where` is file, registered or ready-made; a broken file has neither name nor cases."""
+
+    suite: str
+    where: str
+    cases: int | None = None
+    trials: int | None = None
+    target: str = ""
+    category: str = ""
+    file: str = ""
+    registered: str = ""
+
+
+def list_suites(folder: Path, store: str | None, *, register: bool = False) -> list[ListedSuite]:
+    """A file that is registered is listed once, as a file; `register` registers them all before."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}")
+    found = find_suites(folder)
+    if register:
+        register_suites(found, store)
+    lines = {(line.name, line.path): line for line in registered_suites(store)}
+    listed = []
+    for file in found:
+        line = lines.pop((file.suite.name, str(file.path.resolve())), None) if file.suite else None
+        listed.append(_listed(file, "file")._replace(registered=line.registered_at if line else ""))
+    listed += [
+        ListedSuite(line.name, "registered", line.cases, file=line.path, registered=line.registered_at)
+        for line in lines.values()
+    ]
+    ready = map(load_file, ready_made_suites().values())
+    return [*listed, *(_listed(file, "ready-made")._replace(file="") for file in ready)]
+
+
+def _listed(file: LoadedFile, where: str) -> ListedSuite:
+    suite = file.suite
+    if suite is None:
+        return ListedSuite("(broken)", where, file=str(file.path))
+    target = suite.target.label if suite.target else ""
+    categories = ", ".join(sorted({case.category for case in suite.cases} - {""}))
+    return ListedSuite(suite.name, where, len(suite.cases), suite.trials, target, categories, str(file.path))

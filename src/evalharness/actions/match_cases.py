@@ -1,0 +1,102 @@
+"""Match cases: which answers of a run a suite can grade, and what must be said about the others.
+
+An answer to another question is never graded: that would be a verdict on something nobody asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from evalharness.actions.collect_variables import collect_variables
+from evalharness.domain.case import Case
+from evalharness.domain.record import Json
+from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
+from evalharness.engine.planning import Selection, Variables, filled_case, select_cases
+from evalharness.engine.regrading import REDACTION_MARK, asks_the_same
+from evalharness.errors import NothingSelected
+from evalharness.formats.loading import LoadedFile
+from evalharness.reports.wording import count
+
+SHOWN_IDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A suite with the cases that can be graded, and what was left out."""
+
+    suite: Suite
+    variables: Variables
+    left_out: list[str]
+
+
+def stored_suite(run: Run) -> Suite:
+    """The suite a run was started with, but for the values of secrets: only their marks were stored."""
+    secret = {name for name, value in run.lock.variables.items() if value is None}
+    kept = {n: v for n, v in run.suite.vars.items() if n.lower() not in secret and REDACTION_MARK not in v}
+    return run.suite.model_copy(update={"vars": kept})
+
+
+def match_cases(
+    run: Run,
+    file: LoadedFile | None,
+    selection: Selection,
+    given: dict[str, str],
+    redact: Callable[[Json], Json],
+) -> Matched:
+    """The cases of `file`, else of the run itself, that the run has answers to; raises NothingSelected without one."""
+    suite = file.suite if file and file.suite else stored_suite(run)
+    where = file.path.name if file else suite.name
+    variables = regrade_variables(run, suite, given)
+    chosen = select_cases(suite, replace(selection, limit=None), where)
+    if file is None:
+        return Matched(_like(run, chosen, chosen.cases[: selection.limit]), variables, [])
+    asked = {case.id: case for case in run.suite.cases}
+    public = {name: value for name, value in run.lock.variables.items() if value is not None}
+
+    def is_as_it_was(case: Case) -> bool:
+        old = filled_case(asked[case.id], run.suite, public)
+        new = filled_case(case, suite, variables.public())
+        return asks_the_same(old, new, run.lock.cases[case.id], file.root, redact)
+
+    met = [case for case in chosen.cases if case.id in asked]
+    same = [case for case in met if is_as_it_was(case)]
+    kept = {case.id for case in same}
+    ids = {case.id for case in suite.cases}
+    wanted = replace(selection, limit=None).choose(run.suite, where).cases
+    left_out = [
+        *_told([case for case in wanted if case.id not in ids], f"not in {where}"),
+        *_told([case for case in chosen.cases if case.id not in asked], f"not asked in {run.name}"),
+        *_told([case for case in met if case.id not in kept], "asks something else now: its answer is to the old one"),
+    ]
+    if not same:
+        raise NothingSelected(f"{where} has no case that {run.name} has answered", hint="; ".join(left_out))
+    return Matched(_like(run, chosen, same[: selection.limit]), variables, left_out)
+
+
+def regrade_variables(run: Run, suite: Suite, given: dict[str, str]) -> Variables:
+    """As the run had them, unless they are given anew or the suite's own `vars:` were edited."""
+    before, now = ({name.lower(): value for name, value in each.vars.items()} for each in (run.suite, suite))
+    kept = {
+        name: value
+        for name, value in run.lock.variables.items()
+        if value is not None and now.get(name) == before.get(name)
+    }
+    return collect_variables(suite, kept | {name.lower(): value for name, value in given.items()})
+
+
+def _like(run: Run, suite: Suite, cases: Sequence[Case]) -> Suite:
+    """As many trials as the run had, with its seed; a case's own target is the one that gave its answer."""
+    own = {case.id: case.target for case in run.suite.cases}
+    kept = tuple(case.model_copy(update={"target": own[case.id]}) for case in cases)
+    config = suite.config.model_copy(update={"seed": run.lock.seed})
+    return suite.model_copy(update={"cases": kept, "trials": run.lock.trials, "config": config})
+
+
+def _told(cases: Iterable[Case], why: str) -> list[str]:
+    ids = [case.id for case in cases]
+    if not ids:
+        return []
+    more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+    return [f"{count(len(ids), 'case')} left out, {why}: {', '.join(ids[:SHOWN_IDS])}{more}"]

@@ -1,0 +1,37 @@
+"""Register suites: keep them in the store, whole and under their names, so that `run NAME` finds them from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from evalharness.actions.collect_variables import redactor_for
+from evalharness.actions.open_store import open_store
+from evalharness.domain.suite import Suite
+from evalharness.formats.loading import LoadedFile
+from evalharness.formats.ready_made import is_ready_made
+from evalharness.stores.suites import RegisteredSuite
+
+PYTHON = "python"
+"""The format of a suite that no file holds: it was built by a program."""
+
+
+def without_file(suite: Suite, root: Path) -> LoadedFile:
+    """A suite that no file holds, as if one did, in the folder from which its relative paths start."""
+    return LoadedFile(root / f"suite {suite.name.replace('/', ' ')}", suite, format=PYTHON)
+
+
+def registrations(files: Iterable[LoadedFile]) -> list[RegisteredSuite]:
+    """What the store is to keep of these; ready-made suites are there anyway, and broken files hold none."""
+    kept = {}
+    for file in files:
+        if file.suite is not None and not is_ready_made(file.path):
+            path = "" if file.format == PYTHON else str(file.path.resolve())
+            kept[file.suite.name] = RegisteredSuite(file.suite, str(file.root), path, file.format)
+    return list(kept.values())
+
+
+def register_suites(files: Iterable[LoadedFile], store: str | None) -> None:
+    registered = registrations(files)
+    with open_store(store, redactor_for([each.suite for each in registered], {})) as opened:
+        opened.register_suites(registered)

@@ -1,0 +1,230 @@
+"""Regrade runs: stored transcripts graded again, as new runs. Nothing is run, and no target is so much as imported.
+
+The old run and its grades stay as they are. A regrade is whole or not at all: one that is stopped leaves nothing
+behind, unless its process is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from evalharness import settings
+from evalharness.actions.collect_variables import redactor_for, secrets_of
+from evalharness.actions.execute_runs import collecting_less, concurrency_of, run_to_end, services_for
+from evalharness.actions.make_report import finish_run
+from evalharness.actions.match_cases import Matched, match_cases, stored_suite
+from evalharness.actions.stop_runs import exits_guarded
+from evalharness.contracts import Services, Watcher
+from evalharness.domain.digest import digest
+from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Trial
+from evalharness.engine.measuring import count_trials
+from evalharness.engine.planning import PlannedCase, Selection, plan_cases
+from evalharness.engine.regrading import regrade_trials
+from evalharness.engine.running import MAX_BACKLOG
+from evalharness.errors import Interrupted, StoreError, UsageError
+from evalharness.formats.loading import LoadedFile
+from evalharness.reports.wording import count
+from evalharness.stores.sql_store import SqlStore, timestamp
+from evalharness.version import VERSION
+
+SHOWN_CHANGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RegradeRequest:
+    """`run` is an id or a name. Without `files` the suite is used that the run has stored."""
+
+    run: str
+    files: tuple[LoadedFile, ...] = ()
+    matrix: bool = False
+    selection: Selection = field(default_factory=Selection)
+    grader_type: str | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Regrade:
+    """A finished regrade, and those of its report's notes that put its numbers in doubt."""
+
+    run: Run
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A regrade about to begin: graders built, nothing stored yet."""
+
+    old: Run
+    run: Run
+    planned: dict[str, PlannedCase]
+    services: Services
+    left_out: list[str]
+
+
+def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
+    """The named run, with `matrix` every run that was started together with it."""
+    named = store.find_run(request.run)
+    olds = store.matrix(named.matrix_id) if request.matrix else [named]
+    suites = [file.suite for file in request.files if file.suite] or [stored_suite(old) for old in olds]
+    store.redactor = redactor_for(suites, {**request.variables, **request.env})
+    env = {**{key: value for old in olds for key, value in old.options.env.items() if value}, **request.env}
+    restore = settings.set_environment(env)
+    try:
+        return run_to_end(_regrade_all(olds, request, store, watcher))
+    except KeyboardInterrupt:
+        hint = f"start it again: eval-harness regrade {named.name}"
+        raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint) from None
+    finally:
+        restore()
+
+
+async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
+    ready = [_make_ready(old, request, store) for old in olds]
+    runs = store.add_runs(item.run for item in ready)
+    try:
+        with ExitStack() as claims:
+            for run in runs:
+                claims.enter_context(store.claim(run))
+            return [
+                await _regrade(replace(item, run=run), store, watcher) for item, run in zip(ready, runs, strict=True)
+            ]
+    except BaseException:
+        _remove(store, runs)
+        raise
+    finally:
+        for item in ready:
+            await item.services.sandbox.close()
+            item.services.in_thread.close()
+
+
+def _remove(store: SqlStore, runs: list[Run]) -> None:
+    with suppress(StoreError):  # a store that cannot be written has been told of already
+        store.flush()
+        for run in runs:
+            store.remove_run(run)
+
+
+def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
+    file = _file_for(old, request.files)
+    matched = match_cases(old, file, request.selection, request.variables, store.redactor.redact_value)
+    root = file.root if file else Path(old.root)
+    secret = secrets_of(matched.suite, request.env)
+    options = RunOptions(
+        grader_type=request.grader_type,
+        env={**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}},
+    )
+    services = services_for(root, concurrency_of(options, matched.suite.config))
+    run = Run(
+        id="",
+        name="",
+        matrix_id="",
+        variant=old.variant,
+        root=str(root),
+        created_at=timestamp(),
+        suite=matched.suite,
+        target=old.target,
+        lock=_lock(old, matched, services, str(file.path) if file else f"run {old.name}"),
+        options=options,
+        regrade_of=old.id,
+    )
+    planned = plan_cases(
+        _without_targets(matched.suite), matched.variables.values, services, grader_type=request.grader_type
+    )
+    return _Ready(old, run, {plan.case.id: plan for plan in planned}, services, matched.left_out)
+
+
+def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
+    if len(files) <= 1:
+        return files[0] if files else None
+    found = [file for file in files if file.suite is not None and file.suite.name == old.suite.name]
+    if len(found) != 1:
+        raise UsageError(f"{len(found)} of the suites given are named {old.suite.name}", hint="name one suite file")
+    return found[0]
+
+
+def _lock(old: Run, matched: Matched, services: Services, where: str) -> RunLock:
+    """What gave the answers is as it was; what grades them is new."""
+    suite = _without_targets(matched.suite)
+    used = matched.variables.used_by(suite, TargetSpec(kind="null"), where)
+    before = {case.id: case for case in old.suite.cases}
+    planned = plan_cases(suite, matched.variables.public(), services)
+    cases = {}
+    for case, plan in zip(suite.cases, planned, strict=True):
+        content, was = old.lock.cases[case.id].case, before[case.id]
+        if (case.reference, case.metadata) != (was.reference, was.metadata):
+            content = digest([content, case.reference, case.metadata])
+        cases[case.id] = CaseLock(case=content, graders=plan.graders_digest())
+    variables = {**old.lock.variables, **used}
+    return old.lock.model_copy(update={"harness_version": VERSION, "cases": cases, "variables": variables})
+
+
+def _without_targets(suite: Suite) -> Suite:
+    """Planning builds what a case names as its own target, and here nothing is asked of one."""
+    return suite.model_copy(update={"cases": tuple(case.model_copy(update={"target": None}) for case in suite.cases)})
+
+
+async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
+    run, old = item.run, item.old
+    at_once = concurrency_of(run.options, run.suite.config)
+    tally: Counter[str] = Counter()
+    watcher.run_started(run, 0)
+    began = time.monotonic()
+    with exits_guarded(), collecting_less():
+        async for regraded in regrade_trials(_answers(store, item), item.planned, at_once):
+            tally[regraded.how] += 1
+            tally["redacted"] += regraded.is_redacted
+            tally["cut"] += regraded.is_cut
+            store.put(run.id, regraded.trial)
+            watcher.trial_finished(regraded.trial)
+            while store.backlog > MAX_BACKLOG:
+                await asyncio.sleep(0.005)
+    store.flush()
+    warnings = (*item.left_out, *_doubts(item, tally))
+    notes = (*_told(item, tally, _changes(store, item)), *warnings)
+    stopped, _ = store.progress(old.id)
+    ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
+    watcher.run_ended(ended)
+    return Regrade(ended, warnings)
+
+
+def _answers(store: SqlStore, item: _Ready) -> Iterator[Trial]:
+    return (trial for trial in store.trials(item.old.id) if trial.case_id in item.planned)
+
+
+def _told(item: _Ready, tally: Counter[str], changes: list[str]) -> Iterator[str]:
+    run, old = item.run, item.old
+    of_all = f"{tally['graded']:,} of {count(run.planned_trials, 'trial')}"
+    yield f"{run.name} regrades {old.name}: {of_all} graded again, nothing re-run"
+    shown = ", ".join(changes[:SHOWN_CHANGES]) + (" …" if len(changes) > SHOWN_CHANGES else "")
+    yield f"{count(len(changes), 'case')} changed: {shown}" if changes else "no case changed"
+    if tally["kept"]:
+        yield f"{count(tally['kept'], 'trial')} without an answer to grade, kept as before"
+
+
+def _doubts(item: _Ready, tally: Counter[str]) -> Iterator[str]:
+    if tally["redacted"]:
+        yield f"{count(tally['redacted'], 'trial')} graded on redacted text: secrets were never stored"
+    if tally["cut"]:
+        yield f"{count(tally['cut'], 'trial')} graded on text of which only head and tail were kept"
+    if missing := item.run.planned_trials - tally["graded"] - tally["kept"] - tally["skipped"]:
+        yield f"{count(missing, 'trial')} of {item.old.name} not run yet, pending here as well"
+
+
+def _changes(store: SqlStore, item: _Ready) -> list[str]:
+    before, now = _case_states(store, item.old), _case_states(store, item.run)
+    return [f"{id_} {before[id_]} → {state}" for id_, state in now.items() if before[id_] != state]
+
+
+def _case_states(store: SqlStore, run: Run) -> dict[str, str]:
+    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    return {id_: tally.state(run.suite.case_threshold) for id_, tally in measured.tallies.items()}

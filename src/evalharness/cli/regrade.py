@@ -1,0 +1,145 @@
+"""`eval-harness regrade`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalharness.cli.options import (
+    debug_option,
+    env_option,
+    format_option,
+    json_option,
+    option,
+    store_option,
+    var_option,
+)
+
+
+@click.command("regrade")
+@click.argument("run", required=False)
+@option("--suite", metavar="FILE", help="Grade with this suite's graders.  [default: the suite stored in RUN]")
+@option("--matrix", is_flag=True, help="Also the runs that were started together with RUN.")
+@option("--artifact", metavar="FILE", help="Grade a stored workflow artifact instead of a run; needs --dataset.")
+@option("--dataset", metavar="FILE", help="The dataset whose assertions judge the artifact.")
+@option("--case", metavar="ID", help="The case of the dataset that the artifact belongs to.")
+@format_option
+@option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
+@option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
+@option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
+@option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@env_option
+@var_option
+@store_option
+@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@json_option
+@debug_option
+def command(run: str | None, **flags: Any) -> int:
+    """Grade the stored transcripts of RUN (an id or a name) again, as a new run; RUN and its grades stay as they are.
+
+    Nothing is re-run. Changed graders count, and with --suite changed expectations; a case that asks something else
+    now is left out. Exit codes are those of `run`, by the new verdict.
+    """
+    _check_usage(run, flags)
+    return _regrade_artifact(flags) if run is None else _regrade_run(run, flags)
+
+
+def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
+    from evalharness.errors import UsageError
+
+    artifact, dataset = flags["artifact"], flags["dataset"]
+    if run is None and artifact is None and dataset is None:
+        raise UsageError(
+            "which run is to be graded again?",
+            hint="name one of `eval-harness runs`, or give --artifact FILE --dataset FILE",
+        )
+    if run is None and (artifact is None or dataset is None):
+        given, lacks = ("--artifact", "--dataset") if dataset is None else ("--dataset", "--artifact")
+        raise UsageError(f"{given} needs {lacks}", hint="give --artifact FILE --dataset FILE")
+    names = ("artifact", "dataset", "case") if run else ("suite", "matrix")
+    stray = [f"--{name}" for name in names if flags[name]]
+    if stray:
+        other = f"a run ({run})" if run else "--artifact"
+        raise UsageError(
+            f"{stray[0]} does not go together with {other}",
+            hint="give either RUN [--suite FILE], or --artifact FILE --dataset FILE [--case ID]",
+        )
+
+
+def _regrade_run(run: str, flags: dict[str, Any]) -> int:
+    from evalharness import settings
+    from evalharness.actions.find_suites import find_suites
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
+    from evalharness.cli.reporting import print_warnings, redaction_of, report_runs, watched
+
+    files = find_suites([flags["suite"]], flags["store"], flags["format_name"]) if flags["suite"] else []
+    print_warnings(files)
+    request = RegradeRequest(
+        run=run,
+        files=tuple(files),
+        matrix=flags["matrix"],
+        selection=_selection(flags),
+        grader_type=flags["grader_type"],
+        variables=settings.parse_assignments(flags["variables"], "--var"),
+        env=settings.parse_assignments(flags["env"], "--env"),
+    )
+    with (
+        open_store(flags["store"], to_read=True) as store,
+        watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+    ):
+        regrades = regrade_runs(request, store, watcher)
+        for warning in (warning for regrade in regrades for warning in regrade.warnings):
+            _warn(redaction_of(store)(warning))
+        return report_runs([regrade.run for regrade in regrades], store, stream, flags)
+
+
+def _selection(flags: dict[str, Any]) -> Any:
+    from evalharness.engine.planning import Selection
+
+    return Selection(only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"])
+
+
+def _regrade_artifact(flags: dict[str, Any]) -> int:
+    """A run like any other, on a target that gives the artifact as its answer."""
+    from evalharness import settings
+    from evalharness.actions.collect_variables import redactor_for
+    from evalharness.actions.find_suites import find_suites
+    from evalharness.actions.grade_artifacts import ArtifactFile, grade_artifacts
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.run_suite import RunRequest
+    from evalharness.cli.reporting import print_warnings, redaction_of, report_runs, watched
+    from evalharness.domain.run import RunOptions
+    from evalharness.errors import UsageError
+
+    files = find_suites([flags["dataset"]], flags["store"], flags["format_name"])
+    if len(files) != 1:
+        raise UsageError(f"{flags['dataset']} holds {len(files)} suites", hint="name one of them")
+    [dataset] = files
+    print_warnings(files)
+    request = RunRequest(
+        selection=_selection(flags),
+        variables=settings.parse_assignments(flags["variables"], "--var"),
+        env=settings.parse_assignments(flags["env"], "--env"),
+        options=RunOptions(grader_type=flags["grader_type"]),
+    )
+    redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
+    artifact = ArtifactFile(Path(flags["artifact"]), flags["case"] or "")
+    with (
+        open_store(flags["store"], redactor) as store,
+        watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+    ):
+        runs, without = grade_artifacts(artifact, dataset, request, store, watcher)
+        if without:
+            _warn(redaction_of(store)(f"cases without an artifact, left out: {', '.join(without)}"))
+        return report_runs(runs, store, stream, flags)
+
+
+def _warn(text: str) -> None:
+    from evalharness.reports.wording import harmless
+
+    print(harmless(f"warning: {text}"), file=sys.stderr)

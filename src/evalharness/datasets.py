@@ -1,0 +1,206 @@
+"""Workflow datasets in Python: load and check one, look at what a run of a workflow left behind, assert and score.
+
+Keys of files stay as they are written (`workflowName`, `nodeId`); names in Python are in snake_case. Running a dataset
+is not done here: `evalharness.evaluate("dataset.json", target)` does it, as for every other suite.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from pydantic import BaseModel
+
+from evalharness.domain.artifact import EvalArtifact
+from evalharness.domain.artifact_view import ArtifactView, create_artifact_view
+from evalharness.domain.assertions import Assertion, AssertionResult, evaluate_assertions
+from evalharness.domain.problem import Problem
+from evalharness.domain.record import Json
+from evalharness.domain.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
+from evalharness.domain.scores import (
+    Score,
+    Scorer,
+    create_cost_scorer,
+    create_latency_scorer,
+    create_similarity_scorer,
+    create_tokens_scorer,
+)
+from evalharness.domain.suite import Variant
+from evalharness.errors import DatasetValidationError, InvalidFile
+from evalharness.formats.source import Source, parse_text, read_source
+from evalharness.formats.workflow_datasets import EvalCase, EvalDataset, check_dataset, repeated_ids
+
+__all__ = [
+    "ArtifactView",
+    "Assertion",
+    "AssertionResult",
+    "DatasetIssue",
+    "DatasetValidationError",
+    "EvalArtifact",
+    "EvalCase",
+    "EvalDataset",
+    "EvalVariant",
+    "RecordingParts",
+    "RunSnapshot",
+    "RuntimeEvent",
+    "Score",
+    "Scorer",
+    "ValidationResult",
+    "Variant",
+    "create_artifact_view",
+    "create_cost_scorer",
+    "create_latency_scorer",
+    "create_similarity_scorer",
+    "create_tokens_scorer",
+    "discover_datasets",
+    "evaluate_assertions",
+    "generate_recording_id",
+    "load_dataset",
+    "load_dataset_from_file",
+    "parse_recording_id",
+    "validate_dataset",
+]
+
+LATER = ("JudgeCache", "create_in_memory_cache", "create_llm_judge_scorer", "generate_judge_cache_key")
+"""Names of the document that need a model to judge with; they come with the models."""
+
+EvalVariant = Variant
+NodeStatus = Literal["pending", "running", "done", "failed"]
+EdgeStatus = Literal["pending", "fired", "skipped"]
+
+
+class RunSnapshot(TypedDict, total=False):
+    """The state in which a workflow ended. A failed one is `complete` too: only its events tell that it failed."""
+
+    runId: str
+    status: Literal["idle", "running", "paused", "aborted", "complete"]
+    outputs: dict[str, Json]
+    state: dict[str, Json]
+    nodeStatus: dict[str, NodeStatus]
+    edgeStatus: dict[str, EdgeStatus]
+    loopCounters: dict[str, int]
+    inbox: list[Json]
+    agentSessions: dict[str, Json]
+
+
+class RuntimeEvent(TypedDict, total=False):
+    """One event, such as `agent:complete`; which other keys it has depends on its type."""
+
+    type: str
+    timestamp: float
+    nodeId: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetIssue:
+    """`path` leads to the place with dots (`cases.0.id`); `line` is 0 where there is no file."""
+
+    path: str
+    message: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        told = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{told} (line {self.line})" if self.line else told
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """Warnings make nothing invalid."""
+
+    errors: tuple[DatasetIssue, ...]
+    warnings: tuple[DatasetIssue, ...]
+
+    @property
+    def valid(self) -> bool:
+        return not self.errors
+
+
+def load_dataset(data: Any) -> EvalDataset:
+    """A dataset from JSON data; raises DatasetValidationError with every issue."""
+    dataset, errors, _ = _check(data)
+    if dataset is None:
+        raise DatasetValidationError(errors)
+    return dataset
+
+
+def load_dataset_from_file(path: str | Path) -> EvalDataset:
+    """A dataset from a JSON or YAML file; the issues know their lines."""
+    try:
+        dataset, findings = check_dataset(read_source(Path(path)))
+    except InvalidFile as error:
+        raise DatasetValidationError(_issues(error.problems, "error", with_lines=True)) from None
+    if dataset is None:
+        raise DatasetValidationError(_issues(findings.problems, "error", with_lines=True))
+    return dataset
+
+
+def validate_dataset(data: Any) -> ValidationResult:
+    """What is wrong with a dataset, whatever the object: data that is no JSON is one more thing that can be wrong."""
+    _, errors, warnings = _check(data)
+    return ValidationResult(errors, warnings)
+
+
+def discover_datasets(folder: str | Path) -> list[Path]:
+    """The JSON files of a folder, not of those below it; none where there is no such folder."""
+    return sorted(path for path in Path(folder).glob("*.json") if path.is_file())
+
+
+def _check(data: Any) -> tuple[EvalDataset | None, tuple[DatasetIssue, ...], tuple[DatasetIssue, ...]]:
+    try:
+        source = _as_source(data)
+    except InvalidFile as error:
+        return None, _issues(error.problems, "error"), ()
+    dataset, findings = check_dataset(source)
+    warnings = _issues(findings.problems, "warning")
+    return dataset, _issues(findings.problems, "error"), (*warnings, *_repetitions(source.data))
+
+
+def _as_source(data: Any) -> Source:
+    """The data as a file would hold it, so that both are checked alike."""
+    place = Path("dataset")
+    try:
+        text = json.dumps(data, default=_plain, indent=0)
+    except (TypeError, ValueError, RecursionError) as error:
+        message = str(error) if isinstance(error, TypeError | ValueError) else "nested too deeply"
+        raise InvalidFile([Problem(str(place), 0, "", f"is not JSON: {message}")]) from None
+    return parse_text(text, ".json", place)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a value of type {type(value).__name__}")
+
+
+def _repetitions(data: Any) -> tuple[DatasetIssue, ...]:
+    """As documented, a repeated id is listed among the warnings as well; `validate` tells it once."""
+    cases: Any = data.get("cases") if isinstance(data, Mapping) else None
+    return tuple(
+        DatasetIssue(f"cases.{index}.id", f"duplicate case id: {cases[index]['id']}")
+        for index, _ in repeated_ids(cases)
+    )
+
+
+def _issues(problems: Iterable[Problem], severity: str, *, with_lines: bool = False) -> tuple[DatasetIssue, ...]:
+    return tuple(
+        DatasetIssue(_dotted(problem.field), _told(problem), problem.line if with_lines else 0)
+        for problem in problems
+        if problem.severity == severity
+    )
+
+
+def _dotted(field: str) -> str:
+    return re.sub(r"\[(\d+)\]", r".\1", field).lstrip(".")
+
+
+def _told(problem: Problem) -> str:
+    """The message with what is allowed and what was meant, but not the place."""
+    alone = Problem("", 0, "", problem.message, problem.allowed, problem.suggestion)
+    return str(alone)

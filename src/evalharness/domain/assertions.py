@@ -1,0 +1,232 @@
+"""The nine assertions about a workflow's run, and what they find in an artifact. Pure: data in, results out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_serializer
+
+from evalharness.domain.artifact import EvalArtifact, parse_artifact
+from evalharness.domain.artifact_view import MISSING, ArtifactView, compact_text, create_artifact_view
+from evalharness.domain.record import Json, Record
+from evalharness.domain.text import head
+from evalharness.errors import closest
+
+SHOWN_ERRORS = 3
+LONGEST_VALUE = 200
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+PositiveInt = Annotated[int, BeforeValidator(_whole), Field(strict=True, gt=0)]
+
+
+class Found(NamedTuple):
+    """What an assertion found; `message` says what is wrong, and is empty when nothing is."""
+
+    actual: Json
+    message: str = ""
+
+
+class OutputContains(Record):
+    type: Literal["output.contains"] = "output.contains"
+    path: Text
+    value: str
+
+    def look(self, view: ArtifactView) -> Found:
+        actual = view.at(self.path)
+        if actual is MISSING:
+            return _not_found(self.path)
+        held = self.value in compact_text(actual)
+        return Found(actual, "" if held else f'"{self.path}" does not contain {_shown(self.value)}')
+
+
+class OutputEquals(Record):
+    """Without a `value`, the path must lead nowhere; null is a value."""
+
+    type: Literal["output.equals"] = "output.equals"
+    path: Text
+    value: Json = None
+
+    @property
+    def has_value(self) -> bool:
+        return "value" in self.model_fields_set
+
+    @model_serializer(mode="wrap")
+    def _without_a_value_nobody_gave(self, serialize: Any) -> dict[str, Any]:
+        dumped: dict[str, Any] = serialize(self)
+        return dumped if self.has_value else {key: value for key, value in dumped.items() if key != "value"}
+
+    def look(self, view: ArtifactView) -> Found:
+        actual = view.at(self.path)
+        if actual is MISSING:
+            return _not_found(self.path) if self.has_value else Found(None)
+        if not self.has_value:
+            return Found(actual, f'"{self.path}" is there, expected nothing')
+        equal = equals(self.value, actual)
+        return Found(actual, "" if equal else f'"{self.path}" is {_shown(actual)}, expected {_shown(self.value)}')
+
+
+class _Limit(Record):
+    """At most so much in all; the limit itself is still allowed."""
+
+    metric: ClassVar[str]
+    wording: ClassVar[str]
+    value: float
+
+    def look(self, view: ArtifactView) -> Found:
+        actual = getattr(view.metrics.total, self.metric)
+        return Found(actual, self.wording.format(actual, self.value) if actual > self.value else "")
+
+
+class LatencyMax(_Limit):
+    metric: ClassVar[str] = "duration_ms"
+    wording: ClassVar[str] = "Latency {:.15g} ms exceeds {:.15g} ms"
+    type: Literal["metric.latency_ms.max"] = "metric.latency_ms.max"
+    value: Annotated[Number, Field(gt=0)]
+
+
+class TotalCostMax(_Limit):
+    metric: ClassVar[str] = "total_cost_usd"
+    wording: ClassVar[str] = "Cost ${:.4f} exceeds ${:.4f}"
+    type: Literal["metric.total_cost_usd.max"] = "metric.total_cost_usd.max"
+    value: Annotated[Number, Field(ge=0)]
+
+
+class InputTokensMax(_Limit):
+    metric: ClassVar[str] = "input_tokens"
+    wording: ClassVar[str] = "Input tokens {} exceed {}"
+    type: Literal["metric.tokens.input.max"] = "metric.tokens.input.max"
+    value: PositiveInt
+
+
+class OutputTokensMax(_Limit):
+    metric: ClassVar[str] = "output_tokens"
+    wording: ClassVar[str] = "Output tokens {} exceed {}"
+    type: Literal["metric.tokens.output.max"] = "metric.tokens.output.max"
+    value: PositiveInt
+
+
+class NoErrors(Record):
+    type: Literal["behavior.no_errors"] = "behavior.no_errors"
+
+    def look(self, view: ArtifactView) -> Found:
+        messages = view.errors.messages
+        count = f"{len(messages)} error{'' if len(messages) == 1 else 's'}"
+        first = "; ".join(head(message, LONGEST_VALUE) for message in messages[:SHOWN_ERRORS])
+        more = "..." if len(messages) > SHOWN_ERRORS else ""
+        return Found(messages, f"{count}: {first}{more}" if messages else "")
+
+
+class NodeExecuted(Record):
+    type: Literal["behavior.node_executed"] = "behavior.node_executed"
+    node_id: Text = Field(alias="nodeId")
+
+    def look(self, view: ArtifactView) -> Found:
+        executed = _invocations(view, self.node_id) > 0
+        return Found(executed, "" if executed else f'Node "{self.node_id}" was not executed')
+
+
+class NodeInvocationsMax(Record):
+    type: Literal["behavior.node_invocations.max"] = "behavior.node_invocations.max"
+    node_id: Text = Field(alias="nodeId")
+    value: PositiveInt
+
+    def look(self, view: ArtifactView) -> Found:
+        actual = _invocations(view, self.node_id)
+        exceeded = f'Node "{self.node_id}" was invoked {actual} times, more than {self.value}'
+        return Found(actual, exceeded if actual > self.value else "")
+
+
+AnyAssertion = (
+    OutputContains
+    | OutputEquals
+    | LatencyMax
+    | TotalCostMax
+    | InputTokensMax
+    | OutputTokensMax
+    | NoErrors
+    | NodeExecuted
+    | NodeInvocationsMax
+)
+ASSERTIONS: Mapping[str, type[AnyAssertion]] = MappingProxyType(
+    {each.model_fields["type"].default: each for each in get_args(AnyAssertion)}
+)
+
+
+def _known(written: Any) -> Any:
+    if isinstance(written, AnyAssertion):
+        return written
+    if not isinstance(written, Mapping):
+        raise ValueError("an assertion is a mapping with a type")
+    kind = written.get("type")
+    if kind not in ASSERTIONS:
+        meant = closest(kind, ASSERTIONS) if isinstance(kind, str) else None
+        raise ValueError(f"unknown assertion {kind!r}" + (f". Did you mean '{meant}'?" if meant else ""))
+    return written
+
+
+Assertion = Annotated[AnyAssertion, Field(discriminator="type"), BeforeValidator(_known)]
+
+
+class AssertionResult(Record):
+    assertion: Assertion
+    passed: bool
+    actual: Json = None
+    message: str = ""
+
+
+def parse_assertion(written: Any) -> Assertion:
+    """An assertion from JSON; raises ValueError (pydantic's own for its fields)."""
+    known = _known(written)
+    return known if isinstance(known, AnyAssertion) else ASSERTIONS[known["type"]].model_validate(known)
+
+
+def evaluate_assertions(
+    artifact: EvalArtifact | Mapping[str, Json], assertions: Iterable[Assertion | Mapping[str, Json]]
+) -> list[AssertionResult]:
+    """Every assertion is looked at, in the given order; a message is there only where one does not hold."""
+    view = create_artifact_view(parse_artifact(artifact))
+    return [_evaluated(parse_assertion(assertion), view) for assertion in assertions]
+
+
+def _evaluated(assertion: Assertion, view: ArtifactView) -> AssertionResult:
+    try:
+        actual, message = assertion.look(view)
+    except (RecursionError, ValueError) as error:
+        actual, message = None, f"the value cannot be read: {error}"
+    return AssertionResult(assertion=assertion, passed=not message, actual=actual, message=message)
+
+
+def equals(expected: Json, actual: Json) -> bool:
+    """Strictly, all the way down: 1 is 1.0 but neither true nor "1"; NaN is NaN; null is only null."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        return expected.keys() == actual.keys() and all(equals(expected[key], actual[key]) for key in expected)
+    if isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+        return len(expected) == len(actual) and all(map(equals, expected, actual))
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    if isinstance(expected, float) and isinstance(actual, float) and math.isnan(expected):
+        return math.isnan(actual)
+    return bool(expected == actual)
+
+
+def _not_found(path: str) -> Found:
+    return Found(None, f'Path "{path}" not found')
+
+
+def _invocations(view: ArtifactView, node: str) -> int:
+    found = view.metrics.by_node.get(node)
+    return found.invocations if found else 0
+
+
+def _shown(value: Json) -> str:
+    text = head(compact_text(value), LONGEST_VALUE)
+    return f'"{text}"' if isinstance(value, str) else text

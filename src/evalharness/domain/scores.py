@@ -1,0 +1,157 @@
+"""Scorers: from a workflow's artifact to a score from 0 to 1. They measure, and do not decide whether a case passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
+
+from evalharness.domain.artifact import EvalArtifact
+from evalharness.domain.artifact_metrics import extract_metrics
+from evalharness.domain.artifact_view import MISSING, compact_text, walk
+from evalharness.domain.edit_distance import similarity
+from evalharness.domain.record import Json, Record
+from evalharness.errors import Unscored, UsageError
+
+Algorithm = Literal["exact", "contains", "levenshtein"]
+
+
+class Score(Record):
+    """`value` is the score; `raw_value` what was measured, `metadata` how."""
+
+    name: str
+    value: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    raw_value: Json = Field(default=None, alias="rawValue")
+    metadata: dict[str, Json] = Field(default_factory=dict)
+
+
+class Scorer(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def score(self, artifact: EvalArtifact) -> Score: ...
+
+
+def budget_score(spent: float, ideal: float, limit: float) -> float:
+    """1 up to the ideal, 0 from the limit on, a straight line between; the ideal wins where both are the same."""
+    if spent <= ideal:
+        return 1.0
+    return 0.0 if spent >= limit else 1 - (spent - ideal) / (limit - ideal)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyScorer:
+    max_ms: float
+    ideal_ms: float
+    name: str = "latency"
+
+    def score(self, artifact: EvalArtifact) -> Score:
+        spent = extract_metrics(artifact).total.duration_ms
+        metadata = {"max_ms": self.max_ms, "ideal_ms": self.ideal_ms, "unit": "ms"}
+        value = budget_score(spent, self.ideal_ms, self.max_ms)
+        return Score(name=self.name, value=value, raw_value=spent, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class CostScorer:
+    max_usd: float
+    ideal_usd: float
+    name: str = "cost"
+
+    def score(self, artifact: EvalArtifact) -> Score:
+        spent = extract_metrics(artifact).total.total_cost_usd
+        metadata = {"max_usd": self.max_usd, "ideal_usd": self.ideal_usd, "unit": "USD"}
+        value = budget_score(spent, self.ideal_usd, self.max_usd)
+        return Score(name=self.name, value=value, raw_value=spent, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class TokensScorer:
+    """Input tokens count `input_weight` times; the raw value is the plain sum."""
+
+    max_tokens: float
+    ideal_tokens: float
+    input_weight: float
+    name: str = "tokens"
+
+    def score(self, artifact: EvalArtifact) -> Score:
+        total = extract_metrics(artifact).total
+        weighted = total.input_tokens * self.input_weight + total.output_tokens
+        metadata = {
+            "input_tokens": total.input_tokens,
+            "output_tokens": total.output_tokens,
+            "weighted_total": weighted,
+            "max_tokens": self.max_tokens,
+            "ideal_tokens": self.ideal_tokens,
+            "input_weight": self.input_weight,
+        }
+        value = budget_score(weighted, self.ideal_tokens, self.max_tokens)
+        return Score(name=self.name, value=value, raw_value=total.input_tokens + total.output_tokens, metadata=metadata)
+
+
+ALGORITHMS: Mapping[Algorithm, Callable[[str, str], float]] = MappingProxyType(
+    {
+        "exact": lambda actual, expected: float(actual == expected),
+        "contains": lambda actual, expected: float(expected in actual),
+        "levenshtein": similarity,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityScorer:
+    """`output_path` starts inside the outputs, as documented: `main.text`; `outputs.main.text` is the same place."""
+
+    output_path: str
+    expected_value: Json
+    algorithm: Algorithm = "exact"
+    name: str = "similarity"
+
+    def score(self, artifact: EvalArtifact) -> Score:
+        metadata: dict[str, Json] = {"algorithm": self.algorithm, "output_path": self.output_path}
+        actual = self._actual(artifact)
+        if actual is MISSING:
+            error = f'Path "{self.output_path}" not found'
+            return Score(name=self.name, value=0.0, metadata={**metadata, "error": error})
+        try:
+            value = ALGORITHMS[self.algorithm](compact_text(actual), compact_text(self.expected_value))
+        except (RecursionError, ValueError) as error:
+            raise Unscored(f"the output cannot be read as text: {error}") from None
+        return Score(name=self.name, value=value, raw_value=actual, metadata=metadata)
+
+    def _actual(self, artifact: EvalArtifact) -> Any:
+        steps = self.output_path.split(".")
+        found = walk(artifact.outputs, steps)
+        return walk(artifact.outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
+
+
+def create_latency_scorer(max_ms: float = 30_000, ideal_ms: float = 0) -> LatencyScorer:
+    return LatencyScorer(max_ms, ideal_ms)
+
+
+def create_cost_scorer(max_usd: float = 1.0, ideal_usd: float = 0.0) -> CostScorer:
+    return CostScorer(max_usd, ideal_usd)
+
+
+def create_tokens_scorer(
+    max_tokens: float = 100_000, ideal_tokens: float = 0, input_weight: float = 1.0
+) -> TokensScorer:
+    return TokensScorer(max_tokens, ideal_tokens, input_weight)
+
+
+def create_similarity_scorer(
+    output_path: str, expected_value: Json, algorithm: Algorithm = "exact"
+) -> SimilarityScorer:
+    if problem := why_no_algorithm(algorithm):
+        raise UsageError(problem)
+    return SimilarityScorer(output_path, expected_value, algorithm)
+
+
+def why_no_algorithm(name: Any) -> str:
+    """Why texts cannot be compared in this way, in words; empty when they can."""
+    if name == "semantic":
+        return "'semantic' compares meanings and comes with embeddings, which are not there yet; use levenshtein"
+    return "" if name in ALGORITHMS else f"unknown algorithm '{name}'; known: {', '.join(ALGORITHMS)}"

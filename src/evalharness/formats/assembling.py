@@ -1,0 +1,112 @@
+"""Assembling: documents → one suite. A native file is one document; an eval suite refers to as many as it likes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalharness.domain.case import Case
+from evalharness.domain.record import Json
+from evalharness.domain.suite import Suite
+from evalharness.formats.cases import CaseReader, Defaults
+from evalharness.formats.documents import Document
+from evalharness.formats.layout import Layout
+from evalharness.formats.problems import Findings
+from evalharness.formats.rebasing import rebased_target
+from evalharness.formats.refs import Folder
+from evalharness.formats.source import Source
+from evalharness.formats.suite_fields import own_defaults, part_defaults, read_suite
+from evalharness.formats.written_graders import GraderReader
+
+
+class Assembly:
+    """One suite on its way; `files` are the findings of all files it is made of, in the order they were read."""
+
+    def __init__(self, source: Source, *, reach_is_layout: bool = True) -> None:
+        self.findings = Findings(source)
+        self.files = [self.findings]
+        self.folder = Folder(source.path.parent)
+        self.layout = Layout(source.path)
+        self.graders = GraderReader(self.layout)
+        self.reader = CaseReader(self.folder, self.layout.folder if reach_is_layout else self.folder, self.graders)
+        self.suite: Suite | None = None
+        self.cases: list[Case] = []
+        self.secrets: dict[str, None] = {}
+        self.infrastructure_errors: dict[str, None] = {}
+        self.named: dict[tuple[str, str], tuple[Any, str]] = {}
+        """Variables and targets of the parts, by kind and name, each with the file that says so."""
+
+    def open(self, document: Document) -> Defaults:
+        """The suite's own document: what it says decides for all."""
+        self.suite = read_suite(document, self.graders, document.findings.source.path.stem, ".")
+        return own_defaults(document, self.suite)
+
+    def open_part(self, document: Document, around: Defaults) -> Defaults:
+        """A document that the suite is partly made of: what it says goes to its own cases."""
+        if not document.top:
+            return around
+        prefix = self.folder.prefix_of(document.findings)
+        part = read_suite(document, self.graders, document.findings.source.path.stem, prefix)
+        if part is not None:
+            self._merge(document, part, prefix)
+        return part_defaults(document, part, around, prefix)
+
+    def add(self, document: Document, defaults: Defaults) -> None:
+        read = (self.reader.read(written, defaults) for written in document.evals)
+        self.cases += [case for case in read if case is not None]
+
+    def finish(self) -> tuple[Suite | None, Findings]:
+        """The suite, or None; and the findings of all its files in those of the first."""
+        thresholds = self.layout.thresholds(self.findings) if self.suite else {}
+        others = [*self.files[1:], self.layout.graders] if "graders" in vars(self.layout) else self.files[1:]
+        self.findings.problems.sort(key=lambda problem: problem.line)
+        for file in others:
+            self.findings.problems += sorted(file.problems, key=lambda problem: problem.line)
+            self.findings.parts |= file.parts
+        self.findings.problems = list(dict.fromkeys(self.findings.problems))
+        if self.suite is None or self.findings.has_errors:
+            return None, self.findings
+        suite = self._with_parts(self.suite)
+        if thresholds:
+            suite = suite.model_copy(update={"gate": _gate(thresholds, suite.gate)})
+        return suite.model_copy(update={"templated": "{{" in suite.model_dump_json()}), self.findings
+
+    def _merge(self, document: Document, part: Suite, prefix: str) -> None:
+        """What cases of a part need, but only a suite can hold. Where parts disagree, the suite itself must decide."""
+        self.secrets |= dict.fromkeys(part.secrets)
+        self.infrastructure_errors |= dict.fromkeys(part.infrastructure_errors)
+        targets = {name: rebased_target(spec, prefix) for name, spec in part.targets.items()}
+        for key, said in (("vars", part.vars), ("targets", targets)):
+            decided = {name.lower() for name in getattr(self.suite, key, ())}
+            for name, value in said.items():
+                where = str(document.findings.source.path)
+                first, other = self.named.setdefault((key, name.lower()), (value, where))
+                if first != value and name.lower() not in decided:
+                    message = f"'{name}' is something else in {other}; say in the suite's own `{key}` what it is"
+                    document.findings.add(document.at(key, name), message)
+
+    def _with_parts(self, suite: Suite) -> Suite:
+        """What the suite says itself wins over its parts."""
+        found: dict[str, dict[str, Any]] = {"vars": dict(suite.vars), "targets": dict(suite.targets)}
+        for (key, name), (value, _) in self.named.items():
+            if name not in {known.lower() for known in found[key]}:
+                found[key][name] = value
+        return suite.model_copy(
+            update={
+                **found,
+                "cases": tuple(self.cases),
+                "secrets": tuple(dict.fromkeys((*suite.secrets, *self.secrets))),
+                "infrastructure_errors": tuple(
+                    dict.fromkeys((*suite.infrastructure_errors, *self.infrastructure_errors))
+                ),
+            }
+        )
+
+
+def _gate(thresholds: dict[str, Json], gate: Json) -> Json:
+    """What the suite's own file says wins over `config/thresholds.yaml`."""
+    if gate is None:
+        return {"thresholds": thresholds}
+    if not isinstance(gate, dict):
+        return gate
+    own = gate.get("thresholds", {})
+    return {**gate, "thresholds": {**thresholds, **own} if isinstance(own, dict) else own}

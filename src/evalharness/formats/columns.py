@@ -1,0 +1,157 @@
+"""Columns: what the rows of a table mean, written as `key=column` pairs.
+
+A key is one of a case's (`id`, `input`, `expected`, …) or has a name behind a dot: `input.question`,
+`expected.contains`, `metadata.source`, `files.notes.txt`. What stands behind `=` is the name of a column (`a.b` looks
+inside `a`), a column and what a pattern finds in it (`answer~#### (.+)`), or a text with columns in braces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from evalharness import registry
+from evalharness.domain.case import as_text
+from evalharness.domain.record import Json
+from evalharness.errors import UnknownName, UsageError
+
+TEXT_KEYS = ("id", "name", "description", "category", "cluster", "difficulty", "criticality")
+KEYS = (*TEXT_KEYS, "input", "expected", "reference", "tags", "weight")
+FAMILIES = ("input", "expected", "metadata", "files")
+LOOKED_INTO = 100
+"""From how many rows the columns inside columns are taken that a message lists."""
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|\\([nt\\])|([{}])")
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\"}
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a row gives for one key: the value of a column, what `pattern` finds in it, or a text made of `pieces`."""
+
+    columns: tuple[str, ...]
+    pieces: tuple[str, ...] | None = None
+    pattern: re.Pattern[str] | None = None
+
+    def read(self, row: Mapping[str, Json]) -> Json:
+        """None where every column is empty, or the pattern finds nothing."""
+        values = [_value(row, column) for column in self.columns]
+        if all(map(is_empty, values)):
+            return None
+        if self.pattern is not None:
+            found = self.pattern.search(as_text(values[0]))
+            return found and found[self.pattern.groups and 1]
+        if self.pieces is None:
+            return values[0]
+        texts = ["" if value is None else as_text(value) for value in values]
+        return "".join(text for pair in zip(self.pieces, [*texts, ""], strict=True) for text in pair)
+
+
+def parse_mapping(written: Sequence[str]) -> dict[str, Cell]:
+    """`["input=question", "expected.contains=answer"]` → key → cell; raises UsageError for what cannot be meant."""
+    mapping: dict[str, Cell] = {}
+    for pair in written:
+        key, sign, value = pair.partition("=")
+        key = key.strip()
+        if not sign or not value.strip():
+            raise UsageError(f"--map {pair}: write KEY=COLUMN, such as input=question")
+        _check_key(key)
+        if key in mapping:
+            raise UsageError(f"--map {key}=… is given twice")
+        mapping[key] = _cell(value)
+    families = {key.partition(".")[0] for key in mapping if "." in key}
+    if "input" in mapping and "input" in families:
+        raise UsageError("--map input=… and --map input.NAME=… exclude each other")
+    if not {"input"} & {*mapping, *families}:
+        raise UsageError("no column is mapped to input", hint="add --map input=COLUMN")
+    return mapping
+
+
+def _check_key(key: str) -> None:
+    family, dot, name = key.partition(".")
+    if dot and family in FAMILIES and name:
+        if family == "expected":
+            registry.load("grader", name)
+        if family == "files" and (PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts):
+            raise UsageError(f"--map {key}: a file must lie inside the workspace")
+    elif key not in KEYS:
+        raise UnknownName("key of --map", key, [*KEYS, *(f"{family}.NAME" for family in FAMILIES)])
+
+
+def _cell(value: str) -> Cell:
+    column, tilde, pattern = value.partition("~")
+    if tilde and "{" not in column:
+        try:
+            return Cell((column.strip(),), pattern=re.compile(pattern))
+        except re.error as error:
+            raise UsageError(f"--map …={value}: {pattern!r} is not a regular expression: {error}") from None
+    if "{" not in value:
+        return Cell((value.strip(),))
+    return _template(value)
+
+
+def _template(value: str) -> Cell:
+    columns: list[str] = []
+    pieces = [""]
+    end = 0
+    for found in _PIECE.finditer(value):
+        pieces[-1] += value[end : found.start()]
+        end = found.end()
+        column, escaped, lonely = found.groups()
+        if lonely:
+            raise UsageError(f"--map …={value}: '{lonely}' alone; write {{column}}, or {lonely * 2} for a brace")
+        if column:
+            columns.append(column.strip())
+            pieces.append("")
+        else:
+            pieces[-1] += _ESCAPES[escaped] if escaped else found[0][0]
+    pieces[-1] += value[end:]
+    if not columns:
+        raise UsageError(f"--map …={value}: names no column; write {{column}}")
+    return Cell(tuple(columns), tuple(pieces))
+
+
+def check_columns(mapping: Mapping[str, Cell], rows: Sequence[Mapping[str, Json]]) -> None:
+    """Raises UnknownName for a column that no row has."""
+    for cell in mapping.values():
+        for column in cell.columns:
+            if all(_found(row, column) is _MISSING for row in rows):
+                raise UnknownName("column", column, columns_of(rows))
+
+
+def is_empty(value: Json) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _value(row: Mapping[str, Json], column: str) -> Json:
+    found = _found(row, column)
+    return None if found is _MISSING else found
+
+
+def _found(row: Mapping[str, Json], column: str) -> Any:
+    """A column by its name, or inside of one: `choices.0`, `meta.source`."""
+    if column in row:
+        return row[column]
+    inside: Any = row
+    for step in column.split("."):
+        if isinstance(inside, Mapping) and step in inside:
+            inside = inside[step]
+        elif isinstance(inside, list) and step.isdecimal() and int(step) < len(inside):
+            inside = inside[int(step)]
+        else:
+            return _MISSING
+    return inside
+
+
+def columns_of(rows: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Every column, and those inside of columns."""
+    names = dict.fromkeys(name for row in rows for name in row if name)
+    for row in rows[:LOOKED_INTO]:
+        for name, value in row.items():
+            if isinstance(value, Mapping):
+                names |= dict.fromkeys(f"{name}.{inner}" for inner in value)
+    return list(names)

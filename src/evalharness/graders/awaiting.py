@@ -1,0 +1,188 @@
+"""model and human: grades that somebody else gives. Until then they are due: neither a pass nor a fail.
+
+What a judge or a person will go by is checked here, so that a file that loads today can be graded tomorrow.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.case import as_text
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade, GraderType
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json, Record
+from evalharness.graders.inclusions import as_texts
+from evalharness.graders.part import CodeGrader
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Range = tuple[Number, Number]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _ascending(bounds: Range) -> Range:
+    if bounds[0] >= bounds[1]:
+        raise ValueError(f"must ascend, as in [1, 5], not [{bounds[0]:g}, {bounds[1]:g}]")
+    return bounds
+
+
+class Scoring(Record):
+    """What a judge's score may be."""
+
+    type: Literal["numeric", "categorical", "boolean"] = "numeric"
+    range: Range = (1.0, 5.0)
+    categories: tuple[str, ...] = ()
+
+    _range = field_validator("range")(_ascending)
+
+    @model_validator(mode="after")
+    def _has_categories(self) -> Scoring:
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError("categories hold the same one twice")
+        if self.type == "categorical" and len(self.categories) < 2:
+            raise ValueError("categorical scoring needs at least two categories")
+        return self
+
+    def allows(self, score: Json) -> bool:
+        if self.type == "categorical":
+            return score in self.categories
+        if self.type == "boolean" or isinstance(score, bool):
+            return self.type == "boolean" and isinstance(score, bool)
+        return isinstance(score, int | float) and self.range[0] <= score <= self.range[1]
+
+
+class GradedExample(Record):
+    """An answer with the score it deserves, to calibrate a judge."""
+
+    input: Json = None
+    output: Json
+    score: bool | int | float | str
+    justification: str = ""
+
+
+class AwaitingOptions(Options):
+    """What both kinds of judges may be told about a good answer."""
+
+    rubric: str | None = None
+    expected: Json = None
+    must_include: tuple[str, ...] = ()
+    must_not_include: tuple[str, ...] = ()
+
+    @field_validator("must_include", "must_not_include", mode="before")
+    @classmethod
+    def _as_texts(cls, written: Any) -> Any:
+        return as_texts(written)
+
+
+class ModelOptions(AwaitingOptions):
+    main: ClassVar[str] = "model"
+
+    model: str | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    max_tokens: Annotated[int, Field(ge=1)] = 1000
+    prompt: str | None = None
+    scoring: Scoring | None = None
+    examples: tuple[GradedExample, ...] = ()
+
+    @model_validator(mode="after")
+    def _examples_score_as_answers_do(self) -> ModelOptions:
+        for position, example in enumerate(self.examples):
+            if self.scoring is not None and not self.scoring.allows(example.score):
+                raise ValueError(f"examples[{position}].score {example.score!r} does not fit the scoring")
+        return self
+
+
+class Evaluators(Record):
+    min_required: Annotated[int, Field(ge=1)] = 1
+    max_allowed: Annotated[int, Field(ge=1)] | None = None
+    agreement_threshold: Share | None = None
+
+    @model_validator(mode="after")
+    def _enough_are_allowed(self) -> Evaluators:
+        if self.max_allowed is not None and self.min_required > self.max_allowed:
+            raise ValueError(f"min_required {self.min_required} is larger than max_allowed {self.max_allowed}")
+        return self
+
+
+class Choice(Record):
+    value: bool
+    label: str
+    description: str = ""
+
+
+class RatingScale(Record):
+    """How a person rates: on a scale of agreement, by yes or no, or by putting answers in order."""
+
+    type: Literal["likert", "binary", "ranking"]
+    range: tuple[int, int] = (1, 5)
+    labels: dict[str, str] = Field(default_factory=dict)
+    options: tuple[Choice, ...] = ()
+    criteria: tuple[str, ...] = ()
+    description: str = ""
+    tie_allowed: bool = False
+    min_items: Annotated[int, Field(ge=2)] = 2
+    max_items: Annotated[int, Field(ge=2)] = 5
+
+    _range = field_validator("range")(_ascending)
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _keys_as_text(cls, written: Any) -> Any:
+        """YAML has numbers for keys, JSON has texts."""
+        if not isinstance(written, dict):
+            return written
+        return {as_text(key) if isinstance(key, bool | int) else key: label for key, label in written.items()}
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> RatingScale:
+        low, high = self.range
+        strangers = [key for key in self.labels if not (key.lstrip("-").isdecimal() and low <= int(key) <= high)]
+        if self.type == "likert" and strangers:
+            raise ValueError(f"label '{strangers[0]}' is not on the scale from {low} to {high}")
+        if self.type == "binary" and self.options and sorted(o.value for o in self.options) != [False, True]:
+            raise ValueError("options of a binary scale are two: one with the value true, one with false")
+        if self.min_items > self.max_items:
+            raise ValueError(f"min_items {self.min_items} is larger than max_items {self.max_items}")
+        return self
+
+
+class HumanOptions(AwaitingOptions):
+    main: ClassVar[str] = "rubric"
+
+    interface: Literal["web", "cli", "api"] = "web"
+    evaluators: Evaluators = Field(default_factory=Evaluators)
+    rating_scale: RatingScale | None = None
+    time_limit_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    blind_evaluation: bool = True
+
+
+class Awaiting(CodeGrader):
+    options: AwaitingOptions
+    due: ClassVar[str]
+
+    async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it
+        return Grade(state="awaiting", reason=self.due)
+
+    def example(self) -> Example | None:
+        if self.options.expected is not None:
+            return Example(whole=self.options.expected)
+        return Example(holds=self.options.must_include) if self.options.must_include else None
+
+
+class Model(Awaiting):
+    """A language model judges the answer by a rubric."""
+
+    Options: ClassVar[type[Options]] = ModelOptions
+    type: ClassVar[GraderType] = "model"
+    due: ClassVar[str] = "no judge is set"
+
+
+class Human(Awaiting):
+    """A person rates the answer."""
+
+    Options: ClassVar[type[Options]] = HumanOptions
+    type: ClassVar[GraderType] = "human"
+    due: ClassVar[str] = "a person's rating is due"

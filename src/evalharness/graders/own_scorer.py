@@ -1,0 +1,102 @@
+"""scorer: your own scorer, in Python. It takes the artifact of a run and returns a score.
+
+A function, a class, or an object with a method `score`. It returns a number from 0 to 1, a Score, or a mapping with
+value and, if it likes, name, raw_value and metadata.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from evalharness.domain.artifact import EvalArtifact
+from evalharness.domain.digest import digest
+from evalharness.domain.options import Options
+from evalharness.domain.scores import Score
+from evalharness.errors import Unscored, UsageError
+from evalharness.graders.scorers import ScorerGrader, ScorerOptions
+from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
+
+
+class OwnScorerOptions(ScorerOptions):
+    """`scorer` is `module:attr` or `file.py:attr`; `live` names one that was handed in from Python."""
+
+    main: ClassVar[str] = "scorer"
+
+    scorer: str = ""
+    live: str = ""
+    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+
+    @model_validator(mode="after")
+    def _names_a_scorer(self) -> OwnScorerOptions:
+        if not self.scorer and not self.live:
+            raise ValueError("names no scorer: write module:attr or file.py:attr")
+        return self
+
+
+class OwnScorer(ScorerGrader):
+    Options: ClassVar[type[Options]] = OwnScorerOptions
+    options: OwnScorerOptions
+
+    @cached_property
+    def _scorer(self) -> Any:
+        if self.spec.function is not None:
+            return self.spec.function
+        reference = self.options.scorer
+        if not reference:
+            hint = "score from Python, or name the scorer as module:attr"
+            raise UsageError(only_its_program_has("scorer", self.options.live), hint=hint)
+        try:
+            found = import_reference(reference, self.services.root)
+        except UsageError as error:
+            raise UsageError(f"the scorer {reference} cannot be imported: {error.message}", hint=error.hint) from error
+        return found
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        scorer = self._scorer() if inspect.isclass(self._scorer) else self._scorer
+        function = getattr(scorer, "score", scorer)
+        if not callable(function):
+            raise UsageError(f"the scorer {self._reference} is neither a function nor has it a method score")
+        return function
+
+    @property
+    def _reference(self) -> str:
+        return self.options.scorer or self.options.live
+
+    def digest(self) -> str:
+        scorer = self._scorer  # a scorer that cannot be had is refused before anything runs
+        code = code_of(self.spec.function, self.options.scorer, self.services.root)
+        return digest([super().digest(), code or function_source(scorer)])
+
+    async def score(self, artifact: EvalArtifact) -> Score:
+        limit = asyncio.timeout(self.options.timeout_seconds)
+        try:
+            async with limit:
+                returned = await call_function(self.services.in_thread, self._function, artifact)
+        except TimeoutError:
+            if not limit.expired():  # the scorer's own
+                raise
+            raise Unscored(f"the scorer took more than {self.options.timeout_seconds:g} s") from None
+        return as_score(returned, self.spec.name or self._reference.rpartition(":")[2])
+
+
+def as_score(returned: Any, name: str) -> Score:
+    """What a scorer returned, as a Score; anything unclear is unscored, never guessed."""
+    if isinstance(returned, Score):
+        return returned
+    if isinstance(returned, bool | int | float):
+        returned = {"value": float(returned)}
+    if not isinstance(returned, Mapping):
+        raise Unscored(f"the scorer returned {type(returned).__name__}; return a number, a Score or a mapping")
+    try:
+        return Score.model_validate({"name": name, **returned})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise Unscored(f"the scorer returned no score from 0 to 1: {place}: {first['msg']}") from None

@@ -1,0 +1,162 @@
+"""latency, cost, tokens and similarity: a score for the run of a workflow.
+
+A scorer measures, so it passes whatever the score is, unless `min` says how high it must be.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AliasChoices, Field, field_validator, model_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.artifact import EvalArtifact
+from evalharness.domain.artifact_view import compact_text
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json
+from evalharness.domain.scores import (
+    Algorithm,
+    Score,
+    Scorer,
+    create_cost_scorer,
+    create_latency_scorer,
+    create_similarity_scorer,
+    create_tokens_scorer,
+    why_no_algorithm,
+)
+from evalharness.graders.artifacts import artifact_in, kept
+from evalharness.graders.part import CodeGrader
+from evalharness.stats.thresholds import reaches
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+ANSWER_PATH = "main.text"
+"""Where a plain answer stands, as if a workflow had given it."""
+
+
+def _spelled(*names: str, default: Any) -> Any:
+    return Field(default=default, validation_alias=AliasChoices(*names))
+
+
+class ScorerOptions(Options):
+    min: Annotated[float, Field(ge=0, le=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_name(cls, written: Any) -> Any:
+        return {} if written is None else written
+
+
+class ScorerGrader(CodeGrader):
+    """How a score becomes a grade."""
+
+    options: ScorerOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        score = await self.score(artifact_in(context))
+        minimum = self.options.min
+        passed = minimum is None or reaches(score.value, minimum)
+        short = "" if passed else f"score {score.value:g} < {minimum:g}"
+        reason = "; ".join(filter(None, (str(score.metadata.get("error", "")), short)))
+        evidence = {"name": score.name, "raw_value": kept(score.raw_value), "metadata": kept(score.metadata)}
+        return Grade.of(passed, score=score.value, reason=reason, evidence=evidence)
+
+    async def score(self, artifact: EvalArtifact) -> Score:
+        raise NotImplementedError
+
+
+class BudgetOptions(ScorerOptions):
+    def scorer(self) -> Scorer:
+        raise NotImplementedError
+
+
+class Budget(ScorerGrader):
+    """Something that was spent, against what may be spent."""
+
+    options: BudgetOptions
+
+    async def score(self, artifact: EvalArtifact) -> Score:
+        return self.options.scorer().score(artifact)
+
+    def example(self) -> Example:
+        return Example()
+
+
+class LatencyOptions(BudgetOptions):
+    main: ClassVar[str] = "max_ms"
+
+    max_ms: Amount = _spelled("max_ms", "maxMs", default=30_000)
+    ideal_ms: Amount = _spelled("ideal_ms", "idealMs", default=0)
+
+    def scorer(self) -> Scorer:
+        return create_latency_scorer(self.max_ms, self.ideal_ms)
+
+
+class Latency(Budget):
+    Options: ClassVar[type[Options]] = LatencyOptions
+
+
+class CostOptions(BudgetOptions):
+    main: ClassVar[str] = "max_usd"
+
+    max_usd: Amount = _spelled("max_usd", "maxUsd", default=1.0)
+    ideal_usd: Amount = _spelled("ideal_usd", "idealUsd", default=0)
+
+    def scorer(self) -> Scorer:
+        return create_cost_scorer(self.max_usd, self.ideal_usd)
+
+
+class Cost(Budget):
+    Options: ClassVar[type[Options]] = CostOptions
+
+
+class TokensOptions(BudgetOptions):
+    main: ClassVar[str] = "max_tokens"
+
+    max_tokens: Amount = _spelled("max_tokens", "maxTokens", default=100_000)
+    ideal_tokens: Amount = _spelled("ideal_tokens", "idealTokens", default=0)
+    input_weight: Amount = _spelled("input_weight", "inputWeight", default=1.0)
+
+    def scorer(self) -> Scorer:
+        return create_tokens_scorer(self.max_tokens, self.ideal_tokens, self.input_weight)
+
+
+class Tokens(Budget):
+    Options: ClassVar[type[Options]] = TokensOptions
+
+
+class SimilarityOptions(ScorerOptions):
+    main: ClassVar[str] = "expected_value"
+
+    expected_value: Json = Field(validation_alias=AliasChoices("expected_value", "expectedValue"))
+    output_path: Annotated[str, Field(min_length=1)] = _spelled("output_path", "outputPath", default=ANSWER_PATH)
+    algorithm: Algorithm = "exact"
+
+    @field_validator("algorithm", mode="before")
+    @classmethod
+    def _is_there(cls, written: Any) -> Any:
+        if written == "semantic":
+            raise ValueError(why_no_algorithm(written))
+        return written
+
+
+class Similarity(ScorerGrader):
+    """How near an output is to the one expected. On a thread: long texts take their time."""
+
+    Options: ClassVar[type[Options]] = SimilarityOptions
+    options: SimilarityOptions
+
+    async def score(self, artifact: EvalArtifact) -> Score:
+        options = self.options
+        scorer = create_similarity_scorer(options.output_path, options.expected_value, options.algorithm)
+        if options.algorithm != "levenshtein":
+            return scorer.score(artifact)
+        score: Score = await self.services.in_thread(scorer.score, artifact)
+        return score
+
+    def example(self) -> Example | None:
+        if self.options.min is None:
+            return Example()
+        is_answer = self.options.output_path.removeprefix("outputs.") == ANSWER_PATH
+        return Example(whole=compact_text(self.options.expected_value)) if is_answer else None

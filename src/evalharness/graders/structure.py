@@ -1,0 +1,259 @@
+"""structural_match: the answer has the shape and the values of a known-good one, apart from what is said to be free.
+
+What two values have in common is counted in `Comparison`; which texts stand for kinds of values is settled in
+`placeholders.py`, what a path means in `paths.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pydantic import field_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.digest import digest
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json
+from evalharness.errors import Unscored
+from evalharness.graders.json_values import named, not_json, parsed
+from evalharness.graders.part import CodeGrader, shown
+from evalharness.graders.paths import Path, children, fits, is_there, read_path
+from evalharness.graders.placeholders import (
+    check_placeholders,
+    fill_placeholders,
+    has_placeholder,
+    holds_placeholder,
+    matches,
+)
+from evalharness.graders.responses import PARTS, expects_response, is_response, same_header
+
+KEPT_DIFFERENCES = 20
+SHOWN_DIFFERENCES = 5
+SHOWN_PLACE_CHARS = 120
+
+
+class StructuralOptions(Options):
+    main_may_be_mapping: ClassVar[bool] = True
+
+    value: Json
+    ignore_fields: tuple[str, ...] = ()
+    ignore_values: tuple[str, ...] = ()
+    require_keys: tuple[str, ...] = ()
+    allow_additional_fields: bool = True
+    allow_field_reordering: bool = True
+    strict: bool = False
+
+    @field_validator("value")
+    @classmethod
+    def _read(cls, value: Json) -> Json:
+        """A known-good answer may have been kept as JSON text, as a command printed it."""
+        check_placeholders(value)
+        return read_json_text(value)
+
+    @field_validator("ignore_fields", "ignore_values", "require_keys")
+    @classmethod
+    def _are_paths(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            read_path(path)
+        return paths
+
+    @property
+    def refuses_additional_fields(self) -> bool:
+        return self.strict or not self.allow_additional_fields
+
+    @property
+    def keeps_order(self) -> bool:
+        return self.strict or not self.allow_field_reordering
+
+
+class StructuralMatch(CodeGrader):
+    """The score is the share of the known-good answer's values that the answer has."""
+
+    Options: ClassVar[type[Options]] = StructuralOptions
+    options: StructuralOptions
+
+    def digest(self) -> str:
+        """Digests know no order of fields; here it may decide."""
+        order = json.dumps(self.options.value) if self.options.keeps_order else ""
+        return digest([super().digest(), order])
+
+    async def grade(self, context: GradeContext) -> Grade:
+        try:
+            actual = self._read(context.output)
+        except ValueError as problem:
+            return not_json(context.output, problem)
+        comparison = Comparison(self.options)
+        try:
+            comparison.compare_answers(self.options.value, actual)
+        except RecursionError:
+            raise Unscored("nested too deeply to be compared") from None
+        return comparison.grade()
+
+    def _read(self, output: Json) -> Json:
+        """A text answer is JSON text, except where a text is what is expected."""
+        wanted = self.options.value
+        if not isinstance(wanted, str) or not isinstance(output, str):
+            return parsed(output)
+        if matches(wanted, output):
+            return output
+        try:
+            return parsed(output)
+        except ValueError:
+            return output
+
+    def example(self) -> Example:
+        value = fill_placeholders(self.options.value)
+        return Example(whole="null" if value is None else value)
+
+
+def read_json_text(value: Json) -> Json:
+    """The mapping or list that a text holds; anything else stays as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parsed(value)
+        except ValueError:
+            return value
+    return value
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Counts the values compared and those that differ, and keeps the first differences in words.
+
+    Paths start at the body of an HTTP response; `body.…` and `headers.…` are understood too.
+    """
+
+    options: StructuralOptions
+    compared: int = 0
+    wrong: int = 0
+    differences: list[str] = field(default_factory=list)
+    _prefix: Path = field(default=(), init=False)
+    _free_fields: list[Path] = field(default_factory=list, init=False)
+    _free_values: list[Path] = field(default_factory=list, init=False)
+
+    def grade(self) -> Grade:
+        if not self.wrong:
+            return Grade.of(True)
+        reason = "; ".join(self.differences[:SHOWN_DIFFERENCES])
+        evidence = {"differences": self.differences, "compared": self.compared, "wrong": self.wrong}
+        return Grade.of(False, score=1 - self.wrong / self.compared, reason=reason, evidence=evidence)
+
+    def compare_answers(self, expected: Json, actual: Json) -> None:
+        """Where only one of the two is a whole HTTP response, its body is what the other is."""
+        expects, has = expects_response(expected, actual), is_response(actual)
+        self._free_fields = _patterns(self.options.ignore_fields, from_body=expects or has)
+        self._free_values = _patterns(self.options.ignore_values, from_body=expects or has)
+        if expects and has:
+            self._compare_envelopes(expected, actual)
+            self._prefix = ("body",)
+        found = actual["body"] if has else actual
+        for pattern in _patterns(self.options.require_keys, from_body=expects or has):
+            self._count(is_there(read_json_text(found), pattern), pattern, "is missing")
+        if not expects:
+            self._compare_bodies(expected, found)
+        elif "body" in expected:
+            self._compare_bodies(expected["body"], found)
+
+    def _compare_bodies(self, expected: Json, actual: Json) -> None:
+        self._compare(expected, actual if isinstance(expected, str) else read_json_text(actual), ())
+
+    def _compare_envelopes(self, expected: dict[str, Json], actual: dict[str, Json]) -> None:
+        if "status" in expected:
+            self._compare_values(expected["status"], actual["status"], ("status",))
+        received = {name.lower(): value for name, value in children(actual.get("headers"))}
+        for name, value in children(expected.get("headers")):
+            path = ("headers", name.lower())
+            if self._listed(path, self._free_fields):
+                continue
+            if path[1] not in received:
+                self._count(False, path, "is missing")
+            elif not self._listed(path, self._free_values):
+                same = same_header(path[1], value, received[path[1]], strict=self.options.strict)
+                self._count(same, path, f"is {named(received[path[1]])}, expected {named(value)}")
+        for key in sorted(expected.keys() - PARTS):
+            self._compare_field(expected, actual, key, ())
+
+    def _compare(self, expected: Json, actual: Json, path: Path) -> None:
+        if self._is_free(path):
+            return
+        if isinstance(expected, dict) and isinstance(actual, dict):
+            self._compare_mappings(expected, actual, path)
+        elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+            self._compare_lists(list(expected), list(actual), path)
+        else:
+            self._compare_values(expected, actual, path)
+
+    def _compare_values(self, expected: Json, actual: Json, path: Path) -> None:
+        if has_placeholder(expected):
+            same = matches(expected, actual)
+        else:
+            alike = type(expected) is type(actual) if self.options.strict else True
+            same = alike and expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
+        self._count(same, path, f"is {named(actual)}, expected {named(expected)}", _leaves(expected))
+
+    def _compare_mappings(self, expected: dict[str, Json], actual: dict[str, Json], path: Path) -> None:
+        expected, actual = dict(children(expected)), dict(children(actual))
+        if not expected:
+            self.compared += 1
+        for key in expected:
+            self._compare_field(expected, actual, key, path)
+        if self.options.refuses_additional_fields:
+            for key in actual:
+                if key not in expected and not self._is_free((*path, key)):
+                    self._count(False, (*path, key), "is not expected")
+        if self.options.keeps_order:
+            kept = {key for key in expected if key in actual and not self._listed((*path, key), self._free_fields)}
+            if [key for key in expected if key in kept] != [key for key in actual if key in kept]:
+                self._count(False, path, "has its fields in another order")
+
+    def _compare_field(self, expected: dict[str, Json], actual: dict[str, Json], key: str, path: Path) -> None:
+        below = (*path, key)
+        if key in actual:
+            self._compare(expected[key], actual[key], below)
+        elif not self._listed(below, self._free_fields):
+            self._count(False, below, "is missing", _leaves(expected[key]))
+
+    def _compare_lists(self, expected: list[Json], actual: list[Json], path: Path) -> None:
+        """One element that holds a placeholder is the template of them all, however many there are."""
+        if len(expected) == 1 and holds_placeholder(expected[0]):
+            expected = expected * len(actual)
+        if not expected:
+            self.compared += 1
+        for position, (one, other) in enumerate(zip(expected, actual, strict=False)):
+            self._compare(one, other, (*path, str(position)))
+        longer = expected if len(expected) > len(actual) else actual
+        rest = [i for i in range(min(len(expected), len(actual)), len(longer)) if not self._is_free((*path, str(i)))]
+        if rest:
+            lacking = sum(_leaves(expected[i]) if longer is expected else 1 for i in rest)
+            self._count(False, path, f"has {len(actual)} elements, expected {len(expected)}", lacking)
+
+    def _is_free(self, path: Path) -> bool:
+        return self._listed(path, self._free_fields) or self._listed(path, self._free_values)
+
+    def _listed(self, path: Path, patterns: list[Path]) -> bool:
+        return any(fits(pattern, path) for pattern in patterns)
+
+    def _count(self, same: bool, path: Path, difference: str, leaves: int = 1) -> None:
+        self.compared += leaves
+        if same:
+            return
+        self.wrong += leaves
+        place = shown(".".join((*self._prefix, *path)), SHOWN_PLACE_CHARS)[1:-1] or "the answer"
+        told = f"{place} {difference}"
+        if told not in self.differences and len(self.differences) < KEPT_DIFFERENCES:
+            self.differences.append(told)
+
+
+def _patterns(written: Iterable[str], *, from_body: bool) -> list[Path]:
+    paths = [read_path(text) for text in written]
+    return [path[1:] if from_body and path[0] == "body" and len(path) > 1 else path for path in paths]
+
+
+def _leaves(value: Json) -> int:
+    """How many values there are to compare; an empty mapping or list is one."""
+    return sum(_leaves(child) for _, child in children(value)) or 1

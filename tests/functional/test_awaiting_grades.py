@@ -1,0 +1,50 @@
+"""What only a judge or a person can grade is told as due, with the way to get it done."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from driving import Outcome, drive, write
+
+JUDGED = "{id: m, input: hello, expected: {any_of: [{exact: bye}, {model: {rubric: Is it kind?}}]}}"
+RATED = "{id: h, input: hello, graders: [human]}"
+CODED = "{id: f, input: x, graders: [{function_output: {function_name: f, test_cases: [{input: [], output: 1}]}}]}"
+SURE = "{id: s, input: hello, expected: hello}"
+
+
+def run(folder: Path, *cases: str, flags: tuple[str, ...] = ()) -> Outcome:
+    write(folder, suite_yaml=f"name: due\ntarget: echo\ntest_cases: [{', '.join(cases)}]\n")
+    return drive(folder, "run", "suite.yaml", *flags)
+
+
+def test_a_model_that_has_to_grade_is_asked_for(tmp_path: Path) -> None:
+    done = run(tmp_path, JUDGED, SURE)
+    name = re.search(r"UNDECIDED .* run (\S+) \(eval-", done.out)
+    assert done.code == 4
+    assert name is not None
+    assert re.search(rf"grade them with: .* regrade {name[1]} --judge-model M$", done.out, re.MULTILINE)
+    assert "a person's" not in done.out
+
+
+def test_a_person_who_has_to_grade_is_asked_for(tmp_path: Path) -> None:
+    done = run(tmp_path, RATED, SURE)
+    assert done.code == 4
+    assert "a person's grade is due" in done.out
+    assert "--judge-model" not in done.out
+
+
+def test_code_that_cannot_be_run_asks_for_nobody(tmp_path: Path) -> None:
+    done = run(tmp_path, CODED)
+    assert done.code == 4
+    assert "--judge-model" not in done.out
+    assert "a person's" not in done.out
+
+
+@pytest.mark.parametrize("flags", [(), ("--store", ":memory:")], ids=["stored", "nothing kept"])
+def test_nothing_is_due_or_can_be_regraded(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """A run that nobody waits for says nothing of it; one that was not kept cannot be graded later."""
+    done = run(tmp_path, JUDGED if flags else SURE, flags=flags)
+    assert done.code == (4 if flags else 0)
+    assert "regrade" not in done.out

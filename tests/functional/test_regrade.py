@@ -1,0 +1,373 @@
+"""`eval-harness regrade` as a user meets it: new grades for old answers, and never an answer that was not given."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import LONGEST_WAIT_S, Outcome, drive, wait_until, write
+from held_project import Project, interrupted
+
+AGENT = """
+def answer(text):
+    with open("log", "a") as log:
+        log.write(text + "\\n")
+    if text == "boom":
+        raise ValueError("no idea")
+    return text.upper()
+"""
+GRADER = "def judged(context):\n    return context.text == 'TEA'\n"
+LENIENT = "def judged(context):\n    return context.text.isupper()\n"
+CASES = {"tea": "tea", "milk": "milk", "crash": "boom"}
+
+
+def suite(**changes: Any) -> str:
+    cases = [{"id": id_, "input": text, "graders": ["grader.py:judged"]} for id_, text in CASES.items()]
+    return json.dumps({"name": "drinks", "target": "agent.py:answer", "test_cases": cases, **changes})
+
+
+def project(folder: Path, **changes: Any) -> tuple[Path, str]:
+    """A folder with one run of three cases: `tea` passes, `milk` fails, `crash` gives no answer."""
+    write(folder, agent_py=AGENT, grader_py=GRADER, suite_json=suite(config={"retries": 0}, **changes))
+    done = drive(folder, "run", "suite.json", "--json")
+    assert done.code == 1, done.err
+    return folder, done.report["metadata"]["run_name"]
+
+
+def executed(folder: Path) -> list[str]:
+    return (folder / "log").read_text().splitlines()
+
+
+def runs(folder: Path) -> list[Any]:
+    listed: list[Any] = drive(folder, "runs", "--json").json["runs"]
+    return listed
+
+
+def shown(folder: Path, run: str) -> Outcome:
+    return drive(folder, "show", run, "--json")
+
+
+def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> None:
+    folder, old = project(tmp_path, trials=2)
+    before = shown(folder, old).json
+    (folder / "agent.py").unlink()  # no target is needed
+    write(folder, grader_py=LENIENT)
+
+    done = drive(folder, "regrade", old)
+    assert done.code == 1, "crash has no answer, whoever grades"
+    new = runs(folder)[0]["run"]
+    lines = done.out.splitlines()
+    assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run" in lines
+    assert "1 case changed: milk failed → passed" in lines
+    assert "2 trials without an answer to grade, kept as before" in lines
+    assert "6 planned = 4 passed + 2 failed" in done.out
+    assert len(executed(folder)) == 6
+
+    after = shown(folder, new)
+    assert after.states() == {"tea": ["passed"] * 2, "milk": ["passed"] * 2, "crash": ["failed"] * 2}
+    assert "no idea" in after.report["failures"][0]["reason"]
+    assert after.report["metadata"]["regrade_of"] == before["eval_report"]["metadata"]["run_id"]
+    assert after.report["notes"][0].startswith(f"{new} regrades {old}")
+    assert shown(folder, old).json == before
+
+
+def test_a_regrade_is_told_apart_in_lists_and_shown_with_what_it_is(tmp_path: Path) -> None:
+    folder, old = project(tmp_path)
+    drive(folder, "regrade", old)
+    new, first = runs(folder)
+    assert (first["run"], first["regrade_of"], new["regrade_of"]) == (old, "", first["id"])
+    assert re.search(rf"^{new['run']} .* {first['id']}$", drive(folder, "runs").out, re.M)
+    assert (
+        f"{new['run']} regrades {old}: 2 of 3 trials graded again, nothing re-run"
+        in drive(folder, "show", new["run"]).out
+    )
+    again = drive(folder, "regrade", new["run"])
+    assert f"regrades {new['run']}" in again.out
+    assert "no case changed" in again.out
+
+
+def test_a_changed_suite_grades_by_case_id(tmp_path: Path) -> None:
+    folder, old = project(tmp_path)
+    cases = [
+        {"id": "milk", "input": "milk", "expected": "MILK", "reference": "new"},
+        {"id": "tea", "input": "green tea", "expected": "GREEN TEA"},
+        {"id": "new", "input": "juice", "expected": "JUICE"},
+    ]
+    write(folder, changed_json=suite(test_cases=cases))
+    done = drive(folder, "regrade", old, "--suite", "changed.json", "--json")
+    assert done.code == 0, done.err
+    assert done.states() == {"milk": ["passed"]}
+    assert done.report["summary"]["trials"]["planned"] == 1
+    for told in (
+        "1 case left out, not in changed.json: crash",
+        f"1 case left out, not asked in {old}: new",
+        "1 case left out, asks something else now: its answer is to the old one: tea",
+    ):
+        assert f"warning: {told}" in done.err
+        assert told in done.report["notes"]
+
+    cases = cases[1:]
+    write(folder, changed_json=suite(test_cases=cases))
+    nothing = drive(folder, "regrade", old, "--suite", "changed.json")
+    assert nothing.code == 2
+    assert f"changed.json has no case that {old} has answered" in nothing.err
+    assert len(runs(folder)) == 2
+
+
+def test_thresholds_of_a_changed_suite_decide_the_verdict(tmp_path: Path) -> None:
+    folder, old = project(tmp_path)
+    write(folder, changed_json=suite(case_threshold=0.0))
+    assert drive(folder, "regrade", old, "--suite", "changed.json").code == 0
+
+
+def test_only_the_selected_cases_are_graded(tmp_path: Path) -> None:
+    folder, old = project(tmp_path)
+    done = drive(folder, "regrade", old, "--only", "tea", "--json")
+    assert (done.code, done.states()) == (0, {"tea": ["passed"]})
+    assert drive(folder, "regrade", old, "--only", "coffee").code == 2
+    nobody = drive(folder, "regrade", old, "--grader-type", "human", "--json")
+    assert nobody.states() == {"tea": ["skipped"], "milk": ["skipped"], "crash": ["failed"]}
+    back = drive(folder, "regrade", nobody.report["metadata"]["run_id"], "--json")
+    assert back.states() == {"tea": ["passed"], "milk": ["failed"], "crash": ["failed"]}
+
+
+def test_variables_are_as_they_were_unless_given_anew_and_secrets_are_asked_for(tmp_path: Path) -> None:
+    secret = "correct-horse-battery"
+    cases = [{"id": "a", "input": "{{drink}} {{api_token}}", "graders": [{"contains": "{{wanted}}"}]}]
+    given = ("--var", f"api_token={secret}", "--var", "drink=tea", "--var", "wanted=MILK")
+    write(tmp_path, agent_py=AGENT, suite_json=suite(test_cases=cases))
+    assert drive(tmp_path, "run", "suite.json", *given).code == 1
+    old = runs(tmp_path)[0]["run"]
+
+    refused = drive(tmp_path, "regrade", old, "--var", "wanted=TEA")
+    assert refused.code == 2
+    assert f"run {old} needs a value for api_token" in refused.err
+    assert "--var api_token=" in refused.err
+    assert len(runs(tmp_path)) == 1
+
+    done = drive(tmp_path, "regrade", old, "--var", "wanted=TEA", "--var", f"api_token={secret}")
+    assert done.code == 0, done.err
+    changed = drive(tmp_path, "regrade", old, "--suite", "suite.json", *given[:2], "--var", "drink=milk")
+    assert changed.code == 2, "the question would be another one"
+    for path in (tmp_path / ".evalharness").iterdir():
+        assert secret.encode() not in path.read_bytes()
+
+
+def test_grading_on_redacted_text_says_so(tmp_path: Path) -> None:
+    agent = "import os\ndef answer(text):\n    return text + os.environ.get('MY_TOKEN', '')\n"
+    cases = [{"id": id_, "input": id_, "graders": [{"not_contains": "hunter"}]} for id_ in ("a", "b")]
+    write(tmp_path, agent_py=agent, suite_json=suite(test_cases=cases))
+    first = drive(tmp_path, "run", "suite.json", env={"MY_TOKEN": "hunter2-hunter2"})
+    assert first.code == 1, "the grader saw the raw text"
+    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
+    assert done.code == 0
+    told = "2 trials graded on redacted text"
+    assert f"warning: {told}" in done.err
+    assert told in done.out
+    assert told in drive(tmp_path, "show", runs(tmp_path)[0]["run"]).out
+
+
+def test_grading_on_text_that_was_cut_says_so(tmp_path: Path) -> None:
+    agent = "def answer(text):\n    return 'x' * 1_200_000 + 'needle' + 'x' * 1_200_000\n"
+    cases = [{"id": "a", "input": "?", "graders": [{"contains": "needle"}]}]
+    write(tmp_path, agent_py=agent, suite_json=suite(test_cases=cases))
+    assert drive(tmp_path, "run", "suite.json").code == 0
+    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
+    assert done.code == 1
+    assert "warning: 1 trial graded on text of which only head and tail were kept" in done.err
+
+
+def test_a_grader_that_broke_is_mended_by_regrading(tmp_path: Path) -> None:
+    folder = write(tmp_path, agent_py=AGENT, grader_py="def judged(context):\n    raise KeyError('oops')\n")
+    write(folder, suite_json=suite(test_cases=[{"id": "tea", "input": "tea", "graders": ["grader.py:judged"]}]))
+    assert drive(folder, "run", "suite.json").code == 3
+    old = runs(folder)[0]["id"]
+    still = drive(folder, "regrade", old)
+    assert still.code == 3
+    assert f"eval-harness regrade {old}" in still.out.splitlines()[-1]
+    write(folder, grader_py=GRADER)
+    assert drive(folder, "regrade", old).code == 0
+
+    write(folder, grader_py="import nowhere_to_be_found\n")
+    broken = drive(folder, "regrade", old)
+    assert broken.code == 2
+    assert "nowhere_to_be_found" in broken.err
+    assert len(runs(folder)) == 3, "nothing is stored when the graders cannot be had"
+
+
+def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
+    write(tmp_path, suite_json=suite(test_cases=[{"id": "a", "input": "tea", "expected": "tea"}]))
+    drive(tmp_path, "run", "suite.json", "--target", "echo", "--target", "null")
+    old = runs(tmp_path)[0]["run"]
+    both = drive(tmp_path, "regrade", old, "--matrix", "--json")
+    assert both.code == 1
+    assert [report["metadata"]["variant"] for report in both.json["eval_reports"]] == ["echo", "null"]
+    assert [report["verdict"] for report in both.json["eval_reports"]] == ["PASSED", "FAILED"]
+    assert drive(tmp_path, "regrade", old, "--json").report["metadata"]["variant"] == "null"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "which run is to be graded again?"),
+        (("nobody-knows-000",), "unknown run 'nobody-knows-000'"),
+        (("some-run-001", "--artifact", "a.json"), "--artifact does not go together with a run (some-run-001)"),
+        (("--artifact", "a.json"), "--artifact needs --dataset"),
+        (("--dataset", "d.json"), "--dataset needs --artifact"),
+        (("--artifact", "a.json", "--dataset", "d.json", "--matrix"), "--matrix does not go together with --artifact"),
+        (("some-run-001", "--case", "a"), "--case does not go together with a run"),
+    ],
+)
+def test_wrong_usage_is_told(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    done = drive(tmp_path, "regrade", *words)
+    assert done.code == 2
+    assert told in done.err
+    as_json = drive(tmp_path, "regrade", *words, "--json")
+    assert (as_json.code, as_json.json["error"]["code"]) == (2, 2)
+
+
+def test_what_was_never_run_stays_pending(tmp_path: Path) -> None:
+    held = Project(tmp_path)
+    interrupted(held)
+    [old] = held.run_names()
+    done = held.call("regrade", old)
+    assert done.returncode == 130
+    assert "4 of 5 trials graded again" in done.stdout
+    assert "5 planned = 4 passed + 1 pending" in done.stdout
+    assert f"warning: 1 trial of {old} not run yet, pending here as well" in done.stderr
+    new = held.run_names()[-1]
+
+    refused = held.call("resume", new)
+    assert refused.returncode == 2
+    assert f"run {new} is an unfinished regrade" in refused.stderr
+    assert len(held.executed()) == 5, "nothing was run"
+    resumed = held.call("resume", "--json")
+    assert json.loads(resumed.stdout)["eval_report"]["metadata"]["run_name"] == old, "the run, not its regrade"
+    assert held.call("regrade", old).returncode == 0
+
+
+HOLDING = """
+import asyncio, os
+from pathlib import Path
+
+async def judged(context):
+    while Path("hold-grader").exists() and context.index == 4:
+        Path("holding").touch()
+        await asyncio.sleep(0.01)
+    return True
+"""
+
+
+@pytest.fixture
+def half_graded(tmp_path: Path) -> Project:
+    """A finished run, and a grader that will wait at its last trial."""
+    held = Project(
+        tmp_path, trials=5, test_cases=[{"id": "a", "input": "q", "graders": ["grader.py:judged"]}], config={}
+    )
+    assert held.call("run", "suite.json").returncode == 0
+    (tmp_path / "grader.py").write_text(HOLDING)
+    (tmp_path / "hold-grader").touch()
+    return held
+
+
+def test_an_interrupted_regrade_leaves_nothing_behind(half_graded: Project) -> None:
+    [old] = half_graded.run_names()
+    with half_graded.started("regrade", old) as process:
+        wait_until((half_graded.folder / "holding").exists)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LONGEST_WAIT_S)
+    assert process.returncode == 130
+    assert "nothing of this regrade was kept" in err
+    assert f"eval-harness regrade {old}" in err
+    assert half_graded.run_names() == [old]
+    assert len(half_graded.rows()) == 5
+    assert half_graded.call("resume").returncode == 0
+
+
+def test_a_killed_regrade_is_refused_by_resume_and_can_be_started_again(half_graded: Project) -> None:
+    [old] = half_graded.run_names()
+    with half_graded.started("regrade", old) as process:
+        wait_until((half_graded.folder / "holding").exists)
+        process.kill()
+        process.communicate(timeout=LONGEST_WAIT_S)
+    (half_graded.folder / "hold-grader").unlink()
+    _, killed = half_graded.run_names()
+    assert half_graded.call("resume", killed).returncode == 2
+    assert half_graded.call("regrade", old).returncode == 0
+    assert half_graded.call("resume").returncode == 0
+    assert len(half_graded.executed()) == 5
+
+
+def artifact(text: str, **more: Any) -> dict[str, Any]:
+    return {
+        "runId": "run-1",
+        "snapshot": {"status": "complete", "outputs": {"main": {"text": text}}},
+        "events": [],
+        **more,
+    }
+
+
+def dataset(*ids: str, **more: Any) -> str:
+    says_hello = [{"type": "output.contains", "path": "outputs.main.text", "value": "hello"}]
+    cases = [{"id": id_, "input": {"task": "greet"}, "assertions": says_hello} for id_ in ids]
+    return json.dumps({"id": "greet.v1", "workflowName": "greet", "version": "1.0.0", "cases": cases, **more})
+
+
+def grade_artifacts(folder: Path, artifacts: Any, *words: str, **more: Any) -> Outcome:
+    ids = more.pop("ids", ("one", "two", "three"))
+    write(folder, artifact_json=json.dumps(artifacts), dataset_json=dataset(*ids, **more))
+    return drive(folder, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json", "--json", *words)
+
+
+def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path: Path) -> None:
+    done = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")})
+    assert done.code == 1, done.err
+    assert done.states() == {"one": ["passed"], "three": ["failed"]}
+    assert "warning: cases without an artifact, left out: two" in done.err
+    assert "hello" in done.report["failures"][0]["reason"]
+    assert runs(tmp_path)[0]["run"] == done.report["metadata"]["run_name"]
+    good = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")}, "--case", "one")
+    assert (good.code, good.states()) == (0, {"one": ["passed"]})
+
+
+def test_several_artifacts_of_a_case_are_its_trials(tmp_path: Path) -> None:
+    done = grade_artifacts(tmp_path, {"one": [artifact("hello"), artifact("bye"), artifact("hello")]})
+    assert done.states() == {"one": ["passed", "failed", "passed"]}
+
+
+def test_an_artifact_that_names_no_case_answers_only_the_one_it_is_given_for(tmp_path: Path) -> None:
+    refused = grade_artifacts(tmp_path, artifact("hello"))
+    assert refused.code == 2
+    assert "artifact.json does not say which case it belongs to" in refused.json["error"]["message"]
+    assert "one, two, three" in refused.json["error"]["hint"]
+    assert grade_artifacts(tmp_path, artifact("hello"), "--case", "two").states() == {"two": ["passed"]}
+    assert grade_artifacts(tmp_path, artifact("hello"), ids=("only",)).states() == {"only": ["passed"]}
+    unknown = grade_artifacts(tmp_path, artifact("hello"), "--case", "tow")
+    assert unknown.code == 2
+    assert "Did you mean 'two'?" in unknown.json["error"]["message"]
+
+
+def test_artifacts_of_variants_make_a_run_for_each_variant_they_name(tmp_path: Path) -> None:
+    variants = [{"id": id_, "modelByNode": {"main": id_}} for id_ in ("big", "small", "tiny")]
+    stored = [artifact("hello", runId="eval-greet.v1-one-big"), artifact("bye", runId="eval-greet.v1-one-small")]
+    done = grade_artifacts(tmp_path, stored, variants=variants)
+    assert done.code == 1, done.both
+    reports = {report["metadata"]["variant"]: report["verdict"] for report in done.json["eval_reports"]}
+    assert reports == {"big": "PASSED", "small": "FAILED"}
+    alone = grade_artifacts(tmp_path, {"one": artifact("hello")}, variants=variants)
+    assert alone.states() == {"one": ["passed"]}
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"runId": "r"}', '{"snapshot": {}}'])
+def test_a_file_that_holds_no_artifact_is_refused(tmp_path: Path, text: str) -> None:
+    write(tmp_path, artifact_json=text, dataset_json=dataset("one"))
+    done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json")
+    assert done.code == 2
+    assert "artifact.json holds no artifacts" in done.err
+    missing = drive(tmp_path, "regrade", "--artifact", "nowhere.json", "--dataset", "dataset.json")
+    assert missing.code == 2
+    assert "nowhere.json" in missing.err

@@ -1,0 +1,79 @@
+"""Recording ids: exactly as documented where that is unambiguous, and always readable again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evalharness.domain.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
+
+DOCUMENTED = "eval__coder-reviewer.v1__simple-api__claude-default__coder__inv0"
+PLAIN = st.from_regex(r"[A-Za-z0-9.:@ é-]+(_[A-Za-z0-9.:@ é-]+)*", fullmatch=True)
+ODD = st.text(st.sampled_from("_/%\\a5Finv\0\udc80é"), min_size=1, max_size=8)
+ANY = PLAIN | ODD | st.text(st.characters(exclude_categories=()), min_size=1, max_size=8)
+NUMBERS = st.integers(0, 10**9)
+
+
+@given(st.tuples(ANY, ANY, ANY, ANY, NUMBERS))
+@example(("a__b", "__c", "claude/sonnet", "d__inv1", 1))
+@example(("_", "%5F", "eval", "inv0", 0))
+def test_every_id_can_be_read_again(parts: tuple[str, str, str, str, int]) -> None:
+    written = generate_recording_id(*parts)
+    assert parse_recording_id(written) == parts
+    assert not re.search(r"[/\\\x00-\x1f]", written), "fit for a file name"
+    written.encode()
+
+
+@given(PLAIN, PLAIN, PLAIN, PLAIN, NUMBERS)
+def test_plain_ids_stand_as_documented(dataset: str, case: str, variant: str, node: str, number: int) -> None:
+    assert generate_recording_id(dataset, case, variant, node, number) == (
+        f"eval__{dataset}__{case}__{variant}__{node}__inv{number}"
+    )
+
+
+@given(st.text() | st.lists(ODD, max_size=6).map("__".join).map("eval__{}__inv0".format))
+def test_no_text_makes_the_parser_raise(text: str) -> None:
+    parts = parse_recording_id(text)
+    assert parts is None or parse_recording_id(generate_recording_id(*parts)) == parts
+
+
+def test_the_documented_example() -> None:
+    parts = RecordingParts("coder-reviewer.v1", "simple-api", "claude-default", "coder", 0)
+    assert generate_recording_id(*parts) == DOCUMENTED
+    assert parse_recording_id(DOCUMENTED) == parts
+
+
+def test_a_plain_slash_of_other_tools_is_understood() -> None:
+    parts = parse_recording_id("eval__data__case__claude/sonnet__coder__inv1")
+    assert parts is not None
+    assert parts.variant_id == "claude/sonnet"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "invalid-id",
+        "eval__missing__parts",
+        "eval__a__b__c__d__inv",
+        "eval__a__b__c__d__inv-1",
+        "eval__a__b__c__d__inv0\n",
+        "eval__a__b__c____inv0",
+        "eval__a__b__c__%FF__inv0",
+        "x__a__b__c__d__inv0",
+        "eval__a__b__c__d__e__inv0",  # nobody can tell which of the ids holds the extra underscores
+        "eval__a__b__c__d__inv" + "9" * 5000,
+    ],
+)
+def test_other_texts_are_no_recording_ids(bad: str) -> None:
+    assert parse_recording_id(bad) is None
+
+
+def test_what_cannot_be_an_invocation_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 0, not -1"):
+        generate_recording_id("a", "b", "c", "d", -1)
+    with pytest.raises(ValueError, match="at least one character"):
+        generate_recording_id("a", "", "c", "d", 0)

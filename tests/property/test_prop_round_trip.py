@@ -1,0 +1,144 @@
+"""`load(dump(load(file)))` equals `load(file)`: for generated suites, and for a file of each format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.domain.suite import Suite
+from evalharness.formats.dumping import dump_suite
+from evalharness.formats.loading import load_file
+from evalharness.formats.native import load_native
+from evalharness.formats.source import parse_text
+from evalharness.formats.yaml_writing import yaml_lines
+
+FIXTURES = sorted(
+    path
+    for path in (Path(__file__).parents[1] / "fixtures" / "formats").rglob("*")
+    if path.suffix in (".yaml", ".yml", ".json", ".jsonl") and load_file(path).suite is not None
+)
+AWKWARD = [
+    *("", " ", "a: b", "a #b", "- x", "? y", "[x", "{x", "x, y]", "&a", "*a", "!t", "|", ">", "%", "@", "`", "'", '"'),
+    *("null", "~", "Yes", "on", "n", "1e3", "0o7", "017", "0x1F", ".5", "+1", "-1", "1_000", "1:30", "2024-01-15"),
+    *("<<", "=", ".inf", "true", "FALSE", "---", "...", "a:", ":a", "#", "\\d+", "a\\", "x\ny", "x\n", "\nx", "x\n\n"),
+    *("x \ny", "x\n \ny", " x\ny", "x\n\ty", "x\r\ny", "\t", "\0", "\x85", "\u2028", "\ufeff", "é", "😀", "x" * 2000),
+    *("{{x}}", "\\{{x}}", "{{any_uuid}}", "key: |\n  text", "a\n# b\n- c: d\n", "2 eggs", "10 %", "café: crème"),
+]
+TEXTS = st.sampled_from(AWKWARD) | st.text(max_size=8) | st.text(alphabet="ab \n\t:#-'\"\\|>{}[],&*", max_size=8)
+FILLED = TEXTS.filter(bool)
+NUMBERS = st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=8,
+)
+SHARED = st.fixed_dictionaries(
+    {}, optional={"weight": st.floats(0, 9), "required": st.booleans(), "name": st.sampled_from(["g", "yes", "a: b"])}
+)
+GRADERS = st.one_of(
+    st.builds(lambda text, rest: {"contains": text, **rest}, TEXTS, SHARED),
+    st.builds(lambda text, rest: {"exact": text, "case_sensitive": False, **rest}, TEXTS, SHARED),
+    st.builds(lambda text: {"type": "starts_with", "value": text}, TEXTS),
+    st.builds(lambda value, rest: {"json_equals": {"value": value}, **rest}, VALUES, SHARED),
+    st.builds(lambda value: {"kind": "json_equals", "options": value}, VALUES),
+    st.builds(lambda items: {"all_of": [{"contains": item} for item in items]}, st.lists(TEXTS, min_size=1)),
+    st.sampled_from(["exit_code", "my_module:check", {"exit_code": None, "weight": 2}, {"numeric": 5, "absolute": 1}]),
+)
+EXPECTED = TEXTS | NUMBERS | st.booleans() | GRADERS.filter(lambda written: not isinstance(written, str))
+TARGETS = st.sampled_from(
+    [
+        *("oracle", "null", "my_module:answer", "cmd:./agent --fast", "http://localhost:1/x", {"command": ["ls", "-l"]}),
+        *({"command": "ls", "result": "json", "name": "x"}, {"http": {"url": "http://localhost:1", "method": "PUT"}}),
+        *({"kind": "echo", "tools": ["a", "b"]}, {"kind": "echo", "tools": []}, {"function": "m:f", "name": "no"}),
+    ]
+)
+CASE = st.fixed_dictionaries(
+    {"input": VALUES},
+    optional={
+        "name": TEXTS,
+        "description": TEXTS,
+        "expected": EXPECTED,
+        "graders": st.lists(GRADERS, max_size=3),
+        "reference": VALUES,
+        "files": st.dictionaries(st.sampled_from(["a.txt", "b/c: d"]), TEXTS),
+        "target": TARGETS,
+        "required_tools": st.lists(TEXTS, max_size=2),
+        "tags": st.lists(TEXTS, max_size=3),
+        "category": TEXTS,
+        "timeout_seconds": st.floats(0.001, 1e9),
+        "retries": st.integers(0, 5),
+        "weight": st.floats(0, 1e300),
+        "criticality": st.sampled_from(["", "high", "low"]),
+        "metadata": st.dictionaries(TEXTS, VALUES, max_size=2),
+    },
+)
+DOCUMENT = st.fixed_dictionaries(
+    {"cases": st.lists(CASE, min_size=1, max_size=3), "ids": st.sets(FILLED, min_size=3, max_size=3)},
+    optional={
+        "name": FILLED,
+        "version": TEXTS,
+        "description": TEXTS,
+        "target": TARGETS,
+        "targets": st.dictionaries(FILLED, TARGETS, max_size=2),
+        "variants": st.dictionaries(FILLED, TARGETS, max_size=2),
+        "trials": st.integers(1, 9),
+        "vars": st.dictionaries(st.sampled_from(["x", "on"]), TEXTS | st.integers(-9, 9) | st.booleans()),
+        "secrets": st.lists(TEXTS, max_size=2),
+        "case_threshold": st.floats(0, 1),
+        "graders": st.lists(GRADERS, max_size=2),
+        "config": st.fixed_dictionaries({}, optional={"timeout_seconds": st.integers(1, 99), "parallel": st.booleans()}),
+        "metadata": st.dictionaries(TEXTS, VALUES, max_size=2)
+        | st.fixed_dictionaries(
+            {"category": TEXTS, "tags": st.lists(TEXTS, max_size=2)}, optional={"description": TEXTS, "name": FILLED}
+        ),
+        "gate": VALUES,
+    },
+)
+
+
+def load(text: str, ending: str) -> Suite | None:
+    return load_native(parse_text(text, ending, Path("folder") / f"suite{ending}"))[0]
+
+
+def same(one: Suite, other: Suite) -> bool:
+    """Equal, and also where Python finds 1, 1.0 and True equal."""
+    return one == other and one.model_dump_json() == other.model_dump_json()
+
+
+@given(VALUES.filter(lambda value: isinstance(value, dict | list) and bool(value)))
+def test_any_data_is_read_back_as_it_was(value: Any) -> None:
+    text = "\n".join(yaml_lines(value)) + "\n"
+    again = parse_text(text, ".yaml", Path("x.yaml")).data
+    assert json.dumps(again) == json.dumps(value)
+    assert yaml.safe_load(text) == value, "a YAML 1.1 reader sees the same"
+
+
+@given(DOCUMENT)
+def test_generated_suites_come_back_equal(document: dict[str, Any]) -> None:
+    ids = [id_ for id_ in sorted(document.pop("ids")) if "{{" not in id_]
+    document["test_cases"] = [
+        {"id": id_, **case} for id_, case in zip(ids, document.pop("cases"), strict=False)
+    ]
+    suite = load(json.dumps(document), ".json")
+    if suite is None:  # hypothesis wrote something that no suite may hold
+        return
+    text = dump_suite(suite)
+    again = load(text, ".yaml")
+    assert again is not None
+    assert same(again, suite)
+    assert dump_suite(again) == text
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.name)
+def test_example_files_of_every_format_come_back_equal(path: Path) -> None:
+    suite = load_file(path).suite
+    assert suite is not None
+    again, findings = load_native(parse_text(dump_suite(suite), ".yaml", path.with_suffix(".yaml")))
+    assert again is not None, findings.problems
+    assert same(again, suite)
