@@ -13,6 +13,7 @@
     ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
     ├── StoreError                 3  the store cannot be read or written
     └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
+        └── SandboxUnavailable     3  what must be isolated cannot be: it is not run at all
 
     TrialFault                        inside one trial, never leaves the engine
     ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
@@ -128,6 +129,10 @@ class StoreError(HarnessError):
 
 class TargetUnavailable(HarnessError):
     """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried."""
+
+
+class SandboxUnavailable(TargetUnavailable):
+    """What must be isolated cannot be, so it is not run."""
 
 
 class TrialFault(Exception):

@@ -68,7 +68,10 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "echo": "evalharness.targets.null:EchoTarget",
         "skill": "evalharness.targets.skill:SkillTarget",
     },
-    "sandbox": {"none": "evalharness.sandboxes.none:NoSandbox"},
+    "sandbox": {
+        "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
+        "none": "evalharness.sandboxes.none:NoSandbox",
+    },
 }
 
 

@@ -35,6 +35,11 @@ def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
     return changed
 
 
+def removed_files(folder: Path, before: Snapshot) -> tuple[str, ...]:
+    """Relative paths of files that were there before and are gone."""
+    return tuple(name for name in before if not os.path.lexists(folder / name))
+
+
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     return ((str(path.relative_to(folder)), path) for path in islice(_walk(folder), MAX_SEEN))
 

@@ -184,3 +184,18 @@ def test_files_that_a_function_writes_into_its_workspace_are_kept(tmp_path: Path
     [trial] = evaluate(tmp_path / "suite.yaml", store=":memory:").trials
     assert trial.last.transcript is not None
     assert trial.last.transcript.files == {"made.txt": "made by the agent"}
+
+
+def test_a_file_of_the_case_that_the_target_removes_is_gone(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        """
+test_cases:
+  - {id: kept, input: x, files: {a.txt: text}, graders: [{files: [a.txt]}], target: "cmd:true"}
+  - {id: gone, input: x, files: {a.txt: text}, graders: [{files: [a.txt]}], target: "cmd:rm a.txt"}
+""",
+    )
+    report = report_of(tmp_path, "run", "suite.yaml", code=1)
+    states = {trial["case_id"]: (trial["state"], trial["reason"]) for trial in report["trials"]}
+    assert states["kept"][0] == "passed"
+    assert states["gone"][0] == "failed" and "file not found" in states["gone"][1]

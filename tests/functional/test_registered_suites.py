@@ -144,7 +144,7 @@ class TestPython:
 
     def test_what_only_its_program_has_is_told_in_words(self, tmp_path: Path) -> None:
         store = str(tmp_path / "store.db")
-        suite = Suite(name="own", cases=(Case(id="a", input="x", graders=[bool]),))  # type: ignore[arg-type]
+        suite = Suite(name="own", cases=(Case(id="a", input="x", graders=[bool]),))
         evaluate(suite, "echo", store=store)
         done = drive(tmp_path, "run", "own", "--target", "echo", "--store", "store.db")
         assert done.code in (2, 3)

@@ -15,14 +15,11 @@ from evalharness.domain.suite import Suite
 from evalharness.formats.dumping import dump_suite
 from evalharness.formats.loading import load_file
 from evalharness.formats.native import load_native
+from evalharness.formats.recognising import FORMATS, NATIVE, recognise
 from evalharness.formats.source import parse_text
 from evalharness.formats.yaml_writing import yaml_lines
 
-FIXTURES = sorted(
-    path
-    for path in (Path(__file__).parents[1] / "fixtures" / "formats").rglob("*")
-    if path.suffix in (".yaml", ".yml", ".json", ".jsonl") and load_file(path).suite is not None
-)
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "formats"
 AWKWARD = [
     *("", " ", "a: b", "a #b", "- x", "? y", "[x", "{x", "x, y]", "&a", "*a", "!t", "|", ">", "%", "@", "`", "'", '"'),
     *("null", "~", "Yes", "on", "n", "1e3", "0o7", "017", "0x1F", ".5", "+1", "-1", "1_000", "1:30", "2024-01-15"),
@@ -53,7 +50,14 @@ GRADERS = st.one_of(
 EXPECTED = TEXTS | NUMBERS | st.booleans() | GRADERS.filter(lambda written: not isinstance(written, str))
 TARGETS = st.sampled_from(
     [
-        *("oracle", "null", "my_module:answer", "cmd:./agent --fast", "http://localhost:1/x", {"command": ["ls", "-l"]}),
+        *(
+            "oracle",
+            "null",
+            "my_module:answer",
+            "cmd:./agent --fast",
+            "http://localhost:1/x",
+            {"command": ["ls", "-l"]},
+        ),
         *({"command": "ls", "result": "json", "name": "x"}, {"http": {"url": "http://localhost:1", "method": "PUT"}}),
         *({"kind": "echo", "tools": ["a", "b"]}, {"kind": "echo", "tools": []}, {"function": "m:f", "name": "no"}),
     ]
@@ -92,7 +96,9 @@ DOCUMENT = st.fixed_dictionaries(
         "secrets": st.lists(TEXTS, max_size=2),
         "case_threshold": st.floats(0, 1),
         "graders": st.lists(GRADERS, max_size=2),
-        "config": st.fixed_dictionaries({}, optional={"timeout_seconds": st.integers(1, 99), "parallel": st.booleans()}),
+        "config": st.fixed_dictionaries(
+            {}, optional={"timeout_seconds": st.integers(1, 99), "parallel": st.booleans()}
+        ),
         "metadata": st.dictionaries(TEXTS, VALUES, max_size=2)
         | st.fixed_dictionaries(
             {"category": TEXTS, "tags": st.lists(TEXTS, max_size=2)}, optional={"description": TEXTS, "name": FILLED}
@@ -122,9 +128,7 @@ def test_any_data_is_read_back_as_it_was(value: Any) -> None:
 @given(DOCUMENT)
 def test_generated_suites_come_back_equal(document: dict[str, Any]) -> None:
     ids = [id_ for id_ in sorted(document.pop("ids")) if "{{" not in id_]
-    document["test_cases"] = [
-        {"id": id_, **case} for id_, case in zip(ids, document.pop("cases"), strict=False)
-    ]
+    document["test_cases"] = [{"id": id_, **case} for id_, case in zip(ids, document.pop("cases"), strict=False)]
     suite = load(json.dumps(document), ".json")
     if suite is None:  # hypothesis wrote something that no suite may hold
         return
@@ -135,10 +139,16 @@ def test_generated_suites_come_back_equal(document: dict[str, Any]) -> None:
     assert dump_suite(again) == text
 
 
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.name)
-def test_example_files_of_every_format_come_back_equal(path: Path) -> None:
+@pytest.mark.parametrize("path", sorted(FIXTURES.iterdir()), ids=lambda path: path.name)
+def test_files_of_every_format_come_back_equal(path: Path) -> None:
     suite = load_file(path).suite
     assert suite is not None
-    again, findings = load_native(parse_text(dump_suite(suite), ".yaml", path.with_suffix(".yaml")))
+    written = parse_text(dump_suite(suite), ".yaml", path.with_suffix(".yaml"))
+    assert recognise(written.data) is NATIVE
+    again, findings = load_native(written)
     assert again is not None, findings.problems
     assert same(again, suite)
+
+
+def test_there_is_a_file_of_every_format() -> None:
+    assert {load_file(path).format for path in FIXTURES.iterdir()} == {each.name for each in FORMATS}

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from evalharness.actions.run_suite import RunRequest, plan_runs
 from evalharness.errors import MissingVariable, NothingSelected
-from evalharness.formats.eval_harness import load_eval_harness
+from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
 from evalharness.formats.loading import LoadedFile, load_file
-from evalharness.formats.source import read_source
+from evalharness.formats.recognising import Format
 from evalharness.redaction import Redactor
 from evalharness.stores.sql_store import SqlStore
 
@@ -108,6 +108,7 @@ EVAL_SUITE: dict[str, Any] = {
         ],
     }
 }
+FORMAT = Format("eval-harness", looks_eval_harness, load_eval_harness, ())
 EVALS: list[Any] = [
     [CAPABILITY, {"regression_eval": REGRESSION}, SKILL],
     {"capability_eval": ALTERNATIVES},
@@ -211,8 +212,7 @@ def test_mangled_evals_are_refused_in_words_or_planned(
 def check_evals(document: Any, folder: Path, store: SqlStore) -> bool:
     path = folder / "evals.json"
     path.write_text(json.dumps(document), encoding="utf-8")
-    suite, findings = load_eval_harness(read_source(path))
-    return is_planned(LoadedFile(path, suite, tuple(findings.problems)), store)
+    return is_planned(load_file(path, FORMAT), store)
 
 
 def check(document: Any, folder: Path, store: SqlStore) -> bool:

@@ -62,9 +62,7 @@ def _measured(store: SqlStore, run: Run) -> Measured:
     return count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
 
 
-def make_report(
-    run: Run, measured: Measured, *, stopped: str, elapsed_s: float, notes: tuple[str, ...] = ()
-) -> Report:
+def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float, notes: tuple[str, ...] = ()) -> Report:
     summary = summarise(run.suite, measured)
     verdict, exit_code, why = judge(summary, run.suite.max_error_rate, stopped)
     measurements = measure(run.suite, run.lock.trials, measured)

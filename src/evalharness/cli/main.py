@@ -27,7 +27,7 @@ COMMANDS = {
     "regrade": ("evalharness.cli.regrade", "Grade stored transcripts or artifacts again; nothing is re-run."),
     "runs": ("evalharness.cli.runs", "List the runs in the store; `runs rm RUN` removes one."),
     "show": ("evalharness.cli.show", "Show a run, or the transcripts and grades of one of its cases."),
-    "list-suites": ("evalharness.cli.list_suites", "List the suites in a folder."),
+    "list-suites": ("evalharness.cli.list_suites", "List suites: in a folder, registered, ready-made."),
     "import": ("evalharness.cli.import_file", "Turn a table, or a suite of another format, into a suite file."),
     "schema": ("evalharness.cli.schema", "Print the JSON Schema of suite files, for editors."),
     "store": ("evalharness.cli.store", "Look after the store: `store prune --older-than 30d`."),
@@ -101,7 +101,7 @@ def run_command(words: list[str]) -> int:
         if _asked("debug", words):
             print_trace()
         return _tell(error.message, error.hint, error.exit_code, words, getattr(error, "problems", ()))
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click and rich leave so when nobody reads what they print
         _close_stdout()
         return 3
     except OSError as error:

@@ -22,5 +22,6 @@ class CaseHistory(NamedTuple):
 def written_history(case: Case) -> CaseHistory:
     """What the file says (`failure_count` and `last_passed` among the metadata): where the store starts to count."""
     count, passed = case.metadata.get("failure_count"), case.metadata.get("last_passed")
-    is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_FAILURES
-    return CaseHistory(count if is_count else 0, passed if isinstance(passed, str) and passed else None)
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_FAILURES:
+        count = 0
+    return CaseHistory(count, passed if isinstance(passed, str) and passed else None)

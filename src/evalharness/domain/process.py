@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Ended = Literal["exited", "timeout", "flood"]
+Ended = Literal["exited", "timeout", "flood", "memory", "disk"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an isolated process and everything it starts may use together; `file_bytes` bounds each single file."""
+
+    memory_bytes: int = 536_870_912
+    processes: int = 64
+    file_bytes: int = 67_108_864
+    disk_bytes: int = 268_435_456
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +27,8 @@ class ProcessRequest:
     """`argv` is an argument list (a shell line is `("/bin/sh", "-c", line)`), `env` the child's complete environment.
 
     Of each stream the first and the last `keep_bytes` are kept; more than `flood_bytes` on one ends the process.
+    `readable`, `network` and `limits` matter to sandboxes that isolate: `readable` are folders and files that may be
+    read beside the system's own; only `cwd` may be written.
     """
 
     argv: tuple[str, ...]
@@ -26,6 +38,9 @@ class ProcessRequest:
     timeout_s: float | None = None
     keep_bytes: int = 1_048_576
     flood_bytes: int = 268_435_456
+    readable: tuple[str, ...] = ()
+    network: bool = False
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)

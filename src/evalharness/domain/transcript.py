@@ -44,6 +44,7 @@ class Transcript(Answer):
     """An answer plus what only the harness can see. `files` are those the target made or changed in its workspace."""
 
     output: Json = None
+    removed_files: tuple[str, ...] = ()
     exit_code: int | None = None
     stdout: str = ""
     stderr: str = ""

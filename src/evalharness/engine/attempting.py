@@ -142,12 +142,12 @@ class Attempting:
         try:
             answered = await self._answer(target, task, limit)
             duration_s = time.perf_counter() - started
-            changed = await task.changed_files()
+            changes = await task.changes()
             if isinstance(answered, NoAnswer):
                 state, reason, evidence = answered
-                evidence = _with_files(evidence, changed) if evidence else None
+                evidence = _with_files(evidence, *changes) if evidence else None
                 return Attempt(state=state, reason=shortened(reason), duration_s=duration_s, transcript=evidence)
-            answered = _with_files(answered, changed)
+            answered = _with_files(answered, *changes)
             context = GradeContext(task.case, answered, task.index, task.seed, duration_s)
             grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
             state, score, reason = decide(grades)
@@ -196,11 +196,11 @@ class Attempting:
         )
 
 
-def _with_files(transcript: Transcript, changed: dict[str, str]) -> Transcript:
+def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[str, ...]) -> Transcript:
     """What lies in the workspace counts for more than what the target says of it."""
-    if not changed:
+    if not changed and not removed:
         return transcript
-    return transcript.model_copy(update={"files": {**transcript.files, **changed}})
+    return transcript.model_copy(update={"files": {**transcript.files, **changed}, "removed_files": removed})
 
 
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evalharness.engine.planning import PlannedCase, confined
 from evalharness.errors import TargetUnavailable, UsageError
-from evalharness.workspaces import Snapshot, changed_files, snapshot
+from evalharness.workspaces import Snapshot, changed_files, removed_files, snapshot
 
 
 class TrialTask:
@@ -80,11 +80,13 @@ class TrialTask:
             else:
                 place.write_text(file.text or "", encoding="utf-8")
 
-    async def changed_files(self) -> dict[str, str]:
-        """What the target made or changed in its workspace, if it ever asked for one."""
-        if self._folder is None:
-            return {}
-        return await asyncio.to_thread(changed_files, self._folder, self._before)
+    async def changes(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """The files that the target made or changed in its workspace, if it ever asked for one, and those it removed."""
+        folder = self._folder
+        if folder is None:
+            return {}, ()
+        removed = removed_files(folder, self._before)
+        return await asyncio.to_thread(changed_files, folder, self._before), removed
 
     async def end(self) -> None:
         """Nobody may use the workspace any more. A large one takes long to remove, and others must not wait for it."""

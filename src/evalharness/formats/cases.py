@@ -13,7 +13,7 @@ from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.formats.checking import check_files, check_target
 from evalharness.formats.evals import CASE_KEYS, EVAL_KEYS, WrittenEval
-from evalharness.formats.expectations import Expected, comparison, read_expected
+from evalharness.formats.expectations import Expected, comparison, is_native_form, read_expected
 from evalharness.formats.inputs import Asked, InputReader
 from evalharness.formats.problems import Findings
 from evalharness.formats.rebasing import rebased_case, rebased_target
@@ -21,6 +21,7 @@ from evalharness.formats.refs import Folder
 from evalharness.formats.regressions import Baseline, read_baseline, read_comparison
 from evalharness.formats.written_graders import GraderReader, Origin
 
+OWN_KEYS = CASE_KEYS - EVAL_KEYS - {"expected", "grader"}
 LIFTED = ("category", "difficulty", "tags", "timeout_seconds", "retries", "weight", "criticality", "cluster")
 """Fields of a case that the documented evals keep under `metadata`."""
 
@@ -101,28 +102,23 @@ class CaseReader:
         self, written: WrittenEval, fields: dict[str, Any], moved: dict[str, FieldPath], baseline: Baseline | None
     ) -> Expected | None:
         """Sets `expected`, and tells what it was made from."""
-        keys = [key for key in ("expected", "expected_output") if key in written.fields]
-        if len(keys) > 1 or (keys and written.is_regression):
-            other = "a baseline" if written.is_regression else "expected"
-            written.add((keys[-1],), f"stands beside {other}, which says the same; list more checks under `graders`")
+        key = _expectation_key(written)
+        if key is None:
             return None
+        moved["expected"] = written.at(key)
         if written.is_regression:
             expected = read_comparison(written, baseline) if baseline else None
-            key = "comparison"
         else:
-            key = keys[0] if keys else "expected"
             expected = read_expected(written, key)
-        moved["expected"] = written.at(key)
-        if keys and written.fields[key] is None:
-            written.add((key,), "is empty; write '' for an empty text, or {json_equals: null}")
-        elif written.fields.get("grader") is not None:
+        value = None if written.is_regression else written.fields.get(key)
+        if written.fields.get("grader") is not None:
             self._graded_by(written, fields, expected)
-        elif keys and (expected is None or not isinstance(written.fields[key], Mapping)):
-            fields["expected"] = written.fields[key]
-        elif expected is not None:
-            native = keys and not {"type", "value"} & written.fields[key].keys()
-            form = written.fields[key] if native else comparison(expected)
-            fields["expected"] = self.graders.read_inline(form, self._origin(written, key), None)
+        elif isinstance(value, Mapping) and is_native_form(value):
+            fields["expected"] = self.graders.read_inline(value, self._origin(written, key), None)
+        elif expected is not None and (written.is_regression or isinstance(value, Mapping)):
+            fields["expected"] = self.graders.read_inline(comparison(expected), self._origin(written, key), None)
+        elif not isinstance(value, Mapping):
+            fields["expected"] = value
         return expected
 
     def _graded_by(self, written: WrittenEval, fields: dict[str, Any], expected: Expected | None) -> None:
@@ -175,11 +171,24 @@ class CaseReader:
             )
 
 
+def _expectation_key(written: WrittenEval) -> str | None:
+    """Where it stands what is expected; None when it stands in two places or is empty, which has then been told."""
+    keys = [key for key in ("expected", "expected_output") if key in written.fields]
+    if written.is_regression:
+        keys.insert(0, "comparison")
+    if len(keys) > 1:
+        written.add((keys[1],), f"stands beside {keys[0]}, which says the same; list more checks under `graders`")
+        return None
+    if keys and keys[0] != "comparison" and written.fields[keys[0]] is None:
+        written.add((keys[0],), "is empty; write '' for an empty text, or {json_equals: null}")
+        return None
+    return keys[0] if keys else "expected"
+
+
 def _own_fields(written: WrittenEval, defaults: Defaults) -> tuple[dict[str, Any], dict[str, FieldPath]]:
     """The fields of a Case as written or inherited, and where those stand that are not under their own names."""
     moved = dict(written.moved)
-    own = {key: value for key, value in written.fields.items() if key in CASE_KEYS - EVAL_KEYS - {"grader"}}
-    own.pop("expected", None)
+    own = {key: value for key, value in written.fields.items() if key in OWN_KEYS}
     metadata = own.get("metadata")
     if written.lifts_metadata and isinstance(metadata, Mapping):
         lifted = {key: metadata[key] for key in LIFTED if metadata.get(key) is not None}

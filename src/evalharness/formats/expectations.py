@@ -54,9 +54,11 @@ def read_expected(written: WrittenEval, key: str) -> Expected | None:
     value = written.fields.get(key)
     if isinstance(value, str | int | float):
         return Expected("exact", (value,))
+    if isinstance(value, list) and written.fields.get("grader") is not None:
+        return Expected("exact", (value,))
     if not isinstance(value, Mapping):
         return None
-    if not {"type", "value"} & value.keys():
+    if is_native_form(value):
         return _native(value)
     type_, alternatives = value.get("type", "exact"), value.get("alternatives")
     if not isinstance(type_, str):
@@ -73,8 +75,12 @@ def read_expected(written: WrittenEval, key: str) -> Expected | None:
     )
 
 
-def _native(value: Mapping[str, Json]) -> Expected | None:
+def is_native_form(value: Mapping[str, Json]) -> bool:
     """`{contains: Ada}` or another grader's own form."""
+    return {"type", "value"}.isdisjoint(value)
+
+
+def _native(value: Mapping[str, Json]) -> Expected | None:
     spec = read_spec(GraderSpec, value)
     if spec is None:
         return None

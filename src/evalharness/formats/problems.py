@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -33,11 +33,12 @@ class Findings:
         self.problems.append(Problem(str(self.source.path), line, field_text(path), message, **more))
 
     def unknown_keys(
-        self, path: FieldPath, keys: Iterable[str], allowed: Iterable[str], severity: Severity = "error"
+        self, path: FieldPath, keys: Iterable[str], allowed: Collection[str], severity: Severity = "error"
     ) -> None:
-        known = sorted(allowed)
-        for key in keys:
-            if key not in known:
+        unknown = [key for key in keys if key not in allowed]
+        if unknown:
+            known = sorted(allowed)
+            for key in unknown:
                 self.add(
                     (*path, key),
                     f"unknown key '{key}'",

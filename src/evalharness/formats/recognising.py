@@ -8,6 +8,7 @@ from typing import Any
 
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName
+from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
 from evalharness.formats.native import load_native, looks_native
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import Source
@@ -27,6 +28,12 @@ class Format:
 
 NATIVE = Format("native", looks_native, load_native, (b"test_cases",))
 FORMATS = (
+    Format(
+        "eval-harness",
+        looks_eval_harness,
+        load_eval_harness,
+        (b"eval_suite", b"expected_output", b"capability_eval", b"regression_eval"),
+    ),
     NATIVE,
     Format("task-suite", looks_like_task_suite, load_task_suite, (b"expectedPatterns",)),
     Format("workflow-dataset", looks_like_dataset, load_workflow_dataset, (b"workflowName",)),

@@ -39,11 +39,15 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.real = path.resolve()
+        self._prefixes: dict[Findings, str] = {}
 
     def prefix_of(self, findings: Findings) -> str:
         """Where a file lies in this folder: what its paths must be led by to be relative to the folder instead."""
-        folder = findings.source.path.parent.resolve()
-        return folder.relative_to(self.real).as_posix() if folder.is_relative_to(self.real) else "."
+        if findings not in self._prefixes:
+            folder = findings.source.path.parent.resolve()
+            is_inside = folder.is_relative_to(self.real)
+            self._prefixes[findings] = folder.relative_to(self.real).as_posix() if is_inside else "."
+        return self._prefixes[findings]
 
     def find(self, findings: Findings, place: FieldPath, written: Any) -> Path | None:
         """The file meant, named as the folder is; None when it is refused, which has then been told."""

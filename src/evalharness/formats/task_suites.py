@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from evalharness import registry
 from evalharness.domain.case import CaseFile, Name
-from evalharness.domain.problem import FieldPath
+from evalharness.domain.problem import FieldPath, quoted
 from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
 from evalharness.domain.suite import Suite, Trials
@@ -183,14 +183,13 @@ def _tasks(findings: Findings, data: Mapping[str, Any]) -> list[EvalTask]:
     first_place: dict[str, FieldPath] = {}
     for position, row in enumerate(written):
         place: FieldPath = ("tasks", position)
+        id_ = str(row.get("id", "")) if isinstance(row, Mapping) else ""
+        if id_ and first_place.setdefault(id_, (*place, "id")) != (*place, "id"):
+            line = findings.source.line_of(first_place[id_])
+            findings.add((*place, "id"), f"task id {quoted(id_)} is already used on line {line}")
         task = _task(findings, place, row)
-        if task is None:
-            continue
-        if task.id in first_place:
-            line = findings.source.line_of(first_place[task.id])
-            findings.add((*place, "id"), f"task id '{task.id}' is already used on line {line}")
-        first_place.setdefault(task.id, (*place, "id"))
-        tasks.append(task)
+        if task is not None:
+            tasks.append(task)
     return tasks
 
 

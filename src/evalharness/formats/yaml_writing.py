@@ -23,7 +23,7 @@ LONGEST_KEY = 1000
 """YAML finds the colon of a key within 1024 characters; a longer key needs the form `? key`."""
 
 _NOT_PRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_PLAIN = re.compile(r"[\w/($\\](?:[^\s:#]|:(?=\S)|(?<!\s)#| (?=\S))*")
+_PLAIN = re.compile(r"(?:[\w/($\\]|\.\.?/|\.(?=[A-Za-z]))(?:[^\s:#]|:(?=\S)|(?<!\s)#| (?=\S))*")
 _INDICATORS_IN_A_LIST = re.compile(r"[][{},:?#]")
 _NUMBER_OR_DATE = re.compile(r"[0-9][0-9A-Fa-fxobTtZz_:.,+ -]*")
 _SWITCH = re.compile(r"y|n|yes|no|on|off", re.IGNORECASE)

@@ -97,7 +97,7 @@ class Files(CodeGrader):
         checks = []
         for wanted in self.options.files:
             content = changed.get(wanted.path)
-            if content is None and wanted.path in placed:
+            if content is None and wanted.path in placed and wanted.path not in context.transcript.removed_files:
                 content = await self._text_of(placed[wanted.path])
             check = check_file(content, wanted.path, wanted.contains)
             if not check.passed:

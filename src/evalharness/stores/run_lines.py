@@ -31,4 +31,4 @@ def read_run_lines(database: Database, limit: int) -> list[RunLine]:
         (limit,),
     )
     states = "SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state"
-    return [RunLine(*about, dict(database.read(states, (seq,)))) for seq, *about in rows]
+    return [RunLine(*(*about, dict(database.read(states, (seq,))))) for seq, *about in rows]

@@ -1,0 +1,233 @@
+"""Task suites in Python: the types of the format, its scoring of single answers, and running a suite on an agent.
+
+Names are in snake_case; every record is also read from camelCase, and `model_dump(by_alias=True)` gives camelCase.
+Runs, their store and their reports are those of `evalharness.evaluate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pydantic import Field
+
+from evalharness.actions.choose_targets import WrittenTarget
+from evalharness.actions.evaluate import evaluate
+from evalharness.actions.find_suites import find_suites, registered_suites
+from evalharness.actions.register_suites import register_suites, without_file
+from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
+from evalharness.domain.report import CaseState
+from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Trial
+from evalharness.engine.measuring import CaseTally
+from evalharness.errors import Unscored, UsageError
+from evalharness.formats.ready_made import ready_made_suites
+from evalharness.formats.task_suites import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile, TaskRecord, suite_of
+from evalharness.graders.expected_patterns import check_patterns
+from evalharness.graders.files import check_file
+
+__all__ = [
+    "TASK_CATEGORIES",
+    "CategorySummary",
+    "CheckDetail",
+    "EvalResult",
+    "EvalRunSummary",
+    "EvalSuite",
+    "EvalTask",
+    "ExpectedFile",
+    "RegressionCheck",
+    "ResponseScore",
+    "get_suite",
+    "list_suites",
+    "run_suite",
+    "save_suite",
+    "score_file_content",
+    "score_response",
+]
+
+LATER = ("check_regression", "detect_regressions", "list_baselines", "set_baseline")
+"""Names of the document that compare runs; they come with baselines."""
+
+
+class CheckDetail(TaskRecord):
+    """One thing that was checked, with what was expected and what was found."""
+
+    check: str
+    passed: bool
+    expected: str = ""
+    actual: str = ""
+
+
+class ResponseScore(TaskRecord):
+    passed: bool
+    score: float
+    details: tuple[CheckDetail, ...]
+
+
+class EvalResult(TaskRecord):
+    """One task, over all its trials: the mean score, sums of time, tokens and cost, the checks of the last trial."""
+
+    task_id: str
+    task_category: str
+    passed: bool
+    score: float
+    duration_ms: float
+    tokens_used: int = 0
+    cost_usd: float = 0.0
+    tool_calls_made: int = 0
+    error: str | None = None
+    details: tuple[CheckDetail, ...] = ()
+    state: CaseState
+
+
+class CategorySummary(TaskRecord):
+    passed: int
+    failed: int
+    avg_score: float
+
+
+class EvalRunSummary(TaskRecord):
+    """`failed` counts wrong answers, `unjudged` what could not be judged; with `passed` they make the total."""
+
+    run_id: str
+    run_name: str
+    suite_name: str
+    timestamp: str
+    total_tasks: int
+    passed: int
+    failed: int
+    unjudged: int
+    total_duration_ms: float
+    total_cost_usd: float
+    per_category: dict[str, CategorySummary] = Field(default_factory=dict)
+    results: tuple[EvalResult, ...] = ()
+
+
+class RegressionCheck(TaskRecord):
+    """A positive `delta` is a degradation."""
+
+    task_id: str
+    previous_score: float
+    current_score: float
+    degraded: bool
+    delta: float
+
+
+def score_response(output: str, expected_patterns: Sequence[str] | None = None) -> ResponseScore:
+    """All patterns must match, and the score is the share that does; without any, more than 10 characters pass.
+
+    Raises UsageError for a pattern that is no regular expression, or that takes too long.
+    """
+    try:
+        checks = check_patterns(output, tuple(expected_patterns or ()))
+    except Unscored as error:
+        raise UsageError(str(error)) from None
+    details = tuple(CheckDetail(**asdict(check)) for check in checks)
+    matched = sum(detail.passed for detail in details)
+    return ResponseScore(passed=matched == len(details), score=matched / len(details), details=details)
+
+
+def score_file_content(content: str | None, should_contain: str = "", path: str = "") -> CheckDetail:
+    """One expected file: `content` is None where it does not exist; the text it should hold is found in any case."""
+    return CheckDetail(**asdict(check_file(content, path, should_contain)))
+
+
+def save_suite(suite: EvalSuite | Suite, *, store: str | None = None) -> None:
+    """Register a suite under its name, in place of the one that had it before. Relative paths start here."""
+    register_suites([without_file(_as_suite(suite), Path.cwd())], store)
+
+
+def list_suites(*, store: str | None = None) -> list[str]:
+    """The names of the suites registered in the store, and of the ready-made ones."""
+    return [*(line.name for line in registered_suites(store)), *ready_made_suites()]
+
+
+def get_suite(name: str, *, store: str | None = None) -> Suite | None:
+    """A registered or ready-made suite, or None."""
+    return find_suites([name], store)[0].suite if name in list_suites(store=store) else None
+
+
+def run_suite(
+    suite: EvalSuite | Suite | str | Path, target: WrittenTarget | None = None, **options: Any
+) -> EvalRunSummary:
+    """Run a suite, a file or a registered suite by name on a target; `options` are those of `evaluate`."""
+    found = suite if isinstance(suite, str | Path) else _as_suite(suite)
+    return _summary(evaluate(found, target, **options))
+
+
+def _as_suite(suite: EvalSuite | Suite) -> Suite:
+    return suite_of(suite) if isinstance(suite, EvalSuite) else suite
+
+
+def _summary(run: Run) -> EvalRunSummary:
+    trials: dict[str, list[Trial]] = {}
+    for trial in run.trials:
+        trials.setdefault(trial.case_id, []).append(trial)
+    results = tuple(_result(case, trials.get(case.id, []), run) for case in run.suite.cases)
+    categories = dict.fromkeys(result.task_category for result in results)
+    states = [result.state for result in results]
+    passed, failed = states.count("passed"), states.count("failed")
+    return EvalRunSummary(
+        run_id=run.id,
+        run_name=run.name,
+        suite_name=run.suite.name,
+        timestamp=run.finished_at or run.created_at,
+        total_tasks=len(results),
+        passed=passed,
+        failed=failed,
+        unjudged=len(results) - passed - failed,
+        total_duration_ms=sum(result.duration_ms for result in results),
+        total_cost_usd=sum(result.cost_usd for result in results),
+        per_category={name: _category([r for r in results if r.task_category == name]) for name in categories},
+        results=results,
+    )
+
+
+def _category(results: list[EvalResult]) -> CategorySummary:
+    states = [result.state for result in results]
+    return CategorySummary(
+        passed=states.count("passed"),
+        failed=states.count("failed"),
+        avg_score=fmean([result.score for result in results]),
+    )
+
+
+def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
+    tally = CaseTally(run.lock.trials)
+    for trial in trials:
+        tally.counts[trial.state] += 1
+    state = tally.state(run.suite.case_threshold)
+    last = trials[-1] if trials else None
+    transcripts = [trial.last.transcript for trial in trials if trial.last.transcript is not None]
+    return EvalResult(
+        task_id=case.id,
+        task_category=case.category,
+        passed=state == "passed",
+        score=fmean([trial.score or 0.0 for trial in trials]) if trials else 0.0,
+        duration_ms=1000 * sum(trial.duration_s for trial in trials),
+        tokens_used=sum((trial.input_tokens or 0) + (trial.output_tokens or 0) for trial in trials),
+        cost_usd=sum(trial.cost_usd or 0.0 for trial in trials),
+        tool_calls_made=sum(len(transcript.tool_calls) for transcript in transcripts),
+        error=last.reason if last and not last.grades and state != "passed" else None,
+        details=_details(last) if last else (),
+        state=state,
+    )
+
+
+def _details(trial: Trial) -> tuple[CheckDetail, ...]:
+    if not trial.grades:
+        return (CheckDetail(check="execution", passed=False, actual=trial.reason),)
+    return tuple(detail for grade in trial.grades for detail in _checks(grade))
+
+
+def _checks(grade: Grade) -> list[CheckDetail]:
+    """Some graders keep each check as evidence; the others have one verdict to tell."""
+    rows = grade.evidence if isinstance(grade.evidence, list) else []
+    if rows and all(isinstance(row, dict) and row.keys() == CheckDetail.model_fields.keys() for row in rows):
+        return [CheckDetail.model_validate(row) for row in rows]
+    return [CheckDetail(check=grade.grader, passed=grade.passed, actual=grade.reason)]

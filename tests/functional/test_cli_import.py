@@ -1,0 +1,91 @@
+"""`eval-harness import`: from a table or a suite of another format to a suite file that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from driving import drive, write
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "formats"
+TABLE = "id,question,answer\n1,What is 2+2?,4\n2,{{Capital}} of France?,Paris\n"
+MAPPING = ("--map", "id=id", "--map", "input=question", "--map", "expected=answer")
+
+
+def test_a_table_becomes_a_suite_that_runs(tmp_path: Path) -> None:
+    write(tmp_path, qa_csv=TABLE)
+    done = drive(tmp_path, "import", "qa.csv", *MAPPING, "-o", "suite.yaml")
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == [
+        "wrote  suite.yaml: suite 'qa', 2 cases",
+        "next   eval-harness run suite.yaml --target file.py:function",
+    ]
+    ran = drive(tmp_path, "run", "suite.yaml", "--target", "oracle", "--json")
+    assert ran.states() == {"1": ["passed"], "2": ["passed"]}
+    echoed = drive(tmp_path, "run", "suite.yaml", "--target", "echo", "--json")
+    assert echoed.report["trials"][1]["output"] == "{{Capital}} of France?", "braces in a table are no variables"
+
+
+def test_without_output_the_suite_is_printed(tmp_path: Path) -> None:
+    write(tmp_path, qa_csv=TABLE)
+    done = drive(tmp_path, "import", "qa.csv", *MAPPING, "--name", "sums", "--limit", "1")
+    assert done.out == (
+        'schema_version: "1.0"\nname: sums\ntest_cases:\n  - id: "1"\n    input: What is 2+2?\n    expected: "4"\n'
+    )
+
+
+def test_a_file_is_replaced_only_by_force(tmp_path: Path) -> None:
+    write(tmp_path, qa_csv=TABLE, suite_yaml="mine")
+    refused = drive(tmp_path, "import", "qa.csv", *MAPPING, "-o", "suite.yaml")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert (tmp_path / "suite.yaml").read_text() == "mine"
+    assert drive(tmp_path, "import", "qa.csv", *MAPPING, "-o", "suite.yaml", "--force").code == 0
+    assert "What is 2+2?" in (tmp_path / "suite.yaml").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["qa.csv", "suite.yaml"], "nothing is left behind"
+
+
+def test_a_suite_of_another_format_becomes_a_native_one(tmp_path: Path) -> None:
+    done = drive(tmp_path, "import", str(FIXTURES / "task-suite.json"), "-o", "kitchen.yaml")
+    assert done.code == 0, done.err
+    told = drive(tmp_path, "validate", "kitchen.yaml")
+    assert told.code == 0, told.both
+    assert "suite 'kitchen', 3 cases" in told.out
+    assert "native" in told.out
+
+
+def test_a_target_that_may_not_be_found_any_more_is_noted(tmp_path: Path) -> None:
+    write(tmp_path, one_json='{"target": "agent.py:answer", "test_cases": [{"input": "x", "expected": "x"}]}')
+    (tmp_path / "sub").mkdir()
+    assert "note" not in drive(tmp_path, "import", "one.json", "-o", "one.yaml").out
+    done = drive(tmp_path, "import", "one.json", "-o", "sub/one.yaml")
+    assert "relative paths in a suite start at its own folder" in done.out
+    assert done.out.endswith("run sub/one.yaml\n"), "it names its target itself"
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    write(tmp_path, qa_csv=TABLE, rows_jsonl='{"q": "x"}\n', bad_json="{", suite_yaml="name: x\n")
+    for words, message in [
+        (["qa.csv"], "qa.csv is a table: say which column is what with --map"),
+        (["rows.jsonl"], "columns: q; try --map input=COLUMN"),
+        (["qa.csv", "--map", "input=quest"], "unknown column 'quest'. Did you mean 'question'?"),
+        (["qa.csv", "--map", "input=question", "--format", "native"], "--format is for suite files"),
+        (["qa.csv", *MAPPING, "-o", "suite.json"], "name a file that ends in .yaml"),
+        (["qa.csv", *MAPPING, "-o", "nowhere/suite.yaml"], "cannot write nowhere/suite.yaml"),
+        (["gone.csv", *MAPPING], "gone.csv: cannot be read"),
+        (["gone.yaml"], "gone.yaml: no such file"),
+        (["bad.json"], "bad.json:1: not valid JSON"),
+        (["suite.yaml"], "suite.yaml"),
+        (["."], "is a folder"),
+    ]:
+        done = drive(tmp_path, "import", *words)
+        assert done.code == 2, words
+        assert message in done.err, done.both
+        assert done.out == ""
+
+
+def test_rows_that_are_left_out_are_told_beside_the_suite(tmp_path: Path) -> None:
+    write(tmp_path, qa_csv=TABLE + "3,No answer?,\n")
+    done = drive(tmp_path, "import", "qa.csv", *MAPPING)
+    assert done.code == 0
+    assert "qa.csv:4: warning: [2]: the row is left out: nothing in answer" in done.err
+    assert "No answer?" not in done.out

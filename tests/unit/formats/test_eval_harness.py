@@ -1,0 +1,375 @@
+"""Eval-harness files in all spellings become the same cases; eval suites gather them from many files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_files import grader, load, load_text, one_case, put, sound, told
+
+from evalharness.domain.suite import Suite
+from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
+from evalharness.formats.native import looks_native
+from evalharness.formats.source import read_source
+
+CAPABILITY = """\
+id: cap-1
+name: Reverse
+description: Reverses a text
+category: strings
+input: {type: prompt, content: hello, context: {lang: en}}
+expected_output: {type: exact, value: olleh}
+grader: {type: code, config: {method: exact_match}}
+metadata: {difficulty: easy, tags: [a, b], timeout_seconds: 30, retries: 2, weight: 1.5, author: me}
+"""
+REGRESSION = """\
+id: reg-1
+baseline_version: v2
+baseline: {output: {total: 5}, captured_at: "2024-01-15T10:30:00Z", environment: {os: linux}}
+current: {input: {question: how many}, execution: {type: command, command: "cat"}}
+comparison: {type: exact}
+metadata: {criticality: high, last_passed: "2024-01-20T14:00:00Z", failure_count: 3}
+"""
+NATIVE = """\
+schema_version: "1.0"
+eval_type: capability
+metadata: {id: multi, name: Many, category: strings, tags: [x], author: team, criticality: low}
+config: {timeout_seconds: 7, retries: 3, parallel: true}
+graders: [{not_contains: TODO}]
+vars: {place: Rome}
+test_cases:
+  - {id: tc-1, input: hi, expected: {type: exact, value: ih}, tags: [y]}
+  - {id: tc-2, input: "{{place}}", expected: emoR, graders: []}
+"""
+
+
+def indent(text: str, by: int, first: str = "") -> str:
+    lines = text.rstrip().splitlines()
+    return "\n".join((first if not number else " " * by) + line for number, line in enumerate(lines)) + "\n"
+
+
+SPELLINGS = {
+    "bare": CAPABILITY,
+    "wrapped": "capability_eval:\n" + indent(CAPABILITY, 2, "  "),
+    "list": indent(CAPABILITY, 2, "- "),
+    "list of wrapped": "- capability_eval:\n" + indent(CAPABILITY, 4, "    "),
+    "wrapped list": "capability_eval:\n" + indent(CAPABILITY, 4, "  - "),
+    "in a suite": "eval_suite:\n  name: evals\n  evals:\n" + indent(CAPABILITY, 6, "    - "),
+    "native": "test_cases:\n" + indent(CAPABILITY + "eval_type: capability\n", 4, "  - "),
+    "native, by file": "eval_type: capability\ntest_cases:\n"
+    + indent(CAPABILITY.replace("expected_output", "expected") + "eval_type: capability\n", 4, "  - "),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_capability_eval_is_the_same_case_in_every_spelling(tmp_path: Path, spelling: str) -> None:
+    case = one_case(tmp_path, SPELLINGS[spelling])
+    assert case == one_case(tmp_path, CAPABILITY, "single.yaml")
+    assert (case.id, case.name, case.description, case.category) == ("cap-1", "Reverse", "Reverses a text", "strings")
+    assert (case.eval_type, case.content, case.context) == ("capability", "hello", {"lang": "en"})
+    assert grader(case) == ("exact", {"value": "olleh"})
+    assert (case.difficulty, case.tags, case.weight) == ("easy", ("a", "b"), 1.5)
+    assert (case.timeout_seconds, case.retries) == (30, 2)
+    assert case.metadata == {"author": "me"}
+
+
+REGRESSION_SPELLINGS = {
+    "bare": REGRESSION,
+    "wrapped": "regression_eval:\n" + indent(REGRESSION, 2, "  "),
+    "mixed list": indent(REGRESSION, 2, "- "),
+    "native": "test_cases:\n" + indent(REGRESSION, 4, "  - "),
+}
+
+
+@pytest.mark.parametrize("spelling", REGRESSION_SPELLINGS)
+def test_a_regression_eval_is_the_same_case_in_every_spelling(tmp_path: Path, spelling: str) -> None:
+    case = one_case(tmp_path, REGRESSION_SPELLINGS[spelling])
+    assert case == one_case(tmp_path, REGRESSION, "single.yaml")
+    assert (case.eval_type, case.criticality) == ("regression", "high")
+    assert grader(case) == ("json_equals", {"value": {"total": 5}})
+    assert case.metadata["failure_count"] == 3
+    assert case.metadata["baseline"] == {
+        "version": "v2",
+        "captured_at": "2024-01-15T10:30:00Z",
+        "environment": {"os": "linux"},
+    }
+
+
+def test_capability_and_regression_evals_may_stand_in_one_list(tmp_path: Path) -> None:
+    text = indent(CAPABILITY, 2, "- ") + "- regression_eval:\n" + indent(REGRESSION, 4, "    ")
+    suite = sound(tmp_path, text)
+    assert suite.name == "evals"
+    assert [(case.id, case.eval_type) for case in suite.cases] == [("cap-1", "capability"), ("reg-1", "regression")]
+
+
+def test_the_json_form_of_a_regression_eval(tmp_path: Path) -> None:
+    document: dict[str, Any] = {
+        "schema_version": "1.0",
+        "eval_type": "regression",
+        "metadata": {
+            "id": "users",
+            "name": "Users",
+            "description": "d",
+            "category": "api",
+            "tags": ["t"],
+            "criticality": "critical",
+        },
+        "config": {"timeout_seconds": 9},
+        "baseline": {"version": "v2", "response": {"status": 200, "body": {"data": []}}},
+        "test_case": {
+            "input": {"method": "get", "path": "/users", "headers": {"Authorization": "Bearer {{TOKEN}}"}},
+            "comparison": {"type": "structural", "options": {"ignore_values": ["data.*"], "require_keys": ["data"]}},
+        },
+        "grader": {"type": "code", "config": {"method": "structural_match", "strict": False}},
+    }
+    suite = sound(tmp_path, json.dumps(document), "users.json")
+    [case] = suite.cases
+    assert (suite.name, suite.eval_type, suite.config.timeout_seconds, suite.templated) == (
+        "Users",
+        "regression",
+        9,
+        True,
+    )
+    assert (case.id, case.name, case.description) == ("users", "Users", "d")
+    assert (case.category, case.tags, case.criticality, case.eval_type) == ("api", ("t",), "critical", "regression")
+    assert grader(case) == (
+        "structural_match",
+        {
+            "value": {"status": 200, "body": {"data": []}},
+            "ignore_values": ["data.*"],
+            "require_keys": ["data"],
+            "strict": False,
+        },
+    )
+    assert case.input == {
+        "type": "api_call",
+        "content": {
+            "method": "GET",
+            "path": "/users",
+            "headers": {"Authorization": "Bearer {{TOKEN}}"},
+            "answer": "response",
+        },
+    }
+    assert case.target is not None
+    assert case.target.options == {"url": "{{api_base_url}}"}
+    assert case.metadata["baseline"] == {"version": "v2"}
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Path:
+    return put(
+        tmp_path,
+        {
+            "suite.yaml": """\
+eval_suite:
+  name: Feature X
+  version: "1.0.0"
+  description: All of it
+  config: {parallel_execution: false, max_workers: 4, timeout_global: 60, retry_failed: true, retry_count: 2}
+  target: oracle
+  evals:
+    - $ref: ./capability/many.yaml
+    - $ref: "capability/one.yaml"
+    - $ref: nested/suite.yaml
+    - {id: inline, input: q, expected_output: a}
+""",
+            "capability/many.yaml": NATIVE,
+            "capability/one.yaml": CAPABILITY,
+            "nested/suite.yaml": "eval_suite: {name: inner, target: echo, evals: [{$ref: ../regression/two.yaml}]}",
+            "regression/two.yaml": indent(REGRESSION, 2, "- ") + "- {id: plain, input: q, expected_output: a}\n",
+        },
+    )
+
+
+def test_a_suite_gathers_the_files_it_refers_to(layout: Path) -> None:
+    suite, findings = load_eval_harness(read_source(layout / "suite.yaml"))
+    assert suite is not None, findings.problems
+    assert [case.id for case in suite.cases] == ["multi/tc-1", "multi/tc-2", "cap-1", "reg-1", "plain", "inline"]
+    assert (suite.name, suite.version, suite.description) == ("Feature X", "1.0.0", "All of it")
+    config = suite.config
+    assert (config.parallel, config.max_workers, config.timeout_global) == (False, 4, 60)
+    assert (config.retry_failed, config.retry_count) == (True, 2)
+    assert findings.parts == {
+        (layout / name).resolve()
+        for name in ("capability/many.yaml", "capability/one.yaml", "nested/suite.yaml", "regression/two.yaml")
+    }
+
+
+def test_what_a_file_says_of_its_cases_goes_with_them(layout: Path) -> None:
+    suite, _ = load(layout / "suite.yaml")
+    assert suite is not None
+    first, second, single, regression, plain, _ = suite.cases
+    assert (first.timeout_seconds, first.retries, first.eval_type) == (7, 3, "capability")
+    assert (first.category, first.criticality, first.tags) == ("strings", "low", ("x", "y"))
+    assert first.metadata == {"id": "multi", "author": "team"} or first.metadata == {"author": "team"}
+    assert first.graders is not None
+    assert [spec.kind for spec in first.graders] == ["not_contains"]
+    assert second.graders == ()
+    assert suite.vars == {"place": "Rome"}
+    assert single.graders is None
+    assert regression.target is not None
+    assert regression.target.kind == "command"
+    assert plain.target is not None
+    assert plain.target.kind == "echo"
+
+
+def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "suite.yaml": "eval_suite: {name: s, evals: [{$ref: deep/er/evals.yaml}]}",
+            "deep/er/evals.yaml": """\
+target: agent.py:answer
+targets: {fast: {command: [./run.sh]}}
+graders: ['../checks.py:good', {any_of: [{not: {function: 'own.py:bad'}}, {contains: x}]}, 'some.module:good']
+test_cases:
+  - {id: a, input: {type: file, content: question.txt}, files: {q.txt: {path: ../data.txt}}}
+  - {id: b, input: hi, expected: x, target: fast}
+  - {id: c, input: hi, expected: x, target: 'own.py:answer'}
+""",
+            "deep/er/question.txt": "What is {{this}}?",
+            "deep/er/own.py": "bad = answer = bool",
+            "deep/er/agent.py": "answer = str",
+            "deep/checks.py": "good = bool",
+            "deep/data.txt": "data",
+        },
+    )
+    suite, problems = load(tmp_path / "suite.yaml")
+    assert suite is not None, problems
+    a, b, c = suite.cases
+    assert a.content == "What is \\{{this}}?"
+    assert a.files["q.txt"].path == "deep/data.txt"
+    assert a.graders is not None
+    assert a.graders[0].options == "deep/checks.py:good"
+    inner = a.graders[1].options["graders"][0]
+    assert inner["options"]["grader"]["options"] == "deep/er/own.py:bad"
+    assert a.graders[2].options == "some.module:good"
+    assert a.target is not None
+    assert b.target is not None
+    assert c.target is not None
+    assert (a.target.options, a.target.root) == ("agent.py:answer", "deep/er")
+    assert (suite.named_target(b.target).options, suite.named_target(b.target).root) == (["./run.sh"], "deep/er")
+    assert (c.target.options, c.target.root) == ("own.py:answer", "deep/er")
+
+
+def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path, import_path: None) -> None:
+    from evalharness.contracts import Services
+    from evalharness.engine.offloading import Offloader
+    from evalharness.registry import build_target
+    from evalharness.sandboxes.none import NoSandbox
+
+    put(tmp_path, {"suite.yaml": "eval_suite: {name: s, evals: [{$ref: a/b.yaml}]}"})
+    put(tmp_path, {"a/b.yaml": "target: agent.py:answer\ntest_cases: [{id: a, input: x, expected: x}]"})
+    put(tmp_path, {"a/agent.py": "answer = str"})
+    suite, _ = load(tmp_path / "suite.yaml")
+    assert suite is not None
+    spec = suite.cases[0].target
+    assert spec is not None
+    target = build_target(spec, Services(tmp_path, NoSandbox(), Offloader(1), environment={}))
+    assert target.services.root == tmp_path / "a"  # type: ignore[attr-defined]
+
+
+def two_parts(folder: Path, first: str, second: str, more: str = "") -> tuple[Suite | None, list[str]]:
+    put(folder, {"suite.yaml": f"eval_suite: {{name: s, {more} evals: [{{$ref: 1.yaml}}, {{$ref: 2.yaml}}]}}"})
+    put(folder, {"1.yaml": first, "2.yaml": second})
+    suite, problems = load(folder / "suite.yaml")
+    return suite, [str(problem).replace(f"{folder}/", "") for problem in problems]
+
+
+def test_an_id_used_twice_is_told_with_both_files(tmp_path: Path) -> None:
+    row = "{id: same, input: x, expected_output: x}"
+    suite, problems = two_parts(tmp_path, f"[{row}]", f"- {{id: other, input: x, expected_output: x}}\n- {row}")
+    assert suite is None
+    assert problems == ["2.yaml:2: [1].id: case id 'same' is already used in 1.yaml:1"]
+
+
+def test_cases_without_ids_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    rows = "test_cases: [{input: x, expected: x}, {input: y, expected: y}]"
+    suite, problems = two_parts(tmp_path, rows, rows)
+    assert suite is not None, problems
+    assert [case.id for case in suite.cases] == ["1/case-1", "1/case-2", "2/case-1", "2/case-2"]
+
+
+def test_parts_that_disagree_about_a_variable_leave_it_to_the_suite(tmp_path: Path) -> None:
+    part = "{{vars: {{City: {0}}}, test_cases: [{{id: {0}, input: '{{{{city}}}}', expected: x}}]}}"
+    suite, problems = two_parts(tmp_path, part.format("Rome"), part.format("Oslo"))
+    assert suite is None
+    assert problems == [
+        "2.yaml:1: vars.City: 'City' is something else in 1.yaml; say in the suite's own `vars` what it is"
+    ]
+    suite, _ = two_parts(tmp_path, part.format("Rome"), part.format("Oslo"), "vars: {CITY: Paris},")
+    assert suite is not None
+    assert suite.vars == {"CITY": "Paris"}
+
+
+def test_problems_of_a_part_name_the_part_and_its_line(tmp_path: Path) -> None:
+    suite, problems = two_parts(
+        tmp_path,
+        "- id: a\n  input: x\n  expected_output: {type: exact, valeu: x}\n  colour: red\n",
+        "trials: 5\ntest_cases:\n  - {id: b, inptu: x}\n",
+        "colour: red,",
+    )
+    assert suite is None
+    assert [line.split("; ")[0] for line in problems] == [
+        "suite.yaml:1: warning: eval_suite.colour: unknown key 'colour'",
+        "1.yaml:3: [0].expected_output.exact.valeu: unknown key 'valeu'",
+        "1.yaml:3: [0].expected_output.exact.value: is missing",
+        "1.yaml:4: warning: [0].colour: unknown key 'colour'",
+        "2.yaml:1: warning: trials: is not used: the suite that this file is part of decides",
+        "2.yaml:3: test_cases[0].inptu: unknown key 'inptu'",
+        "2.yaml:3: warning: test_cases[0]: nothing is checked: any answer passes",
+        "2.yaml:3: test_cases[0].input: is missing",
+    ] or sorted(problems) == sorted(set(problems))
+
+
+BROKEN = [
+    ("eval_suite: 5", "evals.yaml:1: eval_suite: must be a mapping with evals"),
+    ("eval_suite: {name: x}", "evals.yaml:1: eval_suite.evals: must be a list of evals"),
+    ("eval_suite: {name: x, evals: []}", "evals.yaml:1: eval_suite.evals: is empty"),
+    ("eval_suite: {name: x, evals: [5]}", "evals.yaml:1: eval_suite.evals[0]: an eval is a mapping"),
+    ("capability_eval: 5", "evals.yaml:1: capability_eval: an eval is a mapping"),
+    ("capability_eval: [5]", "evals.yaml:1: capability_eval[0]: an eval is a mapping"),
+    ("eval_type: regression\ntest_case: 5", "evals.yaml:2: test_case: must be a mapping"),
+    ("{id: a, expected_output: x}", "evals.yaml:1: input: is missing"),
+    ("{id: a, input: x, expected_output: x, metadata: {weight: -1}}", "evals.yaml:1: metadata.weight: must be"),
+]
+
+
+@pytest.mark.parametrize(("text", "start"), BROKEN)
+def test_broken_files_are_refused_in_words(tmp_path: Path, text: str, start: str) -> None:
+    suite, _ = load_text(tmp_path, text)
+    assert suite is None
+    assert [line for line in told(tmp_path, text) if line.startswith(start)]
+
+
+NOT_EVALS: list[Any] = [
+    None,
+    5,
+    "eval_suite",
+    [],
+    [1],
+    {},
+    {"phase": {"name": "x", "steps": []}},
+    {"eval_trigger": {"when": "after_tests_pass", "suite": "x"}},
+    {"exact_match": {"type": "code", "config": {}}},
+    {"id": "a", "name": "no eval"},
+    {"baseline": "x"},
+    {"name": "s", "tasks": []},
+    {"id": "d", "workflowName": "w", "cases": []},
+]
+
+
+@pytest.mark.parametrize("data", NOT_EVALS)
+def test_other_files_are_left_alone(data: Any) -> None:
+    assert not looks_eval_harness(data)
+    assert not looks_native(data)
+
+
+def test_only_texts_with_braces_make_a_suite_templated(tmp_path: Path) -> None:
+    plain = "{id: a, input: x, expected_output: x, unknown: '{{x}}'}"
+    assert not sound(tmp_path, plain).templated
+    assert sound(tmp_path, plain.replace("input: x", "input: '{{x}}'")).templated
+    put(tmp_path, {"q.txt": "{{"})
+    assert sound(tmp_path, plain.replace("input: x", "input: {type: file, content: q.txt}")).templated

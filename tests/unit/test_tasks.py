@@ -1,0 +1,162 @@
+"""The Python API of task suites: its names, its scoring of single answers and files, and a run of a suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalharness import Answer, ToolCall, Usage, tasks
+from evalharness.errors import TargetUnavailable, UsageError
+from evalharness.tasks import (
+    EvalResult,
+    EvalSuite,
+    EvalTask,
+    get_suite,
+    list_suites,
+    run_suite,
+    save_suite,
+    score_file_content,
+    score_response,
+)
+
+OF_THE_DOCUMENT = {
+    "EvalTask",
+    "EvalResult",
+    "EvalSuite",
+    "EvalRunSummary",
+    "RegressionCheck",
+    "score_response",
+    "score_file_content",
+    "check_regression",
+    "run_suite",
+    "set_baseline",
+    "list_baselines",
+    "detect_regressions",
+}
+
+
+def test_every_name_of_the_document_is_there_or_said_to_come_later() -> None:
+    there = {name for name in OF_THE_DOCUMENT if hasattr(tasks, name)}
+    assert OF_THE_DOCUMENT - there == set(tasks.LATER)
+    assert there <= set(tasks.__all__)
+    assert all(hasattr(tasks, name) for name in tasks.__all__)
+
+
+@pytest.mark.parametrize(
+    ("output", "patterns", "score", "actual"),
+    [
+        ("ERROR: cannot reach database", ["regex:error:.+database"], 1, ["matched"]),
+        ("one two", ["regex:^three$"], 0, ["no match"]),
+        ("Hello", ["contains:hello", "bye"], 0.5, ["found", "not found"]),
+        ("a b", ["a", "contains:b", "c"], 2 / 3, ["found", "found", "not found"]),
+        ("an Error came", ["not_contains:error"], 0, ["found forbidden: error"]),
+        ("all well", ["not_contains:error"], 1, ["correctly absent"]),
+        ("REGEX:x", ["REGEX:x"], 1, ["found"]),  # the prefix counts in lower case only
+        ("x", ["contains:"], 1, ["found"]),
+        ("x", ["not_contains:"], 0, ["found forbidden: "]),
+        ("Hi", None, 0, ["2 characters"]),
+        ("A longer text", [], 1, ["13 characters"]),
+        ("😀" * 6, None, 1, ["12 characters"]),  # counted as JavaScript counts
+        ("value\n", ["regex:value$"], 0, ["no match"]),  # `$` is the very end, as in JavaScript
+    ],
+)
+def test_score_response(output: str, patterns: list[str] | None, score: float, actual: list[str]) -> None:
+    scored = score_response(output, patterns)
+    assert scored.score == pytest.approx(score)
+    assert scored.passed is (score == 1), "all must match, although the document also says at least one"
+    assert [detail.actual for detail in scored.details] == actual
+
+
+def test_a_pattern_that_is_no_expression_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="not a regular expression"):
+        score_response("x", ["regex:("])
+
+
+@pytest.mark.parametrize(
+    ("content", "needle", "passed", "check", "actual"),
+    [
+        ("anything", "", True, "file_exists:a.py", "file found"),
+        ("def CALCULATE_TOTAL", "calculate_total", True, "file_contains:calculate_total", "found"),
+        ("nothing", "def", False, "file_contains:def", "content length 7"),
+        (None, "def", False, "file_exists:a.py", "file not found"),
+    ],
+)
+def test_score_file_content(content: str | None, needle: str, passed: bool, check: str, actual: str) -> None:
+    detail = score_file_content(content, needle, path="a.py")
+    assert (detail.passed, detail.check, detail.actual) == (passed, check, actual)
+
+
+def test_records_are_read_from_camel_case_and_written_to_it() -> None:
+    task = EvalTask.model_validate({"id": "t", "category": "bug_fix", "prompt": "p", "timeoutMs": 5})
+    assert task == EvalTask(id="t", category="bug_fix", prompt="p", timeout_ms=5)
+    assert task.model_dump(by_alias=True, exclude_defaults=True) == {
+        "id": "t",
+        "category": "bug_fix",
+        "prompt": "p",
+        "timeoutMs": 5,
+    }
+
+
+SUITE = EvalSuite(
+    name="chores",
+    tasks=(
+        EvalTask(id="greet", category="code_generation", prompt="hello", expected_patterns=("hello", "contains:{{x}}")),
+        EvalTask(id="half", category="code_generation", prompt="one", expected_patterns=("one", "two")),
+        EvalTask(id="file", category="file_operation", prompt="a long answer", expected_files=({"path": "a.txt"},)),
+        EvalTask(id="tools", category="tool_use_sequence", prompt="long enough", expected_tool_sequence=["ls"]),
+        EvalTask(id="down", category="bug_fix", prompt="unreachable"),
+    ),
+)
+
+
+def agent(prompt: str) -> Any:
+    if prompt == "unreachable":
+        raise TargetUnavailable("no connection")
+    files = {"a.txt": "made"} if prompt == "a long answer" else {}
+    calls = (ToolCall(name="ls"),) if prompt == "long enough" else ()
+    usage = Usage(input_tokens=2, output_tokens=3)
+    return Answer(output=f"{prompt} {{{{x}}}}", files=files, tool_calls=calls, usage=usage, cost_usd=0.5)
+
+
+def test_a_run_of_a_suite(tmp_path: Path) -> None:
+    summary = run_suite(SUITE, agent, store=str(tmp_path / "s.db"))
+    results = {result.task_id: result for result in summary.results}
+    assert (summary.suite_name, summary.total_tasks) == ("chores", 5)
+    assert (summary.passed, summary.failed, summary.unjudged) == (3, 1, 1), "what was unreachable did not fail"
+    assert summary.total_cost_usd == 2.0
+    assert summary.per_category["code_generation"].model_dump() == {"passed": 1, "failed": 1, "avg_score": 0.75}
+    half = results["half"]
+    assert (half.passed, half.score, half.tokens_used, half.cost_usd, half.error) == (False, 0.5, 5, 0.5, None)
+    assert [detail.actual for detail in half.details] == ["found", "not found"]
+    assert [detail.check for detail in results["file"].details] == ["response_length", "file_exists:a.txt"]
+    assert results["tools"].tool_calls_made == 1
+    down = results["down"]
+    assert down.state == "error"
+    assert down.error is not None
+    assert "no connection" in down.error
+    assert down.details[0].check == "execution"
+    document = summary.model_dump(by_alias=True)
+    assert document["results"][0]["taskId"] == "greet"
+    assert {"suiteName", "totalTasks", "totalDurationMs", "totalCostUsd", "perCategory", "runId"} <= set(document)
+
+
+def test_scores_are_means_over_trials(tmp_path: Path) -> None:
+    answers = iter(["one two", "one"])
+    suite = EvalSuite(name="s", tasks=(SUITE.tasks[1],), trials=2)
+    [result] = run_suite(suite, lambda _: next(answers), store=":memory:").results
+    assert isinstance(result, EvalResult)
+    assert (result.score, result.passed) == (0.75, False)
+
+
+def test_suites_are_kept_by_name(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.db")
+    assert get_suite("chores", store=store) is None
+    save_suite(SUITE.model_copy(update={"description": "kept"}), store=store)
+    assert list_suites(store=store)[0] == "chores"
+    assert "ready/bug-fix" in list_suites(store=store)
+    found = get_suite("chores", store=store)
+    assert found is not None
+    assert (found.description, len(found.cases)) == ("kept", 5), "the original dropped the description"
+    assert run_suite("chores", agent, store=store).passed == 3
