@@ -20,7 +20,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 
-Noun = Literal["grader", "target", "sandbox"]
+Noun = Literal["grader", "target", "sandbox", "transcript"]
 
 BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "grader": {
@@ -71,6 +71,14 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
         "none": "evalharness.sandboxes.none:NoSandbox",
+    },
+    "transcript": {
+        "auto": "evalharness.transcripts.detecting:parse",
+        "docker-agent": "evalharness.transcripts.docker_agent:parse",
+        "claude-code": "evalharness.transcripts.claude_code:parse",
+        "codex": "evalharness.transcripts.codex:parse",
+        "openai-messages": "evalharness.transcripts.openai_messages:parse",
+        "otel-genai": "evalharness.transcripts.otel_genai:parse",
     },
 }
 

@@ -113,7 +113,7 @@ def test_validate_tells_every_problem_with_its_place_and_a_way_out(tmp_path: Pat
     told = {
         r"bad.yaml:1: nmae: unknown key 'nmae'; allowed: .*metadata.*; did you mean 'name'\?",
         r"bad.yaml:2: trials: must be a whole number, not 'many'",
-        r"bad.yaml:3: target: unknown target 'comand'; allowed: command, .*; did you mean 'command'\?",
+        r"bad.yaml:3: target: unknown target 'comand'; allowed: artifact, command, .*; did you mean 'command'\?",
         r"bad.yaml:4: case_threshold: must be less than or equal to 1, not 2",
         r"bad.yaml:5: graders\[0\]: unknown grader 'exat'; allowed: .*; did you mean 'exact'\?",
         r"bad.yaml:6: config.retries: must be greater than or equal to 0, not -1",
@@ -153,7 +153,7 @@ def test_validate_walks_folders_and_speaks_json(tmp_path: Path) -> None:
     assert "no such file" in files["missing.yaml"]["problems"][0]["message"]
 
     good = drive(tmp_path, "validate", "deep/er/good.yaml")
-    assert (good.code, good.out) == (0, "deep/er/good.yaml: ok: suite 'good', 1 case\n")
+    assert (good.code, good.out) == (0, "deep/er/good.yaml: ok: native suite 'good', 1 case\n")
     empty = drive(tmp_path, "validate", ".hidden/..", "--json")
     assert empty.code == 2
 

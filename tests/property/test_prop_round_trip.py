@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.domain.suite import Suite
+from evalharness.errors import UnknownName
+from evalharness.formats.columns import parse_mapping
 from evalharness.formats.dumping import dump_suite
 from evalharness.formats.loading import load_file
 from evalharness.formats.native import load_native
 from evalharness.formats.recognising import FORMATS, NATIVE, recognise
 from evalharness.formats.source import parse_text
+from evalharness.formats.table_suites import suite_from_rows
 from evalharness.formats.yaml_writing import yaml_lines
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "formats"
@@ -107,6 +110,9 @@ DOCUMENT = st.fixed_dictionaries(
     },
 )
 
+ROW = st.fixed_dictionaries({}, optional={"q": VALUES, "a": VALUES, "t": VALUES, "a.b": TEXTS | NUMBERS, "m": VALUES})
+MAPPING = ["input={q} {{x}}", "expected=a", "expected.json_equals=q", "tags=t", "metadata.m=m", "name=a.b"]
+
 
 def load(text: str, ending: str) -> Suite | None:
     return load_native(parse_text(text, ending, Path("folder") / f"suite{ending}"))[0]
@@ -137,6 +143,22 @@ def test_generated_suites_come_back_equal(document: dict[str, Any]) -> None:
     assert again is not None
     assert same(again, suite)
     assert dump_suite(again) == text
+
+
+@given(st.lists(ROW, min_size=1, max_size=4), st.booleans())
+def test_tables_become_suites_that_come_back_equal(rows: list[dict[str, Any]], with_ids: bool) -> None:
+    path = Path("rows.jsonl")
+    source = parse_text("\n".join(map(json.dumps, rows)), ".jsonl", path)
+    mapping = [*MAPPING, *(["id=a.b"] if with_ids else [])]
+    try:
+        suite, findings = suite_from_rows(source, parse_mapping(mapping), name="rows")
+    except UnknownName:  # no row has one of the columns
+        return
+    assert (suite is None) == findings.has_errors
+    if suite is not None:
+        again = load(dump_suite(suite), ".yaml")
+        assert again is not None
+        assert same(again, suite)
 
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.iterdir()), ids=lambda path: path.name)

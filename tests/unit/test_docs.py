@@ -14,7 +14,8 @@ from evalharness.cli.main import ALIASES, cli
 from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS
 from evalharness.engine.judging import PRECEDENCE
-from evalharness.formats.native import CASE_KEYS, SUITE_KEYS, load_native
+from evalharness.formats.native import CASE_KEYS, SUITE_KEYS
+from evalharness.formats.recognising import NATIVE, recognise
 from evalharness.formats.source import parse_text
 from evalharness.targets.http import NOT_THE_TARGETS_FAULT
 
@@ -161,7 +162,8 @@ def test_what_is_not_the_targets_fault_is_documented() -> None:
 
 @pytest.mark.parametrize(("path", "text"), blocks("yaml", holding="test_cases"))
 def test_every_suite_in_the_docs_is_valid(path: Path, text: str) -> None:
-    suite, findings = load_native(parse_text(text, ".yaml", path.with_suffix(".yaml")))
+    source = parse_text(text, ".yaml", path.with_suffix(".yaml"))
+    suite, findings = (recognise(source.data) or NATIVE).load(source)
     errors = [problem.message for problem in findings.problems if problem.severity == "error"]
     assert [message for message in errors if not message.endswith("does not exist")] == []
     assert errors or (suite is not None and suite.cases)

@@ -73,6 +73,11 @@ class Case(Record):
             return {path: {"path": path} for path in written}
         return written
 
+    @field_validator("tags")
+    @classmethod
+    def _each_tag_once(cls, tags: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(tags))
+
     @property
     def title(self) -> str:
         return self.name or self.id

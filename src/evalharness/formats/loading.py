@@ -91,7 +91,8 @@ def _load(source: Source, format_: Format) -> LoadedFile:
     suite, findings = format_.load(source)
     problems = list(findings.problems)
     if suite is not None:
-        names = needed(suite.model_dump(mode="json")) if suite.templated else set()
+        filled = {"cases", "graders", "target", "targets", "variants"}
+        names = needed(suite.model_dump(mode="json", include=filled)) if suite.templated else set()
         given = {name.lower() for name in suite.vars}
         problems += [
             Problem(str(source.path), 0, "", f"needs the variable {name}", severity="note")

@@ -174,7 +174,7 @@ class _Reading:
 def _case_value(key: str, value: Json) -> Json:
     if key == "tags":
         tags = [as_text(tag) for tag in value] if isinstance(value, list) else as_text(value).split(",")
-        return [tag.strip() for tag in tags if tag.strip()]
+        return list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
     if key not in TEXT_KEYS or isinstance(value, Mapping | list):
         return value
     text = as_text(value).strip()

@@ -142,10 +142,11 @@ def _escaped(spec: TargetSpec) -> TargetSpec:
 
 
 def _case_of(task: EvalTask) -> dict[str, Json]:
-    same = {"id", "category", "description", "max_rounds", "required_tools", "files", "reference", "tags", "weight"}
+    same = {"id", "category", "description", "max_rounds", "required_tools", "files", "reference", "weight"}
     return {
         **task.model_dump(mode="json", include={*same, "metadata"}, exclude_defaults=True),
         "input": task.prompt,
+        "tags": list(dict.fromkeys(task.tags)),
         "graders": [spec.model_dump(mode="json") for _, spec in graders_of(task)],
         "timeout_seconds": None if task.timeout_ms is None else task.timeout_ms / 1000,
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from evalharness import registry
 from evalharness.contracts import Task
@@ -24,6 +24,13 @@ from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import ResultForm, limit_passed, read_result
+from evalharness.targets.event_streams import (
+    EventsOption,
+    fail_without_answer,
+    read_events,
+    refuse_both_forms,
+    user_messages,
+)
 from evalharness.targets.part import TargetPart
 from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template, told_beside_input
 
@@ -48,8 +55,9 @@ class CommandOptions(Options):
     main: ClassVar[str] = "command"
 
     command: tuple[str, ...] | str
-    input: Literal["stdin", "argument", "none"] = "stdin"
+    input: Literal["stdin", "argument", "arguments", "none"] | None = None
     result: ResultForm = "text"
+    events: EventsOption = None
     env: dict[str, str] = Field(default_factory=dict)
     max_output_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
 
@@ -59,6 +67,16 @@ class CommandOptions(Options):
         if not command or not (command if isinstance(command, str) else command[0]).strip():
             raise ValueError("is empty")
         return command
+
+    @model_validator(mode="after")
+    def _one_form(self) -> CommandOptions:
+        refuse_both_forms(self)
+        return self
+
+    @property
+    def input_mode(self) -> str:
+        """docker-agent takes each turn of a conversation as an argument of its own."""
+        return self.input or ("arguments" if self.events == "docker-agent" else "stdin")
 
 
 class CommandTarget(TargetPart):
@@ -83,7 +101,7 @@ class CommandTarget(TargetPart):
 
     async def answer(self, task: Task) -> Transcript:
         folder = task.workspace
-        reads_stdin = self.options.input == "stdin" and not self._asks_for_input()
+        reads_stdin = self.options.input_mode == "stdin" and not self._asks_for_input()
         result = await self.services.sandbox.run(
             ProcessRequest(
                 argv=self._argv(task),
@@ -98,25 +116,38 @@ class CommandTarget(TargetPart):
         stdout = result.stdout.decode(errors="replace")
         evidence = Transcript(
             output=stdout,
-            stdout="" if self.options.result == "text" else stdout,
+            stdout="" if self.options.result == "text" and not self.options.events else stdout,
             stderr=result.stderr.decode(errors="replace"),
             exit_code=result.exit_code,
             truncated=result.truncated,
         )
         problem = _why_failed(result, evidence, task)
+        if self.options.events:
+            return _read_events(stdout, self.options.events, evidence, problem)
         if problem:
             raise TargetFailed(problem, evidence=evidence)
         return read_result(stdout, self.options.result, evidence)
 
     def _argv(self, task: Task) -> tuple[str, ...]:
         command = self.options.command
-        appended = self.options.input == "argument" and not self._asks_for_input()
+        appended = self._appended(task)
         if isinstance(command, str):
             placed = WORD.sub(lambda found: self._placed(found[0], shlex.quote), command.strip())
-            line, values = fill_shell_line(f"{placed} {{input}}" if appended else placed, task)
-            return ("/bin/sh", "-c", line, "sh", *values)
-        words = [fill_template(self._placed(word), task) for word in command]
-        return (*words, task.case.content_text) if appended else tuple(words)
+            line, values = fill_shell_line(placed, task)
+            places = [f' "${{{number}}}"' for number, _ in enumerate(appended, start=len(values) + 1)]
+            return ("/bin/sh", "-c", line + "".join(places), "sh", *values, *appended)
+        return (*(fill_template(self._placed(word), task) for word in command), *appended)
+
+    def _appended(self, task: Task) -> tuple[str, ...]:
+        """The arguments that bring the question."""
+        if self._asks_for_input():
+            return ()
+        match self.options.input_mode:
+            case "argument":
+                return (task.case.content_text,)
+            case "arguments":
+                return user_messages(task.case.content)
+        return ()
 
     def _program(self) -> str | None:
         """The command's first word; None where only the shell can tell what it means."""
@@ -185,6 +216,18 @@ def _not_found(program: str) -> TargetUnavailable:
     return TargetUnavailable(
         f"the program '{program}' was not found", hint="check the command's first word, or give its full path"
     )
+
+
+def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -> Transcript:
+    """What a program told before it failed is kept with its failure."""
+    try:
+        transcript = read_events(stdout, parser, evidence)
+    except TargetFailed as failure:
+        raise TargetFailed(problem or str(failure), evidence=evidence) from None
+    if problem:
+        raise TargetFailed(problem, evidence=transcript)
+    fail_without_answer(transcript)
+    return transcript
 
 
 def _why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urljoin, urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts import Services, Task
 from evalharness.domain.case import as_text
@@ -17,6 +17,7 @@ from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import ResultForm, look_up, read_result, why_not_json
+from evalharness.targets.event_streams import EventsOption, fail_without_answer, read_events, refuse_both_forms
 from evalharness.targets.part import TargetPart
 from evalharness.targets.requests import HttpRequest, api_call_of, templated_request
 
@@ -41,6 +42,7 @@ class HttpOptions(Options):
     body: Json = None
     answer: str = ""
     result: ResultForm | None = None
+    events: EventsOption = None
     max_output_bytes: Annotated[int, Field(ge=1024)] = 16_777_216
 
     @field_validator("url")
@@ -49,6 +51,11 @@ class HttpOptions(Options):
         if not url.startswith(("http://", "https://", "{{")):
             raise ValueError("must start with http:// or https://")
         return url
+
+    @model_validator(mode="after")
+    def _one_form(self) -> HttpOptions:
+        refuse_both_forms(self)
+        return self
 
 
 class HttpTarget(TargetPart):
@@ -139,6 +146,8 @@ class HttpTarget(TargetPart):
             raise TargetFailed(f"HTTP {status}: {head(text, 300)}", evidence=evidence)
         if self.options.answer:
             return self._at_path(text, evidence)
+        if self.options.events:
+            return _read_events(text, self.options.events, evidence)
         form = self.options.result or _form_of(content_type, text)
         return read_result(text, form, evidence)
 
@@ -148,9 +157,17 @@ class HttpTarget(TargetPart):
             value = look_up(parsed.output, self.options.answer)
         except LookupError as error:
             raise TargetFailed(f"the response has no answer: {error.args[0]}", evidence=evidence) from None
+        if self.options.events:
+            return _read_events(as_text(value), self.options.events, evidence)
         if self.options.result is None:
             return evidence.model_copy(update={"output": value})
         return read_result(as_text(value), self.options.result, evidence)
+
+
+def _read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
+    transcript = read_events(text, parser, evidence)
+    fail_without_answer(transcript)
+    return transcript
 
 
 def _decoded(body: bytes, charset: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from eval_files import grader, load, load_text, one_case, put, sound, told
 
 from evalharness.domain.suite import Suite
+from evalharness.formats.dumping import dump_suite
 from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
 from evalharness.formats.native import looks_native
 from evalharness.formats.source import read_source
@@ -203,7 +205,7 @@ def test_what_a_file_says_of_its_cases_goes_with_them(layout: Path) -> None:
     first, second, single, regression, plain, _ = suite.cases
     assert (first.timeout_seconds, first.retries, first.eval_type) == (7, 3, "capability")
     assert (first.category, first.criticality, first.tags) == ("strings", "low", ("x", "y"))
-    assert first.metadata == {"id": "multi", "author": "team"} or first.metadata == {"author": "team"}
+    assert first.metadata == {"author": "team"}
     assert first.graders is not None
     assert [spec.kind for spec in first.graders] == ["not_contains"]
     assert second.graders == ()
@@ -271,6 +273,44 @@ def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path, import_path: 
     assert target.services.root == tmp_path / "a"  # type: ignore[attr-defined]
 
 
+DOCUMENTED = re.compile(r"^`([\w./-]+)`:\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_documented_folder_loads_file_by_file_and_as_a_whole(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "eval-harness-files.md").read_text(encoding="utf-8")
+    put(tmp_path, dict(DOCUMENTED.findall(page)))
+    suite, problems = load(tmp_path / "evals" / "eval-suite.yaml")
+    assert suite is not None, [str(problem) for problem in problems]
+    assert [case.id for case in suite.cases] == [
+        "cap-reverse",
+        "cap-factorial",
+        "cap-extract",
+        "cap-polite",
+        "strings/simple",
+        "strings/stable",
+        "reg-users",
+        "reg-review",
+        "reg-orders",
+        "inline",
+    ]
+    assert all("not acted on" in problem.message for problem in problems), [str(problem) for problem in problems]
+    for part in re.findall(r"\$ref: \./(\S+)", page):
+        alone, problems = load(tmp_path / "evals" / part)
+        assert alone is not None, [str(problem) for problem in problems]
+
+
+@pytest.mark.parametrize("text", [*SPELLINGS.values(), *REGRESSION_SPELLINGS.values(), NATIVE])
+def test_what_is_dumped_loads_back_to_the_same(tmp_path: Path, text: str) -> None:
+    suite = sound(tmp_path, text)
+    assert sound(tmp_path, dump_suite(suite), "dumped.yaml") == suite
+
+
+def test_a_gathered_suite_is_dumped_as_one_file(layout: Path) -> None:
+    suite, _ = load(layout / "suite.yaml")
+    assert suite is not None
+    assert sound(layout, dump_suite(suite), "dumped.yaml") == suite
+
+
 def two_parts(folder: Path, first: str, second: str, more: str = "") -> tuple[Suite | None, list[str]]:
     put(folder, {"suite.yaml": f"eval_suite: {{name: s, {more} evals: [{{$ref: 1.yaml}}, {{$ref: 2.yaml}}]}}"})
     put(folder, {"1.yaml": first, "2.yaml": second})
@@ -314,14 +354,13 @@ def test_problems_of_a_part_name_the_part_and_its_line(tmp_path: Path) -> None:
     assert suite is None
     assert [line.split("; ")[0] for line in problems] == [
         "suite.yaml:1: warning: eval_suite.colour: unknown key 'colour'",
-        "1.yaml:3: [0].expected_output.exact.valeu: unknown key 'valeu'",
         "1.yaml:3: [0].expected_output.exact.value: is missing",
+        "1.yaml:3: [0].expected_output.exact.valeu: unknown key 'valeu'",
         "1.yaml:4: warning: [0].colour: unknown key 'colour'",
         "2.yaml:1: warning: trials: is not used: the suite that this file is part of decides",
         "2.yaml:3: test_cases[0].inptu: unknown key 'inptu'",
-        "2.yaml:3: warning: test_cases[0]: nothing is checked: any answer passes",
         "2.yaml:3: test_cases[0].input: is missing",
-    ] or sorted(problems) == sorted(set(problems))
+    ]
 
 
 BROKEN = [

@@ -28,7 +28,8 @@ def test_thresholds_become_the_gate(tmp_path: Path) -> None:
     assert told(tmp_path, SUITE) == [
         "config/thresholds.yaml:1: warning: thresholds are read but not acted on by this version"
     ]
-    own = "eval_suite: {name: s, gate: {mode: strict, thresholds: {default: {score: 0.1}}}, evals: [%s]}" % SUITE
+    own_gate = "{mode: strict, thresholds: {default: {score: 0.1}}}"
+    own = f"eval_suite: {{name: s, gate: {own_gate}, evals: [{SUITE}]}}"
     gate = sound(tmp_path, own).gate
     assert gate == {"mode": "strict", "thresholds": {**thresholds, "default": {"score": 0.1}}}
 

@@ -1,0 +1,141 @@
+"""codex: the JSON lines of `codex exec --json`; those of its first releases are put into today's form first.
+
+Calls are named as the stream names them: `command_execution`, `file_change`, `web_search`, and `server.tool` for MCP.
+Codex tells the tokens of the whole thread each time, so the last number of each thread counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evalharness.domain.record import Json
+from evalharness.domain.transcript import Transcript, Usage
+from evalharness.transcripts.codex_first_form import in_todays_form, is_first_form, is_partial
+from evalharness.transcripts.collecting import Collector, inside
+from evalharness.transcripts.reading import Object, read_stream
+from evalharness.transcripts.values import content_text, count, error_text, mapping, objects, text_of
+
+FAILED = ("failed", "declined")
+
+
+def recognises(event: Object) -> bool:
+    return text_of(event.get("type")).startswith(("thread.", "turn.", "item.")) or is_first_form(event)
+
+
+def parse(text: str) -> Transcript:
+    stream = read_stream(text)
+    reading = _Reading(Collector(stream.ignored_lines))
+    for event in stream.objects:
+        if event.get("type") == "error":
+            reading.found.error(error_text(event), event)
+        elif not is_partial(event):
+            reading.found.keep(event)
+            reading.read(in_todays_form(event))
+    return reading.transcript()
+
+
+@dataclass(slots=True)
+class _Reading:
+    found: Collector
+    thread: str = ""
+    folder: str = ""
+    usages: dict[str, Object] = field(default_factory=dict)
+    items: dict[str, Object] = field(default_factory=dict)
+    """Items that have begun, with all that was said of them."""
+
+    def read(self, event: Object) -> None:
+        match event.get("type"):
+            case "thread.started":
+                self.thread = text_of(event.get("thread_id"))
+                self.folder = text_of(event.get("cwd"))
+            case "turn.started" if text_of(event.get("prompt")):
+                self.found.say("user", event["prompt"])
+            case "turn.completed":
+                self.usages[self.thread] = mapping(event.get("usage"))
+            case "turn.failed":
+                self.found.error(error_text(event.get("error")))
+            case "item.started" | "item.updated":
+                self._begin(mapping(event.get("item")))
+            case "item.completed":
+                self._complete(mapping(event.get("item")))
+
+    def _begin(self, said: Object) -> Object:
+        item_id = text_of(said.get("id"))
+        begun = self.items.get(item_id)
+        item = {**(begun or {}), **said}
+        self.items[item_id] = item
+        if begun is None and (called := _called(item)):
+            self.found.call(item_id, *called)
+        return item
+
+    def _complete(self, said: Object) -> None:
+        item = self._begin(said)
+        item_id = text_of(item.get("id"))
+        del self.items[item_id]
+        match _kind(item):
+            case "agent_message" | "assistant_message":
+                self.found.say("assistant", text_of(item.get("text")))
+            case "reasoning":
+                self.found.think(text_of(item.get("text")))
+            case "error":
+                self.found.error(error_text(item))
+            case "file_change":
+                self.found.returned(item_id, None, _failure(item))
+                self._change_files(item)
+            case _ if _called(item):
+                self.found.returned(item_id, _result(item), _failure(item))
+
+    def _change_files(self, item: Object) -> None:
+        """Only the first form tells what is in a file, and only of new files."""
+        if _failure(item):
+            return
+        for change in objects(item.get("changes")):
+            path = inside(self.folder, text_of(change.get("path")))
+            self.found.files.pop(path, None)
+            if change.get("kind") == "add" and isinstance(change.get("content"), str):
+                self.found.files[path] = change["content"]
+
+    def transcript(self) -> Transcript:
+        usages = self.usages.values()
+        usage = Usage(
+            input_tokens=sum(count(usage.get("input_tokens")) for usage in usages),
+            output_tokens=sum(count(usage.get("output_tokens")) for usage in usages),
+        )
+        return self.found.transcript(usage=usage if usages else None)
+
+
+def _kind(item: Object) -> str:
+    return text_of(item.get("type")) or text_of(item.get("item_type"))
+
+
+def _called(item: Object) -> tuple[str, Json] | None:
+    """Name and arguments of the call an item stands for; None for items that are no calls."""
+    match _kind(item):
+        case "command_execution":
+            return "command_execution", {"command": item.get("command")}
+        case "file_change":
+            return "file_change", {"changes": item.get("changes")}
+        case "web_search":
+            return "web_search", {"query": item.get("query")}
+        case "mcp_tool_call":
+            return f"{text_of(item.get('server'))}.{text_of(item.get('tool'))}".strip("."), item.get("arguments")
+        case "collab_tool_call":
+            return text_of(item.get("tool")), {"prompt": item.get("prompt")}
+    return None
+
+
+def _result(item: Object) -> Json:
+    if _kind(item) == "command_execution":
+        return item.get("aggregated_output")
+    result = item.get("result")
+    structured = mapping(result).get("structured_content")
+    return structured if structured is not None else content_text(mapping(result).get("content")) or result
+
+
+def _failure(item: Object) -> str:
+    if item.get("error"):
+        return error_text(item["error"])
+    code = item.get("exit_code")
+    if isinstance(code, int) and code != 0:
+        return f"exit code {code}"
+    return text_of(item.get("status")) if item.get("status") in FAILED else ""
