@@ -20,6 +20,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Trial
+from evalharness.errors import SandboxUnavailable
 
 
 class Task(Protocol):
@@ -82,18 +83,29 @@ class Threads(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the harness lends to targets and graders."""
+    """What the harness lends to targets and graders.
+
+    `sandbox` runs programs that the user trusts; `isolation` is for code that nobody vouches for.
+    """
 
     root: Path
     sandbox: Sandbox
     in_thread: Threads
     environment: dict[str, str]
+    isolation: Sandbox | None = None
+
+    def isolated(self) -> Sandbox:
+        if self.isolation is None:
+            raise SandboxUnavailable("there is no sandbox here, and code that nobody vouches for is not run without one")
+        return self.isolation
 
 
 class Target(Protocol):
     Options: ClassVar[type[Options]]
     keeps_time_limit: bool
     """Whether `answer` itself ends at `task.timeout_s`, with evidence; the engine then only watches over it."""
+    reads_input: ClassVar[bool]
+    """Whether what it answers can depend on the question: variables that only the question holds are else not needed."""
 
     def digest(self) -> str:
         """Changes when the target may answer differently for a reason the harness can see."""

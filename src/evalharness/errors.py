@@ -30,6 +30,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+LISTED_IN_FULL = 12
+LISTED_OF_MANY = 5
 _OUR_FOLDER = __file__.removesuffix("errors.py")
 
 
@@ -85,17 +87,24 @@ class MissingVariable(UsageError):
 
 
 class UnknownName(UsageError):
-    """`kind` and `name` as the user wrote them, with every valid choice."""
+    """`kind` and `name` as the user wrote them, with every valid choice, those first that are most likely meant."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
-        self.choices = sorted(set(choices))
+        self.choices = list(dict.fromkeys(choices))
         self.what = f"unknown {kind} '{name}'"
         self.guess = closest(name, self.choices) or ""
         asked = f" Did you mean '{self.guess}'?" if self.guess else ""
         super().__init__(
             f"{self.what}.{asked}",
-            hint=f"known: {', '.join(self.choices)}" if self.choices else "",
+            hint=f"known: {_listed(self.choices)}" if self.choices else "",
         )
+
+
+def _listed(choices: Sequence[str]) -> str:
+    """All of a few; of many only the first, since nobody reads the rest."""
+    if len(choices) <= LISTED_IN_FULL:
+        return ", ".join(choices)
+    return f"{', '.join(choices[:LISTED_OF_MANY])} and {len(choices) - LISTED_OF_MANY} more"
 
 
 class ImportFailed(UsageError):

@@ -1,6 +1,6 @@
 """Names → parts. Built-ins are one table of strings, so that nothing is imported before it is used.
 
-Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`). An unknown name
+Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`, …). An unknown name
 raises with a did-you-mean. Users' own functions have no name here: `references.py` finds them by reference.
 """
 
@@ -50,6 +50,10 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
         "function_output": "evalharness.graders.function_output:FunctionOutput",
+        "size_class": "evalharness.graders.session:SizeClass",
+        "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",
+        "relevance": "evalharness.graders.session:Relevance",
+        "session_assertions": "evalharness.graders.session_assertions:SessionAssertions",
         "model": "evalharness.graders.awaiting:Model",
         "human": "evalharness.graders.awaiting:Human",
         "all_of": "evalharness.graders.composite:AllOf",

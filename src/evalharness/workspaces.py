@@ -1,13 +1,19 @@
-"""What a program changed in its workspace: a picture before, a comparison after, all of it bounded."""
+"""Where the files of a suite and of a trial may lie, and what a program changed in its workspace.
+
+Changes are told by a picture before and a comparison after, all of it bounded.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evalharness.domain.digest import digest_file
+from evalharness.errors import UsageError
 
 MAX_CHANGED = 200
 MAX_SEEN = 20_000
@@ -15,6 +21,30 @@ MAX_BYTES = 100_000
 MAX_DIGESTED_BYTES = 1_048_576
 
 Snapshot = dict[str, object]
+
+
+def is_workspace_path(name: str) -> bool:
+    """Whether a name is that of a file inside a workspace, whatever lies there."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+
+
+def confined(root: Path, relative: str, start: Path | None = None) -> Path:
+    """The file a suite names, if it lies inside the suite's folder; links that lead out of it do not count.
+
+    `start` is the folder that the path is relative to, where that is not the suite's own.
+    """
+    try:
+        path = ((start or root) / relative).resolve()
+        is_inside = path.is_relative_to(root.resolve())
+        is_file = is_inside and path.is_file()
+    except (OSError, ValueError, RuntimeError):  # what no file can be called, or links that lead in a circle
+        is_inside, is_file = True, False
+    if not is_inside:
+        raise UsageError(f"the file {relative} lies outside the suite's folder")
+    if not is_file:
+        raise UsageError(f"there is no file {relative} in the suite's folder")
+    return path
 
 
 def snapshot(folder: Path) -> Snapshot:
@@ -38,6 +68,23 @@ def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
 def removed_files(folder: Path, before: Snapshot) -> tuple[str, ...]:
     """Relative paths of files that were there before and are gone."""
     return tuple(name for name in before if not os.path.lexists(folder / name))
+
+
+def remove_folder(folder: Path) -> None:
+    """Also where programs took away their own permissions, or nested folders deeper than `rmtree` can call itself."""
+    folders = [str(folder)]
+    for current in folders:
+        with suppress(OSError):
+            os.chmod(current, stat.S_IRWXU)  # noqa: PTH101
+            with os.scandir(current) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        os.unlink(entry.path)  # noqa: PTH108
+    for current in reversed(folders):
+        with suppress(OSError):
+            os.rmdir(current)  # noqa: PTH106
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

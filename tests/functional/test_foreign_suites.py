@@ -163,6 +163,30 @@ def test_a_skill_gets_its_input_and_parameters_and_scores_may_fall_a_little(regr
     assert done.report["summary"]["passed"] == 3
 
 
+def test_an_oracle_needs_no_token_and_no_server(regressions: Path) -> None:
+    done = drive(regressions, "run", ".", "--target", "oracle", "--json")
+    assert (done.code, [each["summary"]["passed"] for each in done.json["eval_reports"]]) == (0, [1, 2])
+
+
+def test_cases_that_ask_one_server_in_different_ways_are_all_asked(regressions: Path) -> None:
+    with api({"/v1/users": USERS, "/v1/data": DATA}) as (base, _):
+        evals = [
+            {
+                "id": f"u{number}",
+                "baseline": {"output": {"status": 200, "body": {"meta": {"page": 1}}}},
+                "current": {
+                    "input": {"method": "GET", "path": "/v1/data"},
+                    "execution": {"type": "http", "base_url": base, "headers": {"X-Number": str(number)}},
+                },
+                "comparison": {"type": "structural"},
+            }
+            for number in range(3)
+        ]
+        (regressions / "three.json").write_text(json.dumps(evals), encoding="utf-8")
+        done = drive(regressions, "run", "three.json", "--json")
+    assert (done.code, done.report["summary"]["passed"]) == (0, 3), done.both
+
+
 def test_an_unset_variable_of_a_regression_is_named(regressions: Path) -> None:
     done = drive(regressions, "run", "endpoint.json", "--var", "test_token=t")
     assert done.code == 2

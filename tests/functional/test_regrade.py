@@ -103,9 +103,9 @@ def test_a_changed_suite_grades_by_case_id(tmp_path: Path) -> None:
     assert done.states() == {"milk": ["passed"]}
     assert done.report["summary"]["trials"]["planned"] == 1
     for told in (
-        "1 case left out, not in changed.json: crash",
-        f"1 case left out, not asked in {old}: new",
-        "1 case left out, asks something else now: its answer is to the old one: tea",
+        "1 case left out because changed.json does not have them: crash",
+        f"1 case left out because {old} was not asked them: new",
+        "1 case left out because their question has changed: tea",
     ):
         assert f"warning: {told}" in done.err
         assert told in done.report["notes"]
@@ -135,9 +135,18 @@ def test_only_the_selected_cases_are_graded(tmp_path: Path) -> None:
     assert back.states() == {"tea": ["passed"], "milk": ["failed"], "crash": ["failed"]}
 
 
+def test_a_secret_that_only_the_question_held_is_not_asked_for_again(tmp_path: Path) -> None:
+    cases = [{"id": "a", "input": "tea {{api_token}}", "expected": {"contains": "TEA"}}]
+    write(tmp_path, agent_py=AGENT, suite_json=suite(test_cases=cases))
+    assert drive(tmp_path, "run", "suite.json", "--var", "api_token=correct-horse-battery").code == 0
+    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
+    assert (done.code, "1 of 1 trial graded again" in done.out) == (0, True)
+
+
 def test_variables_are_as_they_were_unless_given_anew_and_secrets_are_asked_for(tmp_path: Path) -> None:
     secret = "correct-horse-battery"
-    cases = [{"id": "a", "input": "{{drink}} {{api_token}}", "graders": [{"contains": "{{wanted}}"}]}]
+    graders = [{"contains": "{{wanted}}"}, {"not_contains": "{{api_token}}"}]
+    cases = [{"id": "a", "input": "{{drink}} {{api_token}}", "graders": graders}]
     given = ("--var", f"api_token={secret}", "--var", "drink=tea", "--var", "wanted=MILK")
     write(tmp_path, agent_py=AGENT, suite_json=suite(test_cases=cases))
     assert drive(tmp_path, "run", "suite.json", *given).code == 1
@@ -165,8 +174,7 @@ def test_grading_on_redacted_text_says_so(tmp_path: Path) -> None:
     assert first.code == 1, "the grader saw the raw text"
     done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
     assert done.code == 0
-    told = "2 trials graded on redacted text"
-    assert f"warning: {told}" in done.err
+    told = "2 trials graded on redacted text, because secrets are not stored: a, b"
     assert told in done.out
     assert told in drive(tmp_path, "show", runs(tmp_path)[0]["run"]).out
 
@@ -178,7 +186,7 @@ def test_grading_on_text_that_was_cut_says_so(tmp_path: Path) -> None:
     assert drive(tmp_path, "run", "suite.json").code == 0
     done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
     assert done.code == 1
-    assert "warning: 1 trial graded on text of which only head and tail were kept" in done.err
+    assert "1 trial graded on text of which only head and tail were kept" in done.out
 
 
 def test_a_grader_that_broke_is_mended_by_regrading(tmp_path: Path) -> None:
@@ -238,7 +246,7 @@ def test_what_was_never_run_stays_pending(tmp_path: Path) -> None:
     assert done.returncode == 130
     assert "4 of 5 trials graded again" in done.stdout
     assert "5 planned = 4 passed + 1 pending" in done.stdout
-    assert f"warning: 1 trial of {old} not run yet, pending here as well" in done.stderr
+    assert f"1 trial of {old} not run yet, pending here as well" in done.stdout
     new = held.run_names()[-1]
 
     refused = held.call("resume", new)

@@ -11,9 +11,11 @@ from pydantic import ValidationError
 from evalharness import registry
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
+from evalharness.domain.text import head
 from evalharness.errors import UsageError
 from evalharness.formats.targets import load_target
 
+LONGEST_NAME = 200
 WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., Any]
 """Whatever `--target` takes, and from Python also a function, a mapping or a specification."""
 
@@ -25,12 +27,17 @@ def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> 
             spec.label: spec for spec in (_asked_target(written, suite) for written in asked)
         }  # twice is still one
         return _without_own_targets(suite), _told(suite, named) or [
-            Variant(name=name, target=spec) for name, spec in named.items()
+            _named(label, spec) for label, spec in named.items()
         ]
     if suite.variants:
         return _without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
     target = _common_target(suite, where)
-    return suite, [Variant(name=target.label, target=target)]
+    return suite, [_named(target.label, target)]
+
+
+def _named(label: str, target: TargetSpec) -> Variant:
+    """A command line of any length is a target's label, but not a name."""
+    return Variant(name=head(label, LONGEST_NAME), target=target)
 
 
 def _told(suite: Suite, named: Mapping[str, TargetSpec]) -> list[Variant]:
@@ -57,7 +64,8 @@ def _common_target(suite: Suite, where: str) -> TargetSpec:
     """The suite's target; where every case has its own, these are it."""
     if suite.target is not None:
         return suite.named_target(suite.target)
-    own = {spec.label: spec for spec in (suite.named_target(case.target) for case in suite.cases if case.target)}
+    specs = [suite.named_target(case.target) for case in suite.cases if case.target]
+    own = {spec.model_dump_json(): spec for spec in specs}
     without = [case.id for case in suite.cases if case.target is None]
     if own and not without:
         return next(iter(own.values())) if len(own) == 1 else TargetSpec(kind="null", name="each case's own")

@@ -28,6 +28,7 @@ from evalharness.errors import HarnessError
 from evalharness.stores.sql_store import SqlStore
 
 DEFAULT_CONCURRENCY = 10
+DEFAULT_SANDBOX = "bubblewrap"
 COLLECT_FROM = 20_000
 Result = TypeVar("Result")
 
@@ -51,22 +52,21 @@ class ReadyRun:
     concurrency: int
 
     @property
-    def targets(self) -> dict[str, Target]:
-        """By label, every target that some case will be tried on."""
-        own = {plan.target.spec.label: plan.target.target for plan in self.planned if plan.target}
+    def targets(self) -> list[tuple[str, Target]]:
+        """Every target that some case will be tried on, each once, with its label."""
+        own = {id(plan.target): (plan.target.spec.label, plan.target.target) for plan in self.planned if plan.target}
         is_used = any(plan.target is None for plan in self.planned)
-        return {self.run.target.label: self.target, **own} if is_used else own
+        return [(self.run.target.label, self.target), *own.values()] if is_used else list(own.values())
 
     async def open(self) -> None:
-        for label, target in self.targets.items():
+        for label, target in self.targets:
             await open_target(target, label)
 
     async def close(self) -> None:
         """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""
         async with AsyncExitStack() as closing:
-            closing.callback(self.services.in_thread.close)
-            closing.push_async_callback(self.services.sandbox.close)
-            for target in self.targets.values():
+            closing.push_async_callback(close_services, self.services)
+            for _, target in self.targets:
                 closing.push_async_callback(target.close)
 
 
@@ -87,9 +87,23 @@ def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
     return DEFAULT_CONCURRENCY if wanted is None else wanted or os.cpu_count() or 1
 
 
-def services_for(root: Path, concurrency: int) -> Services:
-    sandbox = registry.load("sandbox", "none")()
-    return Services(root=root, sandbox=sandbox, in_thread=Offloader(concurrency), environment=settings.environment())
+def services_for(root: Path, concurrency: int, sandbox: str = DEFAULT_SANDBOX) -> Services:
+    """`sandbox` is the one for code that nobody vouches for."""
+    return Services(
+        root=root,
+        sandbox=registry.load("sandbox", "none")(),
+        in_thread=Offloader(concurrency),
+        environment=settings.environment(),
+        isolation=registry.load("sandbox", sandbox)(),
+    )
+
+
+async def close_services(services: Services) -> None:
+    async with AsyncExitStack() as closing:
+        closing.callback(services.in_thread.close)
+        closing.push_async_callback(services.sandbox.close)
+        if services.isolation is not None:
+            closing.push_async_callback(services.isolation.close)
 
 
 def run_to_end(coroutine: Coroutine[Any, Any, Result], runner: asyncio.Runner | None = None) -> Result:
@@ -125,7 +139,7 @@ async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[Ready
 
 def _built(run: Run, variables: Variables) -> ReadyRun:
     concurrency = concurrency_of(run.options, run.suite.config)
-    services = services_for(Path(run.root), concurrency)
+    services = services_for(Path(run.root), concurrency, run.options.sandbox)
     spec = filled_target(run.target, run.suite, variables.values)
     planned = plan_cases(run.suite, variables.values, services, target=spec, grader_type=run.options.grader_type)
     target = registry.build_target(spec, services)
@@ -154,7 +168,11 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     running = Running(
         run_id=run.id,
         store=store,
-        attempting=Attempting(ready.target, frozenset((*INFRASTRUCTURE_ERRORS, *run.suite.infrastructure_errors))),
+        attempting=Attempting(
+            ready.target,
+            frozenset((*INFRASTRUCTURE_ERRORS, *run.suite.infrastructure_errors)),
+            ready.services.isolated,
+        ),
         config=config,
         root=Path(run.root),
         max_concurrency=min(ready.concurrency, max(1, run.planned_trials)),

@@ -66,9 +66,9 @@ def match_cases(
     ids = {case.id for case in suite.cases}
     wanted = replace(selection, limit=None).choose(run.suite, where).cases
     left_out = [
-        *_told([case for case in wanted if case.id not in ids], f"not in {where}"),
-        *_told([case for case in chosen.cases if case.id not in asked], f"not asked in {run.name}"),
-        *_told([case for case in met if case.id not in kept], "asks something else now: its answer is to the old one"),
+        *_told([case for case in wanted if case.id not in ids], f"because {where} does not have them"),
+        *_told([case for case in chosen.cases if case.id not in asked], f"because {run.name} was not asked them"),
+        *_told([case for case in met if case.id not in kept], "because their question has changed"),
     ]
     if not same:
         raise NothingSelected(f"{where} has no case that {run.name} has answered", hint="; ".join(left_out))
@@ -99,4 +99,4 @@ def _told(cases: Iterable[Case], why: str) -> list[str]:
     if not ids:
         return []
     more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-    return [f"{count(len(ids), 'case')} left out, {why}: {', '.join(ids[:SHOWN_IDS])}{more}"]
+    return [f"{count(len(ids), 'case')} left out {why}: {', '.join(ids[:SHOWN_IDS])}{more}"]

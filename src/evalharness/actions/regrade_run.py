@@ -16,7 +16,14 @@ from pathlib import Path
 
 from evalharness import settings
 from evalharness.actions.collect_variables import redactor_for, secrets_of
-from evalharness.actions.execute_runs import collecting_less, concurrency_of, run_to_end, services_for
+from evalharness.actions.execute_runs import (
+    DEFAULT_SANDBOX,
+    close_services,
+    collecting_less,
+    concurrency_of,
+    run_to_end,
+    services_for,
+)
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.match_cases import Matched, match_cases, stored_suite
 from evalharness.actions.stop_runs import exits_guarded
@@ -48,6 +55,7 @@ class RegradeRequest:
     matrix: bool = False
     selection: Selection = field(default_factory=Selection)
     grader_type: str | None = None
+    sandbox: str = DEFAULT_SANDBOX
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
 
@@ -103,8 +111,7 @@ async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore
         raise
     finally:
         for item in ready:
-            await item.services.sandbox.close()
-            item.services.in_thread.close()
+            await close_services(item.services)
 
 
 def _remove(store: SqlStore, runs: list[Run]) -> None:
@@ -121,9 +128,10 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
     secret = secrets_of(matched.suite, request.env)
     options = RunOptions(
         grader_type=request.grader_type,
+        sandbox=request.sandbox,
         env={**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}},
     )
-    services = services_for(root, concurrency_of(options, matched.suite.config))
+    services = services_for(root, concurrency_of(options, matched.suite.config), options.sandbox)
     run = Run(
         id="",
         name="",
@@ -177,11 +185,14 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
     run, old = item.run, item.old
     at_once = concurrency_of(run.options, run.suite.config)
     tally: Counter[str] = Counter()
+    redacted: dict[str, None] = {}
     watcher.run_started(run, 0)
     began = time.monotonic()
     with exits_guarded(), collecting_less():
         async for regraded in regrade_trials(_answers(store, item), item.planned, at_once):
             tally[regraded.how] += 1
+            if regraded.is_redacted:
+                redacted.setdefault(regraded.trial.case_id)
             tally["redacted"] += regraded.is_redacted
             tally["cut"] += regraded.is_cut
             store.put(run.id, regraded.trial)
@@ -189,7 +200,7 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
             while store.backlog > MAX_BACKLOG:
                 await asyncio.sleep(0.005)
     store.flush()
-    warnings = (*item.left_out, *_doubts(item, tally))
+    warnings = (*item.left_out, *_doubts(item, tally, list(redacted)))
     notes = (*_told(item, tally, _changes(store, item)), *warnings)
     stopped, _ = store.progress(old.id)
     ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
@@ -211,9 +222,10 @@ def _told(item: _Ready, tally: Counter[str], changes: list[str]) -> Iterator[str
         yield f"{count(tally['kept'], 'trial')} without an answer to grade, kept as before"
 
 
-def _doubts(item: _Ready, tally: Counter[str]) -> Iterator[str]:
-    if tally["redacted"]:
-        yield f"{count(tally['redacted'], 'trial')} graded on redacted text: secrets were never stored"
+def _doubts(item: _Ready, tally: Counter[str], redacted: list[str]) -> Iterator[str]:
+    if redacted:
+        shown = ", ".join(redacted[:SHOWN_CHANGES]) + (" …" if len(redacted) > SHOWN_CHANGES else "")
+        yield f"{count(tally['redacted'], 'trial')} graded on redacted text, because secrets are not stored: {shown}"
     if tally["cut"]:
         yield f"{count(tally['cut'], 'trial')} graded on text of which only head and tail were kept"
     if missing := item.run.planned_trials - tally["graded"] - tally["kept"] - tally["skipped"]:

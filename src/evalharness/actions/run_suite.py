@@ -16,6 +16,7 @@ from evalharness.actions.register_suites import registrations
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import Suite, Variant
+from evalharness.domain.variables import fill
 from evalharness.engine.measuring import count_trials
 from evalharness.engine.planning import Selection, Variables, make_lock, select_cases
 from evalharness.errors import NothingSelected, UsageError
@@ -126,6 +127,8 @@ def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile)
     secret = secrets_of(suite, request.env)
     env = {name: None if name in secret else value for name, value in request.env.items()}
     options = request.options.model_copy(update={"env": env})
+    if suite.templated:
+        variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     return PlannedRun(new_run(suite, variant, variables, options, file.root, str(file.path)), variables, file)
 
 

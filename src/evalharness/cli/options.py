@@ -29,6 +29,13 @@ format_option = option(
     metavar="NAME",
     help="Read files as native, eval-harness, task-suite or workflow-dataset.  [default: by their content]",
 )
+sandbox_option = option(
+    "--sandbox",
+    type=click.Choice(["bubblewrap", "none"]),
+    default="bubblewrap",
+    show_default=True,
+    help="Where code that nobody vouches for is run; none: on this machine, unprotected.",
+)
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")

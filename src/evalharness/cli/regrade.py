@@ -14,6 +14,7 @@ from evalharness.cli.options import (
     format_option,
     json_option,
     option,
+    sandbox_option,
     store_option,
     var_option,
 )
@@ -31,7 +32,9 @@ from evalharness.cli.options import (
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
 @option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
+@option("--judge-model", metavar="M", help="Let this model give the grades that are still due.")
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@sandbox_option
 @env_option
 @var_option
 @store_option
@@ -52,6 +55,11 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
     from evalharness.errors import UsageError
 
     artifact, dataset = flags["artifact"], flags["dataset"]
+    if flags["judge_model"]:
+        raise UsageError(
+            "this version has no judges: grades of models cannot be given yet",
+            hint="the transcripts are kept; grade them when judges have come",
+        )
     if run is None and artifact is None and dataset is None:
         raise UsageError(
             "which run is to be graded again?",
@@ -85,6 +93,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         matrix=flags["matrix"],
         selection=_selection(flags),
         grader_type=flags["grader_type"],
+        sandbox=flags["sandbox"],
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
     )
@@ -93,8 +102,9 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
     ):
         regrades = regrade_runs(request, store, watcher)
-        for warning in (warning for regrade in regrades for warning in regrade.warnings):
-            _warn(redaction_of(store)(warning))
+        if flags["as_json"]:  # else they stand in the report
+            for warning in (warning for regrade in regrades for warning in regrade.warnings):
+                _warn(redaction_of(store)(warning))
         return report_runs([regrade.run for regrade in regrades], store, stream, flags)
 
 

@@ -14,6 +14,7 @@ from evalharness.cli.options import (
     format_option,
     json_option,
     option,
+    sandbox_option,
     store_option,
     var_option,
 )
@@ -45,6 +46,7 @@ from evalharness.cli.options import (
     help="latency, cost, tokens or similarity with NAME:key=value,…, or file.py:attr; instead of the suite's scorers.",
 )
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@sandbox_option
 @env_option
 @var_option
 @store_option
@@ -117,5 +119,6 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
             max_concurrency=flags["max_concurrency"],
             max_failures=flags["max_failures"],
             grader_type=flags["grader_type"],
+            sandbox=flags["sandbox"],
         ),
     )

@@ -18,6 +18,12 @@ from evalharness.reports.screen import Screen
 PROGRAM = "eval-harness"
 
 
+class PipeConsole(Console):
+    def on_broken_pipe(self) -> None:
+        """rich would leave the program from wherever it is; that nobody reads any more is told as any other error."""
+        raise BrokenPipeError
+
+
 @contextmanager
 def reserved_stdout() -> Iterator[TextIO]:
     """File descriptor 1 points to stderr; the stream given is the real standard output.
@@ -52,9 +58,9 @@ def is_live(stream: TextIO) -> bool:
 def screen_on(stream: TextIO, redact: Callable[[str], str] = str) -> Screen:
     """Colour and width from the terminal; plain and stable elsewhere, whatever the environment says."""
     if is_live(stream):
-        return Screen(Console(file=stream, highlight=False, force_terminal=True), redact, command_name())
+        return Screen(PipeConsole(file=stream, highlight=False, force_terminal=True), redact, command_name())
     width = None if stream.isatty() else 100_000
-    console = Console(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
+    console = PipeConsole(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
     return Screen(console, redact, command_name())
 
 

@@ -42,6 +42,10 @@ class Case(Record):
     graders: tuple[GraderSpec, ...] | None = None
     reference: Json = None
     files: dict[str, CaseFile] = Field(default_factory=dict)
+    setup: str = ""
+    """A shell script that is run in the workspace, isolated, before the target is asked."""
+    skip: str = ""
+    """Why the case is not to be tried; empty for one that is."""
     target: TargetSpec | None = None
     """Its own target, where it has one; `--target` and variants replace it."""
     required_tools: tuple[str, ...] = ()

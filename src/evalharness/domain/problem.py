@@ -22,7 +22,10 @@ _SHOWN_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`line` is 1-based, 0 when the file as a whole is meant; `field` is written by `field_text`."""
+    """`line` is 1-based, 0 when the file as a whole is meant; `field` is written by `field_text`.
+
+    `allowed` lists all that may stand there; in words it is told only where nothing can be suggested.
+    """
 
     file: str
     line: int
@@ -36,11 +39,9 @@ class Problem:
         place = f"{self.file}:{self.line}" if self.line else self.file
         label = "" if self.severity == "error" else self.severity
         text = ": ".join(part for part in (place, label, self.field, self.message) if part)
-        if self.allowed:
-            text += f"; allowed: {self.allowed}"
         if self.suggestion:
-            text += f"; did you mean '{self.suggestion}'?"
-        return text
+            return f"{text}; did you mean '{self.suggestion}'?"
+        return f"{text}; allowed: {self.allowed}" if self.allowed else text
 
 
 def field_text(path: FieldPath) -> str:

@@ -35,6 +35,7 @@ class RunOptions(Record):
     max_concurrency: int | None = None
     max_failures: int | None = None
     grader_type: str | None = None
+    sandbox: str = "bubblewrap"
     env: dict[str, str | None] = Field(default_factory=dict)
 
 

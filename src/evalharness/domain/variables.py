@@ -12,6 +12,7 @@ from evalharness.domain.record import Json
 
 _VARIABLE = re.compile(r"(\\)?\{\{(\s*([A-Za-z_][\w.-]*)\s*\}\})?")
 MATCHER_PREFIX = "any_"
+MATCHER = re.compile(r"\{\{\s*(any_\w+)\s*\}\}", re.IGNORECASE)
 
 
 def has_braces(value: Json) -> bool:
@@ -21,6 +22,11 @@ def has_braces(value: Json) -> bool:
     if isinstance(value, dict):
         return any(has_braces(key) or has_braces(item) for key, item in value.items())
     return isinstance(value, list | tuple) and any(has_braces(item) for item in value)
+
+
+def has_matcher(value: Json) -> bool:
+    """Whether a text stands for more than one value."""
+    return isinstance(value, str) and "{{" in value and MATCHER.search(value) is not None
 
 
 def needed(value: Json) -> set[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from traceback import TracebackException
 from typing import Any, NamedTuple
 
-from evalharness.contracts import GradeContext, Grader, Target
+from evalharness.contracts import GradeContext, Grader, Sandbox, Target
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
@@ -21,6 +21,7 @@ from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.grading import decide
 from evalharness.engine.planning import PlannedCase
 from evalharness.engine.preparing import TrialTask
+from evalharness.engine.setting_up import no_sandbox, set_up
 from evalharness.engine.timing import LoopTime, Steps, TimeLimit, is_being_cancelled
 from evalharness.errors import (
     CannotResume,
@@ -133,20 +134,25 @@ class Attempting:
 
     target: Target
     infrastructure_errors: frozenset[str]
+    isolated: Callable[[], Sandbox] = no_sandbox
     loop_time: LoopTime = field(default_factory=LoopTime)
 
     async def attempt(self, task: TrialTask, planned: PlannedCase, limit: TimeLimit) -> Attempt:
         """`limit` is the one of the asyncio task that calls this."""
         target = planned.target.target if planned.target else self.target
-        started = time.perf_counter()
         try:
-            answered = await self._answer(target, task, limit)
+            fault = await guarded(set_up, task, self.isolated) if task.case.setup else None
+            started = time.perf_counter()
+            answered = self._no_answer(fault) if fault else await self._answer(target, task, limit)
             duration_s = time.perf_counter() - started
             changes = await task.changes()
             if isinstance(answered, NoAnswer):
                 state, reason, evidence = answered
                 evidence = _with_files(evidence, *changes) if evidence else None
-                return Attempt(state=state, reason=shortened(reason), duration_s=duration_s, transcript=evidence)
+                score = 0.0 if state == "failed" else None
+                return Attempt(
+                    state=state, score=score, reason=shortened(reason), duration_s=duration_s, transcript=evidence
+                )
             answered = _with_files(answered, *changes)
             context = GradeContext(task.case, answered, task.index, task.seed, duration_s)
             grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])

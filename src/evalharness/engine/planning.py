@@ -15,10 +15,12 @@ from evalharness.domain.case import Case
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.record import Json
 from evalharness.domain.run import CaseLock, RunLock
+from evalharness.domain.session import session_file
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import fill, has_braces, needed
 from evalharness.errors import MissingVariable, NothingSelected, UsageError
+from evalharness.workspaces import confined
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,12 @@ class Selection:
 
 
 def matches(pattern: str, case: Case, file_name: str) -> bool:
-    """A glob or a substring of the case's id or name, or of the file's name without its ending; in any case."""
+    """A glob or a substring of the case's id or name, or of the file's name without its ending; in any case.
+
+    Of a suite that is a folder of recorded sessions, each case has a file of its own.
+    """
     lowered = pattern.lower()
+    file_name = session_file(case) or file_name
     stem = PurePath(file_name).stem
     if fnmatchcase(file_name.lower(), lowered):
         return True
@@ -77,9 +83,11 @@ class Variables:
         """What the lock keeps: name → value, None for secrets. Raises MissingVariable for those without a value."""
         if not suite.templated:
             return {}
-        used = suite.model_dump(mode="json", include={"graders", "cases"})
-        own = [suite.named_target(case.target) for case in suite.cases if case.target is not None]
-        names = needed(used).union(*(needed(spec.model_dump(mode="json")) for spec in (target, *own)))
+        names = needed([spec.model_dump(mode="json") for spec in (target, *suite.graders)])
+        for case in suite.cases:
+            spec = suite.named_target(case.target) if case.target else target
+            unread = set() if registry.load("target", spec.kind).reads_input else {"input"}
+            names |= needed(case.model_dump(mode="json", exclude=unread)) | needed(spec.model_dump(mode="json"))
         missing = names - set(self.values)
         if missing:
             raise MissingVariable(missing, where)
@@ -165,7 +173,7 @@ def plan_cases(
         specs = suite.graders_for(filled)
         graders = [(spec, shared.get(id(spec)) or _built(spec, services, case)) for spec in specs]
         own = _own_target(filled, suite, values, services, own_targets)
-        skip = lacking_tools(filled, own.spec if own else target)
+        skip = filled.skip or lacking_tools(filled, own.spec if own else target)
         if grader_type is not None:
             graders = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
             skip = skip if graders else f"no {grader_type} grader"
@@ -244,18 +252,10 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
         }
         if plan.target is not None:
             content["target"] = plan.target.target.digest()
+        if plan.case.setup:
+            content["setup"] = plan.case.setup
         locks[plan.case.id] = CaseLock(case=digest(content), graders=plan.graders_digest())
     return locks
-
-
-def confined(root: Path, relative: str) -> Path:
-    """The file a suite names, if it lies inside the suite's folder; links that lead out of it do not count."""
-    path = (root / relative).resolve()
-    if not path.is_relative_to(root.resolve()):
-        raise UsageError(f"the file {relative} lies outside the suite's folder")
-    if not path.is_file():
-        raise UsageError(f"there is no file {relative} in the suite's folder")
-    return path
 
 
 def trial_seed(seed: int, case_id: str, index: int) -> int:

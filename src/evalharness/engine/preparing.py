@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
-from evalharness.engine.planning import PlannedCase, confined
+from evalharness.engine.planning import PlannedCase
 from evalharness.errors import TargetUnavailable, UsageError
-from evalharness.workspaces import Snapshot, changed_files, removed_files, snapshot
+from evalharness.workspaces import Snapshot, changed_files, confined, remove_folder, removed_files, snapshot
 
 
 class TrialTask:
@@ -80,8 +78,12 @@ class TrialTask:
             else:
                 place.write_text(file.text or "", encoding="utf-8")
 
+    async def settle(self) -> None:
+        """What lies in the workspace by now is where the target starts from, and none of its doing."""
+        self._before = await asyncio.to_thread(snapshot, self.workspace)
+
     async def changes(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """The files that the target made or changed in its workspace, if it ever asked for one, and those it removed."""
+        """The files that the target made or changed in its workspace, if it asked for one, and those it removed."""
         folder = self._folder
         if folder is None:
             return {}, ()
@@ -99,20 +101,3 @@ def remove_leftovers(run_id: str) -> None:
     """Workspaces of this run that a killed process left behind; whoever calls this holds the claim on the run."""
     for folder in Path(tempfile.gettempdir()).glob(f"evalharness-{run_id}-*"):
         remove_folder(folder)
-
-
-def remove_folder(folder: Path) -> None:
-    """Also where programs took away their own permissions, or nested folders deeper than `rmtree` can call itself."""
-    folders = [str(folder)]
-    for current in folders:
-        with suppress(OSError):
-            os.chmod(current, stat.S_IRWXU)  # noqa: PTH101
-            with os.scandir(current) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    else:
-                        os.unlink(entry.path)  # noqa: PTH108
-    for current in reversed(folders):
-        with suppress(OSError):
-            os.rmdir(current)  # noqa: PTH106

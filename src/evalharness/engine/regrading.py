@@ -81,7 +81,7 @@ def asks_the_same(old: Case, new: Case, lock: CaseLock, root: Path, redact: Call
 
     What was in files beside the suite only the old lock knows.
     """
-    asked = {"input", "files"} | ({"target"} if old.target else set())
+    asked = {"input", "files", "setup"} | ({"target"} if old.target else set())
     before, now = (redact(case.model_dump(mode="json", include=asked)) for case in (old, new))
     if before != now:
         return False

@@ -10,7 +10,8 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import needed
 from evalharness.errors import InvalidFile
-from evalharness.formats.recognising import NATIVE, Format, mentions_a_suite, named_format, recognise
+from evalharness.formats.recognising import NATIVE, SESSIONS, Format, mentions_a_suite, named_format, recognise
+from evalharness.formats.session_folders import holds_sessions, load_sessions
 from evalharness.formats.source import Source, read_source
 
 ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
@@ -28,8 +29,9 @@ class LoadedFile:
 
     @property
     def root(self) -> Path:
-        """What relative paths in the file are relative to."""
-        return self.path.resolve().parent
+        """What relative paths in the file are relative to; a folder of recorded sessions is its own."""
+        path = self.path.resolve()
+        return path if path.is_dir() else path.parent
 
 
 def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
@@ -51,7 +53,8 @@ def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[Lo
 
 def find_suites(folder: Path, forced: Format | None = None) -> list[LoadedFile]:
     """Every suite below a folder; a file that another suite there is made of is not one of its own."""
-    found = [file for path in walk(folder) if (file := _load_if_suite(path, forced)) is not None]
+    loaded = (_load_if_suite(path, forced) for path in walk(folder, forced))
+    found = [file for file in loaded if file is not None]
     parts = {part for file in found for part in file.parts}
     return [file for file in found if file.path.resolve() not in parts]
 
@@ -64,19 +67,29 @@ def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
     return _load(source, forced or recognise(source.data) or NATIVE)
 
 
-def walk(folder: Path) -> Iterator[Path]:
-    """Every file of a known ending, hidden and generated folders left out, in a stable order."""
+def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
+    """Every file of a known ending, hidden and generated folders left out, in a stable order.
+
+    A folder of recorded sessions comes itself, in place of its files; folders below it hold what belongs to them.
+    """
+    has_sessions = forced in (None, SESSIONS) and holds_sessions(folder, forced=forced is not None)
+    if has_sessions:
+        yield folder
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name in PASSED_OVER or path.is_symlink():
             continue
         if path.is_dir():
-            yield from walk(path)
+            if not has_sessions:
+                yield from walk(path, forced)
         elif path.suffix.lower() in ENDINGS:
             yield path
 
 
 def _load_if_suite(path: Path, forced: Format | None) -> LoadedFile | None:
     """None for files that are something else. A broken one counts as a suite when it mentions what only suites have."""
+    if path.is_dir():
+        sessions = load_sessions(path, forced=forced is not None)
+        return LoadedFile(path, sessions.suite, sessions.problems, SESSIONS.name, sessions.files)
     try:
         source = read_source(path)
     except InvalidFile as error:

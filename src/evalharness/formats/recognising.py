@@ -11,6 +11,7 @@ from evalharness.errors import UnknownName
 from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
 from evalharness.formats.native import load_native, looks_native
 from evalharness.formats.problems import Findings
+from evalharness.formats.recorded_sessions import load_session, looks_like_session
 from evalharness.formats.source import Source
 from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
 from evalharness.formats.workflow_datasets import load_workflow_dataset, looks_like_dataset
@@ -27,6 +28,8 @@ class Format:
 
 
 NATIVE = Format("native", looks_native, load_native, (b"test_cases",))
+SESSIONS = Format("recorded-sessions", looks_like_session, load_session, (b'"agentName"',))
+"""Of this one a folder is a suite, too: see `loading.py`."""
 FORMATS = (
     Format(
         "eval-harness",
@@ -37,6 +40,7 @@ FORMATS = (
     NATIVE,
     Format("task-suite", looks_like_task_suite, load_task_suite, (b"expectedPatterns",)),
     Format("workflow-dataset", looks_like_dataset, load_workflow_dataset, (b"workflowName",)),
+    SESSIONS,
 )
 """In the order in which they are tried: the first that recognises its own is taken."""
 

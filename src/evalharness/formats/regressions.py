@@ -5,13 +5,14 @@ Here they become what every case has: an input, a target, something expected.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalharness.domain.case import as_text
+from evalharness.domain.http_responses import is_response
 from evalharness.domain.record import Json
+from evalharness.domain.variables import MATCHER
 from evalharness.errors import UnknownName
 from evalharness.formats.evals import WrittenEval
 from evalharness.formats.expectations import Expected
@@ -27,7 +28,6 @@ STRUCTURAL_OPTIONS = (
     "allow_field_reordering",
     "strict",
 )
-_MATCHER = re.compile(r"\{\{\s*any_", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Baseline:
     @property
     def is_response(self) -> bool:
         """Whether it is a whole HTTP response, so that today's answer must be one too."""
-        return isinstance(self.output, Mapping) and {"status", "body"} <= self.output.keys()
+        return is_response(self.output)
 
     @property
     def is_plain(self) -> bool:
         """Whether it can be compared as it is: nothing in it stands for many values."""
-        return not self.is_response and not _MATCHER.search(as_text(self.output))
+        return not self.is_response and not MATCHER.search(as_text(self.output))
 
 
 def read_baseline(written: WrittenEval, folder: Folder) -> Baseline | None:

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
+from evalharness.domain.http_responses import is_response
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json, Record
 from evalharness.errors import Unscored
@@ -23,7 +24,6 @@ from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.numbers import read_number
 from evalharness.graders.part import CodeGrader, shown
 from evalharness.graders.paths import Path, children, fits, read_path, value_at
-from evalharness.graders.responses import is_response
 from evalharness.graders.structure import read_json_text
 
 SLACK = 1e-9

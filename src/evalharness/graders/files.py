@@ -19,9 +19,10 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Record
-from evalharness.errors import Unscored
+from evalharness.errors import Unscored, UsageError
 from evalharness.graders.expected_patterns import PatternCheck, grade_of, utf16_length
 from evalharness.graders.part import CodeGrader
+from evalharness.workspaces import confined, is_workspace_path
 
 # What `workspaces.py` writes where it does not keep the whole.
 NOT_ALL_KEPT = "…"
@@ -57,10 +58,9 @@ class ExpectedFile(Record):
     @field_validator("path")
     @classmethod
     def _inside_the_workspace(cls, path: str) -> str:
-        place = PurePosixPath(path)
-        if place.is_absolute() or ".." in place.parts or not place.parts or "\0" in path:
+        if not is_workspace_path(path):
             raise ValueError("must be a relative path inside the workspace")
-        return str(place)
+        return str(PurePosixPath(path))
 
     @field_validator("contains", mode="before")
     @classmethod
@@ -108,12 +108,11 @@ class Files(CodeGrader):
     async def _text_of(self, file: CaseFile) -> str:
         if file.path is None:
             return file.text or ""
-        root = self.services.root.resolve()
-        place = (root / file.path).resolve()
-        if not place.is_relative_to(root):
-            raise Unscored(f"the case's file {file.path} lies outside the suite's folder")
         try:
+            place = confined(self.services.root, file.path)
             return str(await self.services.in_thread(place.read_text, encoding="utf-8", errors="replace"))
+        except UsageError as error:
+            raise Unscored(error.message) from None
         except OSError as error:
             raise Unscored(f"the case's file {file.path} cannot be read: {error.strerror}") from None
 

@@ -12,6 +12,7 @@ from typing import Any
 import regex
 
 from evalharness.domain.record import Json
+from evalharness.domain.variables import MATCHER, has_matcher
 from evalharness.errors import Unscored, closest
 
 FORMS = {
@@ -30,12 +31,6 @@ FILLED: dict[str, str | int] = {
 }
 MATCH_LIMIT_S = 0.1
 
-_PLACEHOLDER = regex.compile(r"\{\{\s*(any_\w+)\s*\}\}", regex.IGNORECASE)
-
-
-def has_placeholder(value: Json) -> bool:
-    return isinstance(value, str) and "{{" in value and _PLACEHOLDER.search(value) is not None
-
 
 def holds_placeholder(value: Json) -> bool:
     """Whether there is one in the value or anywhere below it."""
@@ -43,7 +38,7 @@ def holds_placeholder(value: Json) -> bool:
         return any(holds_placeholder(item) for item in value.values())
     if isinstance(value, list | tuple):
         return any(holds_placeholder(item) for item in value)
-    return has_placeholder(value)
+    return has_matcher(value)
 
 
 def check_placeholders(value: Json) -> None:
@@ -52,7 +47,7 @@ def check_placeholders(value: Json) -> None:
         for item in value.values() if isinstance(value, dict) else value:
             check_placeholders(item)
     elif isinstance(value, str) and "{{" in value:
-        for name in (found.lower() for found in _PLACEHOLDER.findall(value)):
+        for name in (found.lower() for found in MATCHER.findall(value)):
             if name not in FORMS:
                 guess = closest(name, FORMS)
                 asked = f"; did you mean '{guess}'?" if guess else f"; known: {', '.join(FORMS)}"
@@ -61,7 +56,7 @@ def check_placeholders(value: Json) -> None:
 
 def matches(text: str, actual: Json) -> bool:
     """Whether the value is what a text with placeholders stands for."""
-    whole = _PLACEHOLDER.fullmatch(text.strip())
+    whole = MATCHER.fullmatch(text.strip())
     if whole is not None and whole[1].lower() == "any_number":
         return isinstance(actual, int | float) and not isinstance(actual, bool)
     return isinstance(actual, str) and matches_text(text.strip() if whole else text, actual)
@@ -69,7 +64,7 @@ def matches(text: str, actual: Json) -> bool:
 
 def matches_text(text: str, actual: str) -> bool:
     """The same among texts, where a number is its digits."""
-    literals_and_names = _PLACEHOLDER.split(text)
+    literals_and_names = MATCHER.split(text)
     names = [name.lower() for name in literals_and_names[1::2]]
     pattern = regex.escape(literals_and_names[0])
     for name, literal in zip(names, literals_and_names[2::2], strict=True):
@@ -98,10 +93,10 @@ def fill_placeholders(value: Json) -> Json:
         return {key: fill_placeholders(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [fill_placeholders(item) for item in value]
-    if not has_placeholder(value):
+    if not has_matcher(value):
         return value
-    whole = _PLACEHOLDER.fullmatch(value.strip())
-    return FILLED[whole[1].lower()] if whole else _PLACEHOLDER.sub(_filled, value)
+    whole = MATCHER.fullmatch(value.strip())
+    return FILLED[whole[1].lower()] if whole else MATCHER.sub(_filled, value)
 
 
 def _filled(found: Any) -> str:

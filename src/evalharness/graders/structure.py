@@ -17,8 +17,10 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
+from evalharness.domain.http_responses import is_response
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
+from evalharness.domain.variables import has_matcher
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.part import CodeGrader, shown
@@ -26,11 +28,10 @@ from evalharness.graders.paths import Path, children, fits, is_there, read_path
 from evalharness.graders.placeholders import (
     check_placeholders,
     fill_placeholders,
-    has_placeholder,
     holds_placeholder,
     matches,
 )
-from evalharness.graders.responses import PARTS, expects_response, is_response, same_header
+from evalharness.graders.responses import PARTS, expects_response, same_header
 
 KEPT_DIFFERENCES = 20
 SHOWN_DIFFERENCES = 5
@@ -189,7 +190,7 @@ class Comparison:
             self._compare_values(expected, actual, path)
 
     def _compare_values(self, expected: Json, actual: Json, path: Path) -> None:
-        if has_placeholder(expected):
+        if has_matcher(expected):
             same = matches(expected, actual)
         else:
             alike = type(expected) is type(actual) if self.options.strict else True

@@ -19,6 +19,7 @@ from evalharness.reports.wording import count, duration, history_text, money, na
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
 FIRST_FAILURES = 5
 MOST_DIFFERING = 20
+SAME = 1e-9
 LABEL = 13
 
 
@@ -75,9 +76,13 @@ class TerminalReport:
         value, interval = with_interval(rate)
         basis = f"{rate.method}, {count(rate.n_cases, 'case')}, {count(rate.n_trials, 'trial')}"
         self._line("pass rate", f"{value}   {interval}", f"({basis})")
-        shown = []
-        for name, label in _metric_labels(report):
-            shown.append(f"{label} {with_interval(report.measurements[name])[0]}")
+        score = report.measurements.get("score")
+        if score is not None and abs(score.value - rate.value) > SAME:
+            self._line("score", "   ".join(with_interval(score)), "(mean over cases)")
+        shown = [f"{label} {with_interval(report.measurements[name])[0]}" for name, label in _metric_labels(report)]
+        first = report.measurements.get("pass_at_1")
+        if first is not None and abs(first.value - rate.value) > SAME:
+            shown.insert(0, f"pass@1 {with_interval(first)[0]} (only first answers count here)")
         if shown:
             self._line("reliability", "   ".join(shown))
 
@@ -87,7 +92,7 @@ class TerminalReport:
             return
         for position, (name, group) in enumerate(groups.items()):
             rate = "–" if group.pass_rate is None else percent(group.pass_rate)
-            text = f"{name}: {group.passed} of {count(group.total, 'case')} passed, {rate}"
+            text = f"{name}: pass rate {rate}, {group.passed} of {count(group.total, 'case')} passed"
             self._line("category" if position == 0 else "", text)
 
     def _slowest(self, report: Report) -> None:
@@ -128,7 +133,7 @@ class TerminalReport:
             self._line("awaiting", "a person's grade is due")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
-        headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "errors", "verdict")
+        headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "score", "errors", "verdict")
         self._screen.table(headings, [_row(run, run.report) for run in runs if run.report is not None])
         self._cases_side_by_side(runs)
 
@@ -159,7 +164,10 @@ def _row(run: Run, report: Report) -> list[Part]:
     passed = f"{report.summary.passed} of {report.summary.total_evals}"
     errors = str(report.summary.trials.error)
     verdict = (report.verdict, COLOURS[report.verdict])
-    return [run.name, run.suite.name, run.variant, passed, value, interval.partition("interval ")[2], errors, verdict]
+    score = report.measurements.get("score")
+    scored = with_interval(score)[0] if score else "–"
+    shown = interval.partition("interval ")[2]
+    return [run.name, run.suite.name, run.variant, passed, value, shown, scored, errors, verdict]
 
 
 def states_text(trials: TrialCounts) -> str:

@@ -115,6 +115,9 @@ def limit_passed(result: ProcessResult, timeout_s: float) -> str:
     if result.ended == "flood":
         total = max(result.stdout_total, result.stderr_total)
         return f"output limit: it wrote more than {total // 1_048_576} MiB and was killed"
+    if result.ended in ("memory", "disk"):
+        used = "memory" if result.ended == "memory" else "disk space in its workspace"
+        return f"{result.ended} limit: it used more {used} than its sandbox allows and was killed"
     return ""
 
 

@@ -10,6 +10,7 @@ from evalharness import registry
 from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
 from evalharness.domain.stream_errors import errors_of
+from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, UnknownName
 
@@ -36,7 +37,7 @@ def read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
         told: Transcript = registry.load("transcript", parser)(text)
     except TargetFailed as failure:
         last = evidence.stderr.strip().splitlines()[-1:]
-        raise TargetFailed(": ".join([str(failure), *last]), evidence=evidence) from None
+        raise TargetFailed(": ".join([str(failure), *(head(line, 300) for line in last)]), evidence=evidence) from None
     return evidence.model_copy(update={**told.given(), "events": (*evidence.events, *told.events)})
 
 

@@ -19,7 +19,7 @@ from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import ResultForm, look_up, read_result, why_not_json
 from evalharness.targets.event_streams import EventsOption, fail_without_answer, read_events, refuse_both_forms
 from evalharness.targets.part import TargetPart
-from evalharness.targets.requests import HttpRequest, api_call_of, templated_request
+from evalharness.targets.requests import HttpRequest, api_call_of, called, templated_request
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 OVERLOADED = frozenset((408, 425, 429, 502, 503, 504, 529))
@@ -85,19 +85,19 @@ class HttpTarget(TargetPart):
     async def answer(self, task: Task) -> Transcript:
         import aiohttp
 
-        options = self.options
+        request = self._request(task)
         try:
-            return await self._ask(self._request(task))
+            return await self._ask(request)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-            raise TargetUnavailable(f"'{options.url}' is not a URL that can be asked: {error}") from error
+            raise TargetUnavailable(f"'{request.url}' is not a URL that can be asked: {error}") from error
         except aiohttp.ClientError as error:
-            raise TargetUnavailable(f"{options.method} {options.url}: {error or type(error).__name__}") from error
+            raise TargetUnavailable(f"{request.method} {request.url}: {error or type(error).__name__}") from error
 
     def _request(self, task: Task) -> HttpRequest:
         options = self.options
         asked = templated_request(options.method, options.url, options.headers, options.body, task)
         call = api_call_of(task)
-        return asked if call is None else call.request(asked.url, asked.headers)
+        return asked if call is None else called(call, asked.url, asked.headers)
 
     async def _ask(self, asked: HttpRequest) -> Transcript:
         """One request, and those that redirects ask for; none of them leaves the host that the suite named."""

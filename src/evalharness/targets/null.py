@@ -12,6 +12,7 @@ from evalharness.targets.part import NoOptions, TargetPart
 
 class NullTarget(TargetPart):
     Options: ClassVar[type[Options]] = NoOptions
+    reads_input: ClassVar[bool] = False
 
     async def answer(self, task: Task) -> Transcript:  # noqa: ARG002
         return Transcript(output="")

@@ -13,6 +13,7 @@ from evalharness.domain.specification import TargetSpec
 class TargetPart:
     Options: ClassVar[type[Options]] = Options
     keeps_time_limit: bool = False
+    reads_input: ClassVar[bool] = True
 
     def __init__(self, options: Any, spec: TargetSpec, services: Services) -> None:
         self.options = options

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import ValidationError
 
 from evalharness.contracts import Task
+from evalharness.domain.api_call import AnswerPart, ApiCall
 from evalharness.domain.case import as_text, is_typed_input
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Json
 from evalharness.errors import TargetFailed
 from evalharness.targets.templates import fill_template, fill_value, told_beside_input
-
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
-AnswerPart = Literal["body", "response"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +31,13 @@ class HttpRequest:
         return self.answer == "response"
 
 
-class ApiCall(Record):
-    """`input: {type: api_call, content: …}`: the request itself is the question."""
-
-    method: Method = "GET"
-    path: str = ""
-    headers: dict[str, str] = Field(default_factory=dict)
-    query: dict[str, Json] = Field(default_factory=dict)
-    body: Json = None
-    answer: AnswerPart = "body"
-
-    @field_validator("method", mode="before")
-    @classmethod
-    def _upper(cls, written: Any) -> Any:
-        return written.upper() if isinstance(written, str) else written
-
-    def request(self, base_url: str, headers: dict[str, str]) -> HttpRequest:
-        """The path follows the base URL's own; the case's headers go before the target's."""
-        url = f"{base_url.rstrip('/')}/{self.path.lstrip('/')}" if self.path else base_url
-        if self.query:
-            items = {name: value if isinstance(value, list) else as_text(value) for name, value in self.query.items()}
-            url += f"{'&' if '?' in url else '?'}{urlencode(items, doseq=True)}"
-        return HttpRequest(self.method, url, {**headers, **self.headers}, _sent(self.body), self.answer)
+def called(call: ApiCall, base_url: str, headers: dict[str, str]) -> HttpRequest:
+    """The path follows the base URL's own; the case's headers go before the target's."""
+    url = f"{base_url.rstrip('/')}/{call.path.lstrip('/')}" if call.path else base_url
+    if call.query:
+        items = {name: value if isinstance(value, list) else as_text(value) for name, value in call.query.items()}
+        url += f"{'&' if '?' in url else '?'}{urlencode(items, doseq=True)}"
+    return HttpRequest(call.method, url, {**headers, **call.headers}, _sent(call.body), call.answer)
 
 
 def api_call_of(task: Task) -> ApiCall | None:

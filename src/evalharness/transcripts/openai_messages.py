@@ -14,7 +14,7 @@ from evalharness.transcripts.reading import Object, read_stream
 from evalharness.transcripts.values import content_text, count, error_text, mapping, objects, text_of
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
-ITEMS = frozenset(("function_call", "function_call_output"))
+ITEMS = frozenset(("function_call", "function_call_output", "reasoning"))
 
 
 def recognises(event: Object) -> bool:
@@ -38,26 +38,19 @@ class _Reading:
     usages: list[Object] = field(default_factory=list)
 
     def read(self, said: Object) -> None:
-        """Messages are not kept as events a second time; only what is no message is."""
-        kind = text_of(said.get("type"))
         if isinstance(said.get("usage"), dict):
             self.usages.append(said["usage"])
         if said.get("error"):
             self.found.error(error_text(said["error"]))
         inner = objects(said.get("messages")) + objects(said.get("output"))
         inner += [mapping(choice.get("message")) for choice in objects(said.get("choices"))]
-        if text_of(said.get("role")) in ROLES:
-            self._message(said)
-        elif kind in ITEMS:
-            self._item(kind, said)
-        elif not inner:
-            self.found.keep(said)
-        for message in inner:
-            # Only one level: a message inside of a message is nobody's turn.
-            if text_of(message.get("role")) in ROLES:
-                self._message(message)
+        for turn in inner or [said]:
+            if text_of(turn.get("role")) in ROLES:
+                self._message(turn)
+            elif text_of(turn.get("type")) in ITEMS:
+                self._item(turn["type"], turn)
             else:
-                self._item(text_of(message.get("type")), message)
+                self.found.keep(turn)  # what became a message is not kept a second time
 
     def _message(self, message: Object) -> None:
         role, content = message["role"], message.get("content")
@@ -88,7 +81,7 @@ class _Reading:
             self.found.call(call_id, text_of(item.get("name")), item.get("arguments"))
         elif kind == "function_call_output":
             self.found.returned(call_id, _value(item.get("output")))
-        elif kind == "reasoning":
+        else:
             self.found.think(content_text(item.get("summary")))
 
     def usage(self) -> Usage | None:

@@ -25,7 +25,7 @@ class Span:
     name: str
     attributes: Object
     events: tuple[SpanEvent, ...]
-    started: float
+    started_ns: int
     failed: bool
     failure: str
     has_parent: bool
@@ -40,7 +40,7 @@ class Span:
 
 def spans_in(written: list[Object]) -> list[Span]:
     found = [_span(span) for document in written for span in _spans_of(document)]
-    return sorted(found, key=lambda span: span.started)  # stable: spans that tell no time keep their order
+    return sorted(found, key=lambda span: span.started_ns)  # stable: spans that tell no time keep their order
 
 
 def looks_like_spans(document: Object) -> bool:
@@ -75,7 +75,7 @@ def _span(span: Object) -> Span:
             SpanEvent(text_of(event.get("name")), _attributes(event.get("attributes")))
             for event in objects(span.get("events"))
         ),
-        started=_time(span),
+        started_ns=_time_ns(span),
         failed=any(code is not None and code == known for known in ERROR_CODES),
         failure=text_of(status.get("message")) or text_of(status.get("description")),
         has_parent=any(span.get(key) for key in ("parentSpanId", "parent_span_id", "parent_id")),
@@ -103,17 +103,16 @@ def _value(written: Json) -> Json:
     return value if kind.endswith("Value") else written
 
 
-def _time(span: Object) -> float:
-    """Only the order counts. Nanoseconds since 1970, or a date."""
+def _time_ns(span: Object) -> int:
+    """Nanoseconds since 1970, written as such or as a date; only the order counts."""
     for key in ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time"):
         written = span.get(key)
         if isinstance(written, int | float):
-            return float(written) if abs(written) < 1e300 else 0.0
-        if isinstance(written, str) and written:
-            if written.isdecimal() and len(written) < 30:
-                return float(written)
-            try:
-                return datetime.fromisoformat(written).timestamp()
-            except (ValueError, OverflowError, OSError):
-                continue
-    return 0.0
+            return int(written)
+        if isinstance(written, str) and written.isdecimal() and len(written) < 30:
+            return int(written)
+        try:
+            return int(datetime.fromisoformat(text_of(written)).timestamp() * 1_000_000) * 1000
+        except (ValueError, OverflowError, OSError):
+            continue
+    return 0

@@ -1,0 +1,110 @@
+"""A folder of recorded sessions as one suite: a case for each file, the longest conversation first.
+
+Only the files of the folder itself count: below it lie earlier results and the files that agents work with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from evalharness.domain.problem import Problem
+from evalharness.domain.record import Json
+from evalharness.domain.session import Session, recorded_seconds
+from evalharness.domain.suite import Suite
+from evalharness.errors import InvalidFile
+from evalharness.formats import limits
+from evalharness.formats.problems import Findings
+from evalharness.formats.recognising import SESSIONS, recognise
+from evalharness.formats.recorded_sessions import case_of, read_session, suite_of
+from evalharness.formats.source import Source, read_source
+
+ENDING = ".json"
+MARK = b'"message"'
+"""What every session holds: files without it need not be parsed to be told apart."""
+
+
+class RecordedFile(NamedTuple):
+    path: Path
+    session: Session
+    case: dict[str, Json]
+
+
+class SessionFolder(NamedTuple):
+    """`suite` is None where a file has an error. `files` are those that were taken for sessions."""
+
+    suite: Suite | None
+    recorded: tuple[RecordedFile, ...]
+    problems: tuple[Problem, ...]
+    files: frozenset[Path]
+
+
+def session_files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix == ENDING and not path.name.startswith(".") and path.is_file() and not path.is_symlink()
+    )
+
+
+def holds_sessions(folder: Path, *, forced: bool = False) -> bool:
+    """Whether a file of the folder is a recorded session; `forced`: the user says that all of them are."""
+    files = session_files(folder)
+    return bool(files) if forced else any(map(_is_session, files))
+
+
+def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
+    """All sessions of a folder, with the problems of all its files at once.
+
+    JSON files that are something else are left out, and said to be, unless they are suites of their own.
+    """
+    recorded: list[RecordedFile] = []
+    problems: list[Problem] = []
+    files: set[Path] = set()
+    for path in session_files(folder):
+        source, found = _read(path)
+        problems += found
+        if source is not None and not forced and not _is_meant_as_session(source):
+            if recognise(source.data) is None:
+                problems.append(Problem(str(path), 0, "", "is no recorded session: left out", severity="warning"))
+            continue
+        files.add(path.resolve())
+        if source is not None:
+            findings = Findings(source)
+            session = read_session(findings)
+            if session is not None:
+                recorded.append(RecordedFile(path, session, case_of(session, findings)))
+            problems += findings.problems
+    recorded.sort(key=lambda file: (-recorded_seconds(file.session), file.path.name))
+    is_sound = recorded and not any(problem.severity == "error" for problem in problems)
+    name = folder.resolve().name or "sessions"
+    suite = suite_of(name, (file.case for file in recorded)) if is_sound else None
+    return SessionFolder(suite, tuple(recorded), tuple(problems), frozenset(files))
+
+
+def _read(path: Path) -> tuple[Source | None, tuple[Problem, ...]]:
+    """What the file says, as far as it can be read, and what is wrong with it as JSON."""
+    try:
+        return read_source(path), ()
+    except InvalidFile as error:
+        return error.rest, error.problems
+
+
+def _is_session(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            if MARK not in file.read(limits.MAX_CHARS):
+                return False
+    except OSError:
+        return False
+    source, _ = _read(path)
+    return source is not None and recognise(source.data) is SESSIONS
+
+
+def _is_meant_as_session(source: Source) -> bool:
+    """Also where its messages are not what they should be, which is then told."""
+    found = recognise(source.data)
+    if found is None:
+        return isinstance(source.data, Mapping) and isinstance(source.data.get("messages"), list)
+    return found is SESSIONS

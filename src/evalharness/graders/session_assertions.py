@@ -1,0 +1,126 @@
+"""session_assertions: the assertions of a recorded session, about the answer's text, its cost and the tools called.
+
+A pattern or a number that makes no sense fails its own assertion and says so; the others are still looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, ClassVar
+
+import regex
+from pydantic import Field
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.case import as_text
+from evalharness.domain.example import Example, merge_examples
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.domain.session import SessionAssertion
+from evalharness.domain.session_results import AssertionResult
+from evalharness.domain.text import head
+from evalharness.graders.part import CodeGrader, text_of
+from evalharness.graders.pattern_examples import example_of
+from evalharness.graders.patterns import search
+
+LONGEST_REASON = 1500
+LONGEST_VALUE = 100
+
+
+class SessionAssertionsOptions(Options):
+    main: ClassVar[str] = "assertions"
+
+    assertions: Annotated[tuple[SessionAssertion, ...], Field(min_length=1)]
+
+
+class SessionAssertions(CodeGrader):
+    """All of them hold; the score is the share that does."""
+
+    Options: ClassVar[type[Options]] = SessionAssertionsOptions
+    options: SessionAssertionsOptions
+
+    async def grade(self, context: GradeContext) -> Grade:
+        results = [await self._checked(assertion, context) for assertion in self.options.assertions]
+        failed = [f"{result.name or result.type}: {result.reason}" for result in results if not result.passed]
+        return Grade.of(
+            not failed,
+            score=1 - len(failed) / len(results),
+            reason=head("; ".join(failed), LONGEST_REASON),
+            evidence=[result.model_dump(mode="json") for result in results],
+        )
+
+    async def _checked(self, assertion: SessionAssertion, context: GradeContext) -> AssertionResult:
+        reason = await self._why_not(assertion, context)
+        return AssertionResult(name=assertion.name, type=assertion.type, passed=not reason, reason=reason)
+
+    async def _why_not(self, assertion: SessionAssertion, context: GradeContext) -> str:
+        """Empty where the assertion holds."""
+        text, value = text_of(context), "" if assertion.value is None else as_text(assertion.value)
+        shown = f'"{head(value, LONGEST_VALUE)}"'
+        match assertion.type:
+            case "contains":
+                return "" if value in text else f"response does not contain {shown}"
+            case "not_contains":
+                return f"response contains {shown}" if value in text else ""
+            case "equals":
+                return "" if value.strip() == text.strip() else f"response is not {shown}"
+            case "starts_with":
+                return "" if text.strip().startswith(value) else f"response does not start with {shown}"
+            case "ends_with":
+                return "" if text.strip().endswith(value) else f"response does not end with {shown}"
+            case "regex":
+                return await self._why_no_match(value, text)
+            case "cost_threshold":
+                return _why_too_dear(value, context.transcript.cost_usd)
+            case "tool_called":
+                called = any(call.name == value for call in context.transcript.tool_calls)
+                return "" if called else f"tool {shown} was not called"
+
+    async def _why_no_match(self, pattern: str, text: str) -> str:
+        compiled = _compiled(pattern)
+        if isinstance(compiled, str):
+            return compiled
+        found = await search(compiled, text, pattern, self.services.in_thread)
+        return "" if found else f"response does not match /{head(pattern, LONGEST_VALUE)}/"
+
+    def example(self) -> Example | None:
+        return merge_examples(map(_example, self.options.assertions))
+
+
+def _compiled(pattern: str) -> regex.Pattern[str] | str:
+    """The pattern, or why it is none."""
+    try:
+        return regex.compile(pattern, regex.ASCII)  # as the expressions of Go: \w and \d are ASCII
+    except (regex.error, RecursionError, OverflowError) as error:
+        return f"invalid regular expression /{head(pattern, LONGEST_VALUE)}/: {error}"
+
+
+def _why_too_dear(value: str, cost_usd: float | None) -> str:
+    try:
+        threshold = float(value)
+    except ValueError:
+        threshold = math.nan
+    if math.isnan(threshold):
+        return f'invalid number "{head(value, LONGEST_VALUE)}"'
+    cost = cost_usd or 0.0
+    return "" if cost <= threshold else f"cost ${cost:.6f} is more than ${threshold:.6f}"
+
+
+def _example(assertion: SessionAssertion) -> Example | None:
+    """None for a tool: the calls that a session recorded are told by another grader, and are not made twice."""
+    value = "" if assertion.value is None else as_text(assertion.value)
+    match assertion.type:
+        case "contains":
+            return Example(holds=(value,))
+        case "equals":
+            return Example(whole=value)
+        case "starts_with":
+            return Example(starts=(value,))
+        case "ends_with":
+            return Example(ends=(value,))
+        case "regex":
+            compiled = _compiled(value)
+            return None if isinstance(compiled, str) else example_of(compiled)
+        case "tool_called":
+            return None
+    return Example()

@@ -1,0 +1,68 @@
+// The child that calls a JavaScript function: the question on stdin, one line of JSON on descriptor 3.
+"use strict";
+const fs = require("node:fs");
+const vm = require("node:vm");
+
+const name = process.argv[2];
+const question = JSON.parse(fs.readFileSync(0, "utf8"));
+const LONGEST_ERROR = 500;
+
+class NotPlain extends Error {}
+
+function plain(value) {
+  if (value === null || value === undefined) return null;
+  switch (typeof value) {
+    case "boolean":
+    case "string":
+      return value;
+    case "number":
+      if (Number.isFinite(value)) return value;
+      return { float: Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf" };
+    case "bigint":
+      return { int: value.toString() };
+    case "object":
+      break;
+    default:
+      throw new NotPlain(`the result holds a ${typeof value}, which JSON cannot hold`);
+  }
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) return Array.from(value, plain);
+  if (value instanceof Set) return { set: Array.from(value, plain) };
+  if (value instanceof Map) return { dict: members(Array.from(value, ([key, item]) => [String(key), item])) };
+  if (typeof value.toJSON === "function") return plain(value.toJSON());
+  return { dict: members(Object.entries(value)) };
+}
+
+function members(entries) {
+  // A key such as __proto__ is a key like any other.
+  const found = Object.create(null);
+  for (const [key, item] of entries) found[key] = plain(item);
+  return found;
+}
+
+function described(error) {
+  if (error instanceof NotPlain) return error.message;
+  if (error instanceof RangeError && /call stack/i.test(error.message)) return `RangeError: ${error.message}`;
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : `it threw ${String(error)}`;
+  const line = /answer\.js:(\d+)/.exec((error && error.stack) || "");
+  return text.slice(0, LONGEST_ERROR) + (line ? ` (line ${line[1]} of the code)` : "");
+}
+
+function send(replied) {
+  const bytes = Buffer.from(JSON.stringify(replied) + "\n");
+  for (let sent = 0; sent < bytes.length; ) sent += fs.writeSync(3, bytes, sent);
+  process.reallyExit(0);
+}
+
+async function main() {
+  const module = { exports: {} };
+  Object.assign(globalThis, { module, exports: module.exports, require });
+  vm.runInThisContext(question.code, { filename: "answer.js" });
+  // Only a script of the same context sees what `const` and `let` defined at the top.
+  const called = vm.runInThisContext(`typeof ${name} === "undefined" ? undefined : ${name}`);
+  const found = called ?? module.exports[name] ?? (module.exports.name === name ? module.exports : undefined);
+  if (typeof found !== "function") return { error: `the code defines no function '${name}'` };
+  const keywords = Object.keys(question.kwargs).length ? [question.kwargs] : [];
+  return { value: plain(await found(...question.args, ...keywords)) };
+}
+
+main().then(send, (error) => send({ error: described(error) }));

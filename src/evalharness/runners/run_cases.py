@@ -1,0 +1,91 @@
+"""The runner of `function_output`: each test case in a child of its own, with its own time limit.
+
+What is expected is not known here. The runner itself runs none of the code: it starts, watches and ends children, and
+hands on what they wrote without reading it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import IO, Any
+
+from evalharness.runners import call_python
+from evalharness.runners.channel import become_child, make_importable, read_frame, shut_out_children, take_stdout, tell
+from evalharness.runners.children import Heard, run_child
+
+MOST_REPLY_BYTES = 1_048_576
+MOST_BYTES = 8_388_608
+"""Of all replies together: the harness keeps a few times this, so none is ever cut."""
+SHOWN_BYTES = 300
+
+
+def main() -> None:
+    channel = take_stdout()
+    shut_out_children()
+    request = read_frame()
+    make_importable(request["path"])
+    tell(channel, ready=True)
+    left_bytes = MOST_BYTES
+    for number, case in enumerate(request["cases"]):
+        replied = run_case(request, case, min(left_bytes, MOST_REPLY_BYTES))
+        left_bytes -= len(replied.get("reply", ""))
+        tell(channel, case=number, **replied)
+
+
+def run_case(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> dict[str, Any]:
+    try:
+        if request["program"]:
+            return _run_program(request, case, most_bytes)
+        return _run_python(request, case, most_bytes)
+    except OSError as error:
+        return {"error": f"no process can be started: {error.strerror}"}
+
+
+def _run_python(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> dict[str, Any]:
+    def work(writer: int) -> None:
+        become_child(writer)
+        call_python.reply(request, case)
+
+    return _reply(run_child(work, request["timeout_s"], most_bytes, until_line=True), request, most_bytes)
+
+
+def _run_program(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> dict[str, Any]:
+    """Another language's interpreter, with a small program of ours that calls the function."""
+    import tempfile  # here, because it takes long to import and Python's own cases do without
+
+    asked = json.dumps({**case, "code": request["code"]}) if request["asks_json"] else request["code"]
+    with tempfile.TemporaryFile() as question, tempfile.TemporaryFile() as errors:
+        question.write(asked.encode(errors="replace"))
+        question.seek(0)
+
+        def work(writer: int) -> None:
+            become_child(writer, question.fileno(), errors.fileno())
+            os.execv(request["program"][0], [*request["program"], request["function_name"], *case["words"]])
+
+        heard = run_child(work, request["timeout_s"], most_bytes, until_line=request["asks_json"])
+        if request["asks_json"] or heard.ended != "itself":
+            return _reply(heard, request, most_bytes)
+        return _text(heard, errors)
+
+
+def _reply(heard: Heard, request: dict[str, Any], most_bytes: int) -> dict[str, Any]:
+    if heard.ended == "time":
+        return {"error": f"time limit: no result within {request['timeout_s']:g} s"}
+    if heard.ended == "size":
+        return {"error": f"the result is larger than {most_bytes:,} bytes"}
+    if heard.written.endswith(b"\n"):
+        return {"reply": heard.written.decode(errors="replace")}
+    if heard.signal:
+        return {"error": f"its process was killed by {signal.Signals(heard.signal).name}", "signal": heard.signal}
+    return {"error": f"the code ended its process (exit code {heard.exit_code}) before the function returned"}
+
+
+def _text(heard: Heard, errors: IO[bytes]) -> dict[str, Any]:
+    """What a shell function printed is its result, unless its exit code says that it failed."""
+    if heard.status == 0:
+        return {"reply": heard.written.decode(errors="replace")}
+    how = f"was killed by {signal.Signals(heard.signal).name}" if heard.signal else f"exit code {heard.exit_code}"
+    said = os.pread(errors.fileno(), SHOWN_BYTES, 0).decode(errors="replace").strip()
+    return {"error": f"{how}: {said}" if said else how, "signal": heard.signal}
