@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import http_model, loading, overhead, peer_costs, startup
+from benchmarks import function_output, http_model, loading, overhead, peer_costs, startup
 from benchmarks.options import BenchmarkOptions
 from benchmarks.table import Row, as_markdown, machine
 
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[BenchmarkOptions], Iterator[Row]]] = {
     "http": http_model.measure,
     "startup": startup.measure,
     "loading": loading.measure,
+    "code": function_output.measure,
     "peers": peer_costs.measure,
 }
 

@@ -13,12 +13,13 @@ from hypothesis import settings
 from missing_parts import missing
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.contracts import GradeContext, Grader, Sandbox, Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.offloading import Offloader
+from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
 
 settings.register_profile("untimed", deadline=None)
@@ -41,8 +42,8 @@ def proc() -> None:
 def build(tmp_path: Path, import_path: None) -> Callable[..., Grader]:
     """A grader from what a file would hold."""
 
-    def built(written: Any, offloader: Offloader | None = None) -> Grader:
-        services = Services(tmp_path, NoSandbox(), offloader or Offloader(4), environment={})
+    def built(written: Any, offloader: Offloader | None = None, isolation: Sandbox | None = None) -> Grader:
+        services = Services(tmp_path, NoSandbox(), offloader or Offloader(4), environment={}, isolation=isolation)
         return registry.build_grader(GraderSpec.model_validate(written), services)
 
     return built
@@ -56,11 +57,12 @@ def grade(build: Callable[..., Grader]) -> Callable[..., Grade]:
         context = GradeContext(Case(id="a", input="?"), Transcript(output=output, **transcript), index=0, seed=0)
 
         async def ask() -> Grade:
-            offloader = Offloader(4)
+            offloader, isolation = Offloader(4), Bubblewrap()
             try:
-                return await build(written, offloader).grade(context)
+                return await build(written, offloader, isolation).grade(context)
             finally:
                 offloader.close()
+                await isolation.close()
 
         return asyncio.run(ask())
 

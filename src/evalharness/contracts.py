@@ -68,6 +68,10 @@ class GradeContext:
 
 
 class Sandbox(Protocol):
+    async def open(self) -> None:
+        """Raises SandboxUnavailable where `run` cannot work. `run` opens by itself what nobody has opened."""
+        ...
+
     async def run(self, request: ProcessRequest) -> ProcessResult: ...
 
     async def close(self) -> None: ...

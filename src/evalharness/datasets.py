@@ -97,15 +97,16 @@ class RuntimeEvent(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class DatasetIssue:
-    """`path` leads to the place with dots (`cases.0.id`); `line` is 0 where there is no file."""
+    """`path` leads to the place with dots (`cases.0.id`); `file` and `line` are there for what was read from a file."""
 
     path: str
     message: str
     line: int = 0
+    file: str = ""
 
     def __str__(self) -> str:
-        told = f"{self.path}: {self.message}" if self.path else self.message
-        return f"{told} (line {self.line})" if self.line else told
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return ": ".join(part for part in (place, self.path, self.message) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +134,9 @@ def load_dataset_from_file(path: str | Path) -> EvalDataset:
     try:
         dataset, findings = check_dataset(read_source(Path(path)))
     except InvalidFile as error:
-        raise DatasetValidationError(_issues(error.problems, "error", with_lines=True)) from None
+        raise DatasetValidationError(_issues(error.problems, "error", of_file=True)) from None
     if dataset is None:
-        raise DatasetValidationError(_issues(findings.problems, "error", with_lines=True))
+        raise DatasetValidationError(_issues(findings.problems, "error", of_file=True))
     return dataset
 
 
@@ -188,9 +189,9 @@ def _repetitions(data: Any) -> tuple[DatasetIssue, ...]:
     )
 
 
-def _issues(problems: Iterable[Problem], severity: str, *, with_lines: bool = False) -> tuple[DatasetIssue, ...]:
+def _issues(problems: Iterable[Problem], severity: str, *, of_file: bool = False) -> tuple[DatasetIssue, ...]:
     return tuple(
-        DatasetIssue(_dotted(problem.field), _told(problem), problem.line if with_lines else 0)
+        DatasetIssue(_dotted(problem.field), _told(problem), *((problem.line, problem.file) if of_file else ()))
         for problem in problems
         if problem.severity == severity
     )

@@ -50,6 +50,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
         "function_output": "evalharness.graders.function_output:FunctionOutput",
+        "code_tests": "evalharness.graders.code_tests:CodeTests",
         "size_class": "evalharness.graders.session:SizeClass",
         "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",
         "relevance": "evalharness.graders.session:Relevance",
@@ -134,7 +135,10 @@ def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join([spec.kind, *(str(part) for part in first["loc"])])
-        raise UsageError(f"{noun} {place}: {first['msg']}") from None
+        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        got = f", not '{first['input']}'" if isinstance(first["input"], str) and message.startswith("must ") else ""
+        hint = "where a {{variable}} stands there, give it another value with --var"
+        raise UsageError(f"{noun} {place}: {message}{got}", hint=hint) from None
     return load(noun, spec.kind)(options, spec, services)
 
 

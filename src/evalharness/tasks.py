@@ -12,22 +12,25 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from evalharness.actions.choose_targets import WrittenTarget
 from evalharness.actions.evaluate import evaluate
 from evalharness.actions.find_suites import find_suites, registered_suites
 from evalharness.actions.register_suites import register_suites, without_file
-from evalharness.domain.case import Case
+from evalharness.domain.case import Case, as_text
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import CaseState
 from evalharness.domain.run import Run
+from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring import CaseTally
 from evalharness.errors import Unscored, UsageError
+from evalharness.formats.problems import in_words
 from evalharness.formats.ready_made import ready_made_suites
-from evalharness.formats.task_suites import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile, TaskRecord, suite_of
+from evalharness.formats.task_records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile, TaskRecord
+from evalharness.formats.task_suites import suite_of
 from evalharness.graders.expected_patterns import check_patterns
 from evalharness.graders.files import check_file
 
@@ -118,13 +121,15 @@ class RegressionCheck(TaskRecord):
     delta: float
 
 
-def score_response(output: str, expected_patterns: Sequence[str] | None = None) -> ResponseScore:
+def score_response(output: str | None, expected_patterns: Sequence[str] | None = None) -> ResponseScore:
     """All patterns must match, and the score is the share that does; without any, more than 10 characters pass.
+
+    No output at all is the empty one.
 
     Raises UsageError for a pattern that is no regular expression, or that takes too long.
     """
     try:
-        checks = check_patterns(output, tuple(expected_patterns or ()))
+        checks = check_patterns(output or "", tuple(expected_patterns or ()))
     except Unscored as error:
         raise UsageError(str(error)) from None
     details = tuple(CheckDetail(**asdict(check)) for check in checks)
@@ -161,7 +166,12 @@ def run_suite(
 
 
 def _as_suite(suite: EvalSuite | Suite) -> Suite:
-    return suite_of(suite) if isinstance(suite, EvalSuite) else suite
+    if not isinstance(suite, EvalSuite):
+        return suite
+    try:
+        return suite_of(suite)
+    except ValidationError as error:
+        raise UsageError(f"suite '{suite.name}': {in_words(error, Suite)}") from None
 
 
 def _summary(run: Run) -> EvalRunSummary:
@@ -214,20 +224,21 @@ def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
         cost_usd=sum(trial.cost_usd or 0.0 for trial in trials),
         tool_calls_made=sum(len(transcript.tool_calls) for transcript in transcripts),
         error=last.reason if last and not last.grades and state != "passed" else None,
-        details=_details(last) if last else (),
+        details=_details(last, run.suite.graders_for(case)) if last else (),
         state=state,
     )
 
 
-def _details(trial: Trial) -> tuple[CheckDetail, ...]:
+def _details(trial: Trial, graders: Sequence[GraderSpec]) -> tuple[CheckDetail, ...]:
     if not trial.grades:
         return (CheckDetail(check="execution", passed=False, actual=trial.reason),)
-    return tuple(detail for grade in trial.grades for detail in _checks(grade))
+    expected = {spec.label: as_text(spec.options) for spec in graders if spec.options is not None}
+    return tuple(detail for grade in trial.grades for detail in _checks(grade, expected.get(grade.grader, "")))
 
 
-def _checks(grade: Grade) -> list[CheckDetail]:
+def _checks(grade: Grade, expected: str) -> list[CheckDetail]:
     """Some graders keep each check as evidence; the others have one verdict to tell."""
     rows = grade.evidence if isinstance(grade.evidence, list) else []
     if rows and all(isinstance(row, dict) and row.keys() == CheckDetail.model_fields.keys() for row in rows):
         return [CheckDetail.model_validate(row) for row in rows]
-    return [CheckDetail(check=grade.grader, passed=grade.passed, actual=grade.reason)]
+    return [CheckDetail(check=grade.grader, passed=grade.passed, expected=expected, actual=grade.reason)]

@@ -10,7 +10,6 @@ from driving import Outcome, drive, write
 
 JUDGED = "{id: m, input: hello, expected: {any_of: [{exact: bye}, {model: {rubric: Is it kind?}}]}}"
 RATED = "{id: h, input: hello, graders: [human]}"
-CODED = "{id: f, input: x, graders: [{function_output: {function_name: f, test_cases: [{input: [], output: 1}]}}]}"
 SURE = "{id: s, input: hello, expected: hello}"
 
 
@@ -33,13 +32,6 @@ def test_a_person_who_has_to_grade_is_asked_for(tmp_path: Path) -> None:
     assert done.code == 4
     assert "a person's grade is due" in done.out
     assert "--judge-model" not in done.out
-
-
-def test_code_that_cannot_be_run_asks_for_nobody(tmp_path: Path) -> None:
-    done = run(tmp_path, CODED)
-    assert done.code == 4
-    assert "--judge-model" not in done.out
-    assert "a person's" not in done.out
 
 
 @pytest.mark.parametrize("flags", [(), ("--store", ":memory:")], ids=["stored", "nothing kept"])

@@ -83,6 +83,29 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         assert done.out == ""
 
 
+def test_a_table_in_place_of_a_suite_gets_advice_and_no_flood(tmp_path: Path) -> None:
+    rows = '{"question": "2+2?", "answer": "4"}\n' * 2000
+    write(tmp_path, qa_csv=TABLE, rows_jsonl=rows, list_json=f"[{rows.replace(chr(10), ',')}{{}}]".replace(",{}", ""))
+    for name in ("qa.csv", "rows.jsonl", "list.json"):
+        for words in (["validate", name], ["run", name, "--target", "echo"]):
+            done = drive(tmp_path, *words)
+            assert done.code == 2
+            assert f"eval-harness import {name} --map input=COLUMN --map expected=COLUMN" in done.err
+            assert len(done.both.splitlines()) == 2, done.both
+
+
+def test_many_problems_alike_are_counted(tmp_path: Path) -> None:
+    cases = ", ".join('{"input": "x", "expected": {"numeric": "y"}}' for _ in range(500))
+    write(tmp_path, suite_json=f'{{"test_cases": [{cases}]}}')
+    for words in (["validate"], ["run", "--target", "echo"], ["import"]):
+        done = drive(tmp_path, words[0], "suite.json", *words[1:])
+        assert done.code == 2
+        assert "suite.json: … and 490 more like this: must be a number, not 'y'" in done.err
+        assert "500 problems" in done.err
+        assert len(done.err.splitlines()) == 12
+    assert len(drive(tmp_path, "validate", "suite.json", "--json").json["files"][0]["problems"]) == 500
+
+
 def test_rows_that_are_left_out_are_told_beside_the_suite(tmp_path: Path) -> None:
     write(tmp_path, qa_csv=TABLE + "3,No answer?,\n")
     done = drive(tmp_path, "import", "qa.csv", *MAPPING)

@@ -67,7 +67,9 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     assert listed(project / "evals") == []
     assert not (project / ".evalharness").exists(), "a look leaves nothing behind"
     done = drive(project, "list-suites", ".", "--register")
-    assert done.code == 0
+    assert done.code == 2, "not all of them could be registered"
+    assert "registered 1 suite: greetings\n" in done.err
+    assert "some are broken and not registered" in done.err
     assert re.search(r"^\(broken\) +file +broken.yaml$", done.out, re.M)
     assert re.search(r"^greetings +file +2 +1 +agent.py:answer +evals/suite.yaml +\d{4}-", done.out, re.M)
     assert "eval-harness validate ." in done.err
@@ -75,6 +77,26 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     other.mkdir()
     assert [row["suite"] for row in listed(other)] == ["greetings"]
     assert cases_run(drive(other, "run", "greetings", "--json")) == ["bye", "hello"]
+
+
+def test_a_name_that_two_suites_have_is_told(project: Path) -> None:
+    write(project / "evals", a_yaml=SUITE, ready_yaml=SUITE.replace("greetings", "ready/bug-fix"))
+    done = drive(project, "list-suites", "evals", "--register")
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "evals/a.yaml: warning: the suite 'greetings' is in evals/suite.yaml, too, and is registered from there",
+        "evals/ready.yaml: warning: 'ready/bug-fix' is the name of a ready-made suite, too, "
+        "which cannot be run while this one is registered",
+        "registered 2 suites: greetings, ready/bug-fix",
+    ]
+    rows = {row["file"]: row["registered"] != "" for row in listed(project, "evals", where="file")}
+    assert rows == {"evals/a.yaml": False, "evals/ready.yaml": True, "evals/suite.yaml": True}
+    again = drive(project, "list-suites", "evals", "--register", "--json")
+    assert again.json["registered"] == ["greetings", "ready/bug-fix"]
+    assert again.err.count("warning") == 2
+    own = drive(project, "run", "ready/bug-fix", "--json")
+    assert cases_run(own) == ["bye", "hello"]
+    assert "ready/bug-fix: warning: 'ready/bug-fix' is the name of a ready-made suite, too" in own.err
 
 
 def test_the_file_counts_as_it_is_now_and_once_it_is_gone_what_was_stored(project: Path) -> None:

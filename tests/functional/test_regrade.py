@@ -224,6 +224,7 @@ def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
         ((), "which run is to be graded again?"),
         (("nobody-knows-000",), "unknown run 'nobody-knows-000'"),
         (("some-run-001", "--artifact", "a.json"), "--artifact does not go together with a run (some-run-001)"),
+        (("some-run-001", "--scorer", "cost"), "--scorer does not go together with a run (some-run-001)"),
         (("--artifact", "a.json"), "--artifact needs --dataset"),
         (("--dataset", "d.json"), "--dataset needs --artifact"),
         (("--artifact", "a.json", "--dataset", "d.json", "--matrix"), "--matrix does not go together with --artifact"),
@@ -308,74 +309,3 @@ def test_a_killed_regrade_is_refused_by_resume_and_can_be_started_again(half_gra
     assert half_graded.call("regrade", old).returncode == 0
     assert half_graded.call("resume").returncode == 0
     assert len(half_graded.executed()) == 5
-
-
-def artifact(text: str, **more: Any) -> dict[str, Any]:
-    return {
-        "runId": "run-1",
-        "snapshot": {"status": "complete", "outputs": {"main": {"text": text}}},
-        "events": [],
-        **more,
-    }
-
-
-def dataset(*ids: str, **more: Any) -> str:
-    says_hello = [{"type": "output.contains", "path": "outputs.main.text", "value": "hello"}]
-    cases = [{"id": id_, "input": {"task": "greet"}, "assertions": says_hello} for id_ in ids]
-    return json.dumps({"id": "greet.v1", "workflowName": "greet", "version": "1.0.0", "cases": cases, **more})
-
-
-def grade_artifacts(folder: Path, artifacts: Any, *words: str, **more: Any) -> Outcome:
-    ids = more.pop("ids", ("one", "two", "three"))
-    write(folder, artifact_json=json.dumps(artifacts), dataset_json=dataset(*ids, **more))
-    return drive(folder, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json", "--json", *words)
-
-
-def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path: Path) -> None:
-    done = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")})
-    assert done.code == 1, done.err
-    assert done.states() == {"one": ["passed"], "three": ["failed"]}
-    assert "warning: cases without an artifact, left out: two" in done.err
-    assert "hello" in done.report["failures"][0]["reason"]
-    assert runs(tmp_path)[0]["run"] == done.report["metadata"]["run_name"]
-    good = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")}, "--case", "one")
-    assert (good.code, good.states()) == (0, {"one": ["passed"]})
-
-
-def test_several_artifacts_of_a_case_are_its_trials(tmp_path: Path) -> None:
-    done = grade_artifacts(tmp_path, {"one": [artifact("hello"), artifact("bye"), artifact("hello")]})
-    assert done.states() == {"one": ["passed", "failed", "passed"]}
-
-
-def test_an_artifact_that_names_no_case_answers_only_the_one_it_is_given_for(tmp_path: Path) -> None:
-    refused = grade_artifacts(tmp_path, artifact("hello"))
-    assert refused.code == 2
-    assert "artifact.json does not say which case it belongs to" in refused.json["error"]["message"]
-    assert "one, two, three" in refused.json["error"]["hint"]
-    assert grade_artifacts(tmp_path, artifact("hello"), "--case", "two").states() == {"two": ["passed"]}
-    assert grade_artifacts(tmp_path, artifact("hello"), ids=("only",)).states() == {"only": ["passed"]}
-    unknown = grade_artifacts(tmp_path, artifact("hello"), "--case", "tow")
-    assert unknown.code == 2
-    assert "Did you mean 'two'?" in unknown.json["error"]["message"]
-
-
-def test_artifacts_of_variants_make_a_run_for_each_variant_they_name(tmp_path: Path) -> None:
-    variants = [{"id": id_, "modelByNode": {"main": id_}} for id_ in ("big", "small", "tiny")]
-    stored = [artifact("hello", runId="eval-greet.v1-one-big"), artifact("bye", runId="eval-greet.v1-one-small")]
-    done = grade_artifacts(tmp_path, stored, variants=variants)
-    assert done.code == 1, done.both
-    reports = {report["metadata"]["variant"]: report["verdict"] for report in done.json["eval_reports"]}
-    assert reports == {"big": "PASSED", "small": "FAILED"}
-    alone = grade_artifacts(tmp_path, {"one": artifact("hello")}, variants=variants)
-    assert alone.states() == {"one": ["passed"]}
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"runId": "r"}', '{"snapshot": {}}'])
-def test_a_file_that_holds_no_artifact_is_refused(tmp_path: Path, text: str) -> None:
-    write(tmp_path, artifact_json=text, dataset_json=dataset("one"))
-    done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json")
-    assert done.code == 2
-    assert "artifact.json holds no artifacts" in done.err
-    missing = drive(tmp_path, "regrade", "--artifact", "nowhere.json", "--dataset", "dataset.json")
-    assert missing.code == 2
-    assert "nowhere.json" in missing.err

@@ -32,6 +32,8 @@ SNAPSHOTS = st.fixed_dictionaries({}, optional={"outputs": VALUES, "state": VALU
 ASSERTIONS: list[dict[str, Any]] = [
     {"type": "output.contains", "path": "outputs.a.0", "value": "x"},
     {"type": "output.equals", "path": "outputs.a", "value": {"b": [1]}},
+    {"type": "output.contains", "path": "metrics", "value": "x"},
+    {"type": "output.equals", "path": "errors.nodeErrors", "value": {}},
     {"type": "metric.latency_ms.max", "value": 1},
     {"type": "metric.total_cost_usd.max", "value": 0},
     {"type": "metric.tokens.input.max", "value": 1},

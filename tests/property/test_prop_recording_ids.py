@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +15,7 @@ DOCUMENTED = "eval__coder-reviewer.v1__simple-api__claude-default__coder__inv0"
 PLAIN = st.from_regex(r"[A-Za-z0-9.:@ é-]+(_[A-Za-z0-9.:@ é-]+)*", fullmatch=True)
 ODD = st.text(st.sampled_from("_/%\\a5Finv\0\udc80é"), min_size=1, max_size=8)
 ANY = PLAIN | ODD | st.text(st.characters(exclude_categories=()), min_size=1, max_size=8)
-NUMBERS = st.integers(0, 10**9)
+NUMBERS = st.integers(0, 10**18 - 1)
 
 
 @given(st.tuples(ANY, ANY, ANY, ANY, NUMBERS))
@@ -25,6 +26,11 @@ def test_every_id_can_be_read_again(parts: tuple[str, str, str, str, int]) -> No
     assert parse_recording_id(written) == parts
     assert not re.search(r"[/\\\x00-\x1f]", written), "fit for a file name"
     written.encode()
+
+
+@given(st.tuples(ANY, ANY, ANY, ANY, NUMBERS))
+def test_knowing_the_dataset_changes_nothing(parts: tuple[str, str, str, str, int]) -> None:
+    assert parse_recording_id(generate_recording_id(*parts), parts[0]) == parts
 
 
 @given(PLAIN, PLAIN, PLAIN, PLAIN, NUMBERS)
@@ -66,14 +72,38 @@ def test_a_plain_slash_of_other_tools_is_understood() -> None:
         "x__a__b__c__d__inv0",
         "eval__a__b__c__d__e__inv0",  # nobody can tell which of the ids holds the extra underscores
         "eval__a__b__c__d__inv" + "9" * 5000,
+        None,
+        5,
     ],
 )
-def test_other_texts_are_no_recording_ids(bad: str) -> None:
+def test_anything_else_is_no_recording_id(bad: Any) -> None:
     assert parse_recording_id(bad) is None
 
 
 def test_what_cannot_be_an_invocation_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 0, not -1"):
-        generate_recording_id("a", "b", "c", "d", -1)
-    with pytest.raises(ValueError, match="at least one character"):
-        generate_recording_id("a", "", "c", "d", 0)
+    invocations: list[tuple[Any, str]] = [
+        (-1, "at least 0"),
+        (10**18, "at most 18 digits"),
+        (10**5000, "at most 18 digits"),
+        (True, "whole number, not True"),
+        (1.5, "whole number, not 1.5"),
+        ("1", "whole number, not '1'"),
+    ]
+    for invocation, problem in invocations:
+        with pytest.raises(ValueError, match=problem):
+            generate_recording_id("a", "b", "c", "d", invocation)
+    ids: list[Any] = ["", None, 5]
+    for id_ in ids:
+        with pytest.raises(ValueError, match="at least one character"):
+            generate_recording_id("a", id_, "c", "d", 0)
+
+
+def test_underscores_as_they_are_can_be_read_where_the_dataset_is_known() -> None:
+    """As the original wrote them; alone, nobody can tell where one id ends."""
+    written = "eval__a__b__case__claude__coder__inv1"
+    assert parse_recording_id(written) is None
+    assert parse_recording_id(written, "a__b") == ("a__b", "case", "claude", "coder", 1)
+    assert parse_recording_id(written, "a") is None
+    assert parse_recording_id(generate_recording_id("a__b", "case", "claude", "coder", 1), "a__b") == (
+        "a__b", "case", "claude", "coder", 1,
+    )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalharness import datasets
+from evalharness import datasets, evaluate
 from evalharness.datasets import (
     DatasetIssue,
     DatasetValidationError,
@@ -35,6 +35,7 @@ from evalharness.datasets import (
 )
 from evalharness.errors import UsageError
 from evalharness.formats.workflow_datasets import suite_of
+from evalharness.tasks import EvalSuite
 
 DOCUMENTED_NAMES = """
     load_dataset load_dataset_from_file validate_dataset discover_datasets EvalDataset EvalCase
@@ -141,6 +142,48 @@ def test_a_scorer_of_your_own() -> None:
     assert [scorer.score(EvalArtifact.model_validate(ARTIFACT)).value for scorer in own] == [0.5, 1.0]
 
 
+class Length:
+    name = "length"
+
+    def score(self, artifact: EvalArtifact) -> Score:
+        text = create_artifact_view(artifact).outputs["main"]["text"]
+        return Score(name=self.name, value=len(text) / 24)
+
+
+def answered(task: Any) -> str:
+    return "hello, world"
+
+
+def test_a_loaded_dataset_can_be_run() -> None:
+    run = evaluate(load_dataset(DATASET), answered, store=":memory:")
+    [trial] = run.trials
+    assert (run.passed, run.suite.name) == (True, "my-workflow.v1")
+    assert [grade.grader for grade in trial.grades] == ["assertions", "latency", "cost", "tokens"]
+    tasks = EvalSuite.model_validate({"name": "t", "tasks": [{"id": "a", "category": "bug_fix", "prompt": "?"}]})
+    assert evaluate(tasks, answered, store=":memory:").passed
+
+
+def test_it_can_be_run_with_scorers_of_your_own() -> None:
+    asked = [Length(), Length, create_cost_scorer(max_usd=2), "tokens:max_tokens=1000", lambda artifact: 0.25]
+    [trial] = evaluate(load_dataset(DATASET), answered, scorers=asked, store=":memory:").trials
+    assert [(grade.kind, grade.score) for grade in trial.grades[1:]] == [
+        ("scorer", 0.5), ("scorer", 0.5), ("cost", 1.0), ("tokens", 1.0), ("scorer", 0.25),
+    ]  # fmt: skip
+    assert [grade.grader for grade in trial.grades[1:3]] == ["length", "length"]
+
+
+def test_what_cannot_be_run_is_refused_in_words() -> None:
+    case = load_dataset(DATASET).cases[0]
+    wrong: list[tuple[Any, str]] = [
+        (DATASET, "takes a Suite, an EvalDataset, an EvalSuite, a file or a suite's name, not dict"),
+        (None, "not NoneType"),
+        (EvalDataset(id="d", workflow_name="w", version="1", cases=(case, case)), "case id 'basic-test' is used 2"),
+    ]
+    for suite, problem in wrong:
+        with pytest.raises(UsageError, match=problem):
+            evaluate(suite, answered, store=":memory:")
+
+
 def test_recording_ids_are_public() -> None:
     written = generate_recording_id(
         dataset_id="coder-reviewer.v1",
@@ -208,7 +251,7 @@ def test_a_file_is_loaded_and_its_issues_know_their_lines(tmp_path: Path) -> Non
     with pytest.raises(DatasetValidationError) as raised:
         load_dataset_from_file(path)
     assert [(issue.path, issue.line) for issue in raised.value.issues] == [("id", 2), ("cases", 4)]
-    assert "cases: must be a list, not a mapping (line 4)" in str(raised.value)
+    assert f"{path}:4: cases: must be a list, not a mapping" in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["{", "", "\udcff"])
@@ -217,7 +260,7 @@ def test_a_file_that_cannot_be_read_raises_the_same_error(tmp_path: Path, text: 
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(DatasetValidationError):
         load_dataset_from_file(path)
-    with pytest.raises(DatasetValidationError, match="cannot be read"):
+    with pytest.raises(DatasetValidationError, match=r"gone\.json: cannot be read: No such file"):
         load_dataset_from_file(tmp_path / "gone.json")
 
 

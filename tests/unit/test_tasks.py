@@ -88,6 +88,36 @@ def test_score_file_content(content: str | None, needle: str, passed: bool, chec
     assert (detail.passed, detail.check, detail.actual) == (passed, check, actual)
 
 
+def test_no_output_is_an_empty_one_and_a_file_need_not_be_named() -> None:
+    assert score_response(None).details[0].actual == "0 characters"
+    assert score_response(None, ["x"]).passed is False
+    found, lacks = score_file_content("text"), score_file_content("text", "needle")
+    assert (found.check, found.expected) == ("file_exists", "")
+    assert lacks.expected == "contains needle"
+
+
+def test_a_suite_reads_what_its_file_may_hold() -> None:
+    task = {"id": "t", "category": "bug_fix", "prompt": "p", "expectedFiles": ["a.txt"], "expectedPatterns": "x"}
+    [read] = EvalSuite.model_validate({"name": "s", "tasks": [task]}).tasks
+    assert (read.expected_files[0].path, read.expected_patterns) == ("a.txt", ("x",))
+
+
+def test_ids_used_twice_are_told_in_our_words() -> None:
+    twice = SUITE.model_copy(update={"tasks": (SUITE.tasks[0], SUITE.tasks[0])})
+    with pytest.raises(UsageError, match="suite 'chores': case id 'greet' is used 2 times"):
+        run_suite(twice, agent, store=":memory:")
+
+
+def test_what_was_expected_stands_beside_what_was_found() -> None:
+    task = EvalTask(id="t", category="bug_fix", prompt="p", expected_exit_code=3, max_rounds=1)
+    [result] = run_suite(EvalSuite(name="s", tasks=(task,)), "cmd:echo long enough", store=":memory:").results
+    assert {detail.check: (detail.passed, detail.expected) for detail in result.details} == {
+        "response_length": (True, "more than 10 characters"),
+        "exit_code": (False, "3"),
+        "max_rounds": (True, "1"),
+    }
+
+
 def test_records_are_read_from_camel_case_and_written_to_it() -> None:
     task = EvalTask.model_validate({"id": "t", "category": "bug_fix", "prompt": "p", "timeoutMs": 5})
     assert task == EvalTask(id="t", category="bug_fix", prompt="p", timeout_ms=5)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from pydantic import ValidationError
+
+from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import redactor_for
 from evalharness.actions.execute_runs import Execution, run_to_end
@@ -22,15 +25,23 @@ from evalharness.actions.stop_runs import Stopper
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import Suite
 from evalharness.errors import CannotResume, UsageError
+from evalharness.formats import task_suites, workflow_datasets
 from evalharness.formats.loading import LoadedFile
+from evalharness.formats.problems import in_words
+from evalharness.formats.task_records import EvalSuite
+from evalharness.formats.workflow_datasets import EvalDataset
 from evalharness.stores.sql_store import SqlStore
+
+WrittenSuite: TypeAlias = Suite | EvalDataset | EvalSuite | str | Path
+"""A suite in one of its Python forms, a suite file, or the name of a suite."""
 
 
 def evaluate(
-    suite: Suite | str | Path,
+    suite: WrittenSuite,
     target: WrittenTarget | None = None,
     *,
     trials: int | None = None,
+    scorers: Sequence[WrittenScorer] = (),
     max_concurrency: int | None = None,
     variables: Mapping[str, str] | None = None,
     store: str | None = None,
@@ -39,6 +50,7 @@ def evaluate(
     """Run a suite, a suite file or a suite's name on a target; returns the finished run with its report and trials.
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
+    `scorers` take the place of the suite's own: whatever `--scorer` takes, objects with a method `score`, functions.
     Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a running event loop
     too (a notebook), where it uses a thread of its own.
     """
@@ -52,6 +64,7 @@ def evaluate(
     request = RunRequest(
         targets=() if target is None else (target,),
         trials=trials,
+        scorers=tuple(scorers),
         variables=given,
         options=RunOptions(max_concurrency=max_concurrency),
     )
@@ -70,14 +83,28 @@ def evaluate(
                 [ended] = await start_runs(planned, execution)
             return _with_trials(opened, ended)
 
-    return _run_anywhere(run_it(), stopper)
+    return run_anywhere(run_it(), stopper)
 
 
-def _as_file(suite: Suite | str | Path, store: str | None) -> LoadedFile:
+def _as_file(suite: WrittenSuite, store: str | None) -> LoadedFile:
+    if isinstance(suite, str | Path):
+        [file] = find_suites([str(suite)], store)
+        return file
+    return without_file(_as_suite(suite), Path.cwd())
+
+
+def _as_suite(suite: Suite | EvalDataset | EvalSuite) -> Suite:
+    try:
+        if isinstance(suite, EvalDataset):
+            return workflow_datasets.suite_of(suite)
+        if isinstance(suite, EvalSuite):
+            return task_suites.suite_of(suite)
+    except ValidationError as error:
+        raise UsageError(f"this {type(suite).__name__} is no suite: {in_words(error, Suite)}") from None
     if isinstance(suite, Suite):
-        return without_file(suite, Path.cwd())
-    [file] = find_suites([str(suite)], store)
-    return file
+        return suite
+    kind = type(suite).__name__
+    raise UsageError(f"evaluate() takes a Suite, an EvalDataset, an EvalSuite, a file or a suite's name, not {kind}")
 
 
 async def _resume(stored: Run, file: LoadedFile, request: RunRequest, execution: Execution) -> list[Run]:
@@ -88,6 +115,8 @@ async def _resume(stored: Run, file: LoadedFile, request: RunRequest, execution:
     if request.trials not in (None, stored.lock.trials):
         raise CannotResume(f"run {stored.name} has {stored.lock.trials} trials a case", hint="start a new run")
     suite = file.suite.model_copy(update={"trials": stored.lock.trials})
+    if request.scorers:
+        suite = with_scorers(suite, request.scorers)
     suite, chosen = choose_targets(suite, request.targets, str(file.path))
     variants = {variant.name: variant for variant in chosen}
     target = (variants.get(stored.variant) or next(iter(variants.values()))).target
@@ -100,7 +129,7 @@ def _with_trials(store: SqlStore, run: Run) -> Run:
     return run.model_copy(update={"trials": tuple(store.trials(run.id))})
 
 
-def _run_anywhere(coroutine: Coroutine[Any, Any, Run], stopper: Stopper) -> Run:
+def run_anywhere(coroutine: Coroutine[Any, Any, Run], stopper: Stopper) -> Run:
     """`asyncio.run`, also where a loop is already running: then on a thread, which Ctrl-C stops cleanly."""
     try:
         asyncio.get_running_loop()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from evalharness.actions.load_suites import checked
 from evalharness.actions.open_store import open_store, store_place
-from evalharness.actions.register_suites import PYTHON, without_file
+from evalharness.actions.register_suites import PYTHON, hidden_ready_made, without_file
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
-from evalharness.formats.loading import ENDINGS, LoadedFile, load_paths
+from evalharness.formats.loading import LoadedFile, load_paths
 from evalharness.formats.ready_made import ready_made_suites
+from evalharness.formats.source import ENDINGS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import MEMORY
 from evalharness.stores.suites import RegisteredSuite, SuiteLine
@@ -46,7 +48,9 @@ def _meant_by(name: str, store: str | None, format_name: str | None) -> list[Loa
         registered = opened.registered_suite(name)
         known = [line.name for line in opened.registered_suites()]
     if registered is not None:
-        return [_as_it_is_now(registered)]
+        file = _as_it_is_now(registered)
+        warnings = (Problem(name, 0, "", hidden_ready_made(name), severity="warning"),) if name in ready else ()
+        return [replace(file, problems=(*file.problems, *warnings))]
     if name in ready:
         return load_paths([ready[name]])
     meant = closest(name, [*known, *ready, *_files_beside(path)]) or ""

@@ -6,26 +6,28 @@ for the answer to several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evalharness.actions.execute_runs import run_to_end, services_for
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts import Watcher
-from evalharness.domain.artifact import EvalArtifact
+from evalharness.domain.artifact import said
 from evalharness.domain.case import Case
-from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
-from evalharness.engine.attempting import open_target
-from evalharness.engine.planning import PlannedCase, select_cases
-from evalharness.engine.preparing import TrialTask
-from evalharness.errors import NothingSelected, TargetUnavailable, TrialSkipped, UnknownName, UsageError
+from evalharness.domain.suite import Suite, Variant
+from evalharness.engine.planning import select_cases
+from evalharness.errors import NothingSelected, TrialSkipped, UnknownName, UsageError
 from evalharness.formats.loading import LoadedFile
+from evalharness.reports.wording import count
 from evalharness.stores.sql_store import SqlStore
-from evalharness.targets.artifact import RUN_ID, ArtifactOptions, ArtifactTarget, recordings
+from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
+from evalharness.targets.artifact_index import RUN_ID, ArtifactIndex
+
+LONGEST_NAME = 500
+SHOWN_PLACES = 5
+SHOWN_CASES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,77 +42,127 @@ class ArtifactFile:
         return TargetSpec(kind="artifact", options=options, name=f"artifact {self.path}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Homes:
+    """Which artifacts answer which case, in the run of which variant."""
+
+    index: ArtifactIndex
+    variants: tuple[Variant, ...]
+    told_case: str = ""
+
+    @property
+    def variant_names(self) -> list[str]:
+        return [variant.name for variant in self.variants] or [""]
+
+    def of(self, case: Case, variant: str) -> Sequence[StoredArtifact] | None:
+        """None where there are some, but none can be chosen: the run tells why."""
+        if self.told_case:
+            return self.index.artifacts if case.id == self.told_case else ()
+        try:
+            return self.index.of(case.id, variant)
+        except TrialSkipped:
+            return None
+
+    def trials_of(self, case: Case) -> int:
+        """Several artifacts of one case are its trials."""
+        found = [self.of(case, name) for name in self.variant_names]
+        return max(1 if artifacts is None else len(artifacts) for artifacts in found)
+
+
 def grade_artifacts(
     file: ArtifactFile, dataset: LoadedFile, request: RunRequest, store: SqlStore, watcher: Watcher
 ) -> tuple[list[Run], list[str]]:
-    """The runs, one for each of the dataset's variants that artifacts name, and the cases that have no artifact."""
+    """The runs, one for each variant that artifacts name, and warnings of what is not in them."""
     suite = dataset.suite
     assert suite is not None, "a file with problems was refused"
     if file.case and file.case not in [case.id for case in suite.cases]:
         raise UnknownName(f"case in {dataset.path.name}", file.case, [case.id for case in suite.cases])
     selection = replace(request.selection, ids=frozenset((file.case,)) if file.case else None)
-    chosen = select_cases(suite, selection, dataset.path.name)
-    target = _opened(file.as_target(suite.name))
-    variants = tuple(variant for variant in suite.variants if _is_named(variant.name, target.artifacts))
-    told = [variant.told() for variant in variants] or [{}]
-    numbers = _number_of_artifacts(target, chosen.cases, told)
-    if file.case and not numbers and (len(target.artifacts) == 1 or not any(map(_says_its_case, target.artifacts))):
-        target = _opened(file.as_target(suite.name, file.case))
-        numbers = _number_of_artifacts(target, chosen.cases, told)
-    if not numbers:
+    chosen = select_cases(suite, selection, dataset.path.name).cases
+    homes = _homes(file, suite, chosen)
+    trials = {case.id: number for case in chosen if (number := homes.trials_of(case))}
+    if not trials:
         hint = "give --case ID, or write its caseId into each artifact"
-        raise NothingSelected(f"{file.path} holds no artifact of a case of {dataset.path.name}", hint=hint)
-    _refuse_one_for_all(file, suite, target.artifacts)
+        message = f"{file.path} holds no artifact of a case of {dataset.path.name}"
+        raise NothingSelected(f"{message}: {_places(file, homes.index.artifacts)}", hint=hint)
+    _refuse_one_for_all(file, suite, homes.index)
     request = replace(
         request,
-        targets=(target.spec,),
-        trials=max(numbers.values()),
-        selection=replace(selection, ids=frozenset(numbers)),
+        targets=(file.as_target(suite.name, homes.told_case),),
+        trials=max(trials.values()),
+        selection=replace(selection, ids=frozenset(trials)),
     )
-    graded = replace(dataset, suite=suite.model_copy(update={"variants": variants}))
+    graded = replace(dataset, suite=suite.model_copy(update={"variants": homes.variants}))
     runs = run_suites([graded], request, store, watcher)
-    return runs, [case.id for case in chosen.cases if case.id not in numbers]
+    without = [case.id for case in chosen if case.id not in trials]
+    return runs, [*_lacking(without), *_left_out(file, dataset, suite, homes), *_in_every_run(file, suite, homes)]
 
 
-def _opened(spec: TargetSpec) -> ArtifactTarget:
-    options = ArtifactOptions.model_validate(spec.options)
-    target = ArtifactTarget(options, spec, services_for(Path.cwd(), 1))
-    try:
-        run_to_end(open_target(target, spec.label))
-    except TargetUnavailable as error:  # here it is no system under test, but a file that the user named
-        raise UsageError(error.message) from error
-    return target
+def _homes(file: ArtifactFile, suite: Suite, chosen: Sequence[Case]) -> _Homes:
+    index = ArtifactIndex(read_artifacts(file.path), suite.name)
+    homes = _Homes(index, _variants(suite, chosen, index))
+    if not file.case or any(map(homes.trials_of, chosen)):
+        return homes
+    may_be_told = len(index.artifacts) == 1 or not any(index.says_its_case(each.artifact) for each in index.artifacts)
+    return _Homes(index, (), file.case) if may_be_told else homes
 
 
-def _says_its_case(artifact: EvalArtifact) -> bool:
-    return bool(artifact.case_id or recordings(artifact)) or artifact.run_id.startswith(RUN_ID)
+def _variants(suite: Suite, chosen: Sequence[Case], index: ArtifactIndex) -> tuple[Variant, ...]:
+    """Those of the dataset that artifacts name; where there are none, those that their recordings name.
+
+    A variant's own target has no part in this: nothing is run.
+    """
+    named = {name for case in chosen for name in index.variants_of(case.id)}
+    listed = [variant.model_copy(update={"target": None}) for variant in suite.variants if variant.name in named]
+    recorded = {name for case in chosen for name in index.variants_of(case.id, recorded=True)}
+    return tuple(listed) or tuple(Variant(name=name) for name in sorted(recorded) if len(name) <= LONGEST_NAME)
 
 
-def _is_named(variant: str, artifacts: Iterable[EvalArtifact]) -> bool:
-    return any(
-        any(parts.variant_id == variant for parts in recordings(artifact))
-        or (artifact.run_id.startswith(RUN_ID) and artifact.run_id.endswith(f"-{variant}"))
-        for artifact in artifacts
-    )
-
-
-def _number_of_artifacts(
-    target: ArtifactTarget, cases: Iterable[Case], variants: Sequence[Mapping[str, Json]]
-) -> dict[str, int]:
-    """By case id, for the cases that have any: several artifacts of one case are its trials."""
-    numbers = {case.id: max(_number(target, case, variant) for variant in variants) for case in cases}
-    return {case_id: number for case_id, number in numbers.items() if number}
-
-
-def _number(target: ArtifactTarget, case: Case, variant: Mapping[str, Json]) -> int:
-    plan = PlannedCase(case, (), [], timeout_s=0, retries=0, variant=variant)
-    try:
-        return len(target.found(TrialTask(plan, 0, 0, Path.cwd())))
-    except TrialSkipped:  # there are some, and the run will tell why none can be chosen
-        return 1
-
-
-def _refuse_one_for_all(file: ArtifactFile, suite: Suite, artifacts: list[EvalArtifact]) -> None:
-    if not (file.case or len(suite.cases) == 1 or any(map(_says_its_case, artifacts))):
+def _refuse_one_for_all(file: ArtifactFile, suite: Suite, index: ArtifactIndex) -> None:
+    says_its_case = any(index.says_its_case(stored.artifact) for stored in index.artifacts)
+    if not (file.case or len(suite.cases) == 1 or says_its_case):
         listed = ", ".join(case.id for case in suite.cases[:8])
         raise UsageError(f"{file.path} does not say which case it belongs to", hint=f"give --case, one of: {listed}")
+
+
+def _lacking(cases: Sequence[str]) -> Iterator[str]:
+    if cases:
+        more = f" and {len(cases) - SHOWN_CASES:,} more" if len(cases) > SHOWN_CASES else ""
+        yield f"cases without an artifact, left out: {', '.join(cases[:SHOWN_CASES])}{more}"
+
+
+def _left_out(file: ArtifactFile, dataset: LoadedFile, suite: Suite, homes: _Homes) -> Iterator[str]:
+    """Artifacts that no case of the dataset has in any run; those of cases that were not selected are no news."""
+    found = [homes.of(case, name) for case in suite.cases for name in homes.variant_names]
+    if any(artifacts is None for artifacts in found):
+        return
+    at_home = {id(stored) for artifacts in found for stored in artifacts or ()}
+    homeless = [stored for stored in homes.index.artifacts if id(stored) not in at_home]
+    if homeless:
+        whose = "case or variant" if homes.variants else "case"
+        number = count(len(homeless), "artifact")
+        yield f"{number} of no {whose} of {dataset.path.name}, left out: {_places(file, homeless)}"
+
+
+def _in_every_run(file: ArtifactFile, suite: Suite, homes: _Homes) -> Iterator[str]:
+    if len(homes.variants) < 2:
+        return
+    shared = [stored for case in suite.cases for stored in homes.index.names_no_variant(case.id)]
+    if shared:
+        runs = f"each of {len(homes.variants)} runs"
+        yield f"{count(len(shared), 'artifact')} without a variant, graded in {runs}: {_places(file, shared)}"
+
+
+def _places(file: ArtifactFile, artifacts: Sequence[StoredArtifact]) -> str:
+    """`runs.jsonl:3 (caseId nope), …`"""
+    shown = [f"{file.path}:{stored.line} ({_said_of(stored)})" for stored in artifacts[:SHOWN_PLACES]]
+    return ", ".join(shown) + (" …" if len(artifacts) > SHOWN_PLACES else "")
+
+
+def _said_of(stored: StoredArtifact) -> str:
+    artifact = stored.artifact
+    links = [event for event in artifact.events if event.get("type") == "recording:linked"]
+    recording = said(links[0], "recordingId", "recording_id") if links else None
+    told = [f"caseId {artifact.case_id}"] if artifact.case_id else []
+    told += [f"recording {recording}"] if recording else []
+    return ", ".join(told) or (f"runId {artifact.run_id}" if artifact.run_id.startswith(RUN_ID) else "names no case")

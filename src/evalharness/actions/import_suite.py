@@ -1,4 +1,4 @@
-"""Import a suite: a table with a mapping of its columns, or a suite file of any format → a native YAML file."""
+"""Import a suite: a table with a mapping of its columns or a preset for them, or a suite file → a native YAML file."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from evalharness.errors import InvalidFile, UsageError
 from evalharness.formats import limits
 from evalharness.formats.columns import columns_of, parse_mapping
 from evalharness.formats.dumping import dump_suite
+from evalharness.formats.presets import Preset, read_rows, suite_from_preset
 from evalharness.formats.recognising import recognise
+from evalharness.formats.source import DELIMITED, read_source
 from evalharness.formats.table_suites import suite_from_rows
-from evalharness.formats.tables import DELIMITED, read_table
+from evalharness.formats.tables import looks_like_table, read_table
 
 YAML_ENDINGS = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """`mapping` holds KEY=COLUMN pairs and makes the file a table; without it the file is a suite."""
+    """`mapping` holds KEY=COLUMN pairs; it or a `preset` makes the file a table; without both the file is a suite."""
 
     path: Path
     mapping: tuple[str, ...] = ()
     name: str | None = None
     limit: int | None = None
     format_name: str | None = None
+    preset: Preset | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def import_suite(request: ImportRequest) -> Imported:
     """Raises InvalidFile with every problem of the file."""
     if request.name is not None and not 0 < len(request.name) <= 500:
         raise UsageError("the name of a suite has 1 to 500 characters")
-    if request.mapping:
+    if request.mapping or request.preset:
         suite, problems = _from_table(request)
     else:
         suite, problems = _from_suite(request)
@@ -72,10 +75,18 @@ def write_suite(imported: Imported, path: Path, *, replace: bool = False) -> Non
 
 def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
     if request.format_name:
-        raise UsageError("--format is for suite files; with --map the file is a table")
-    mapping = parse_mapping(request.mapping)
-    name = request.name or request.path.stem
-    suite, findings = suite_from_rows(read_table(request.path), mapping, name=name, limit=request.limit)
+        flag = "--map" if request.mapping else "--preset"
+        raise UsageError(f"--format is for suite files; with {flag} the file is a table")
+    if request.mapping and request.preset:
+        raise UsageError(f"--map and --preset exclude each other: {request.preset} knows its columns")
+    if request.preset:
+        name = request.name or request.path.name.partition(".")[0] or request.path.name
+        rows = read_rows(request.path)
+        suite, findings = suite_from_preset(rows, request.preset, name=name, limit=request.limit)
+    else:
+        mapping = parse_mapping(request.mapping)
+        name = request.name or request.path.stem
+        suite, findings = suite_from_rows(read_table(request.path), mapping, name=name, limit=request.limit)
     if suite is None:
         raise InvalidFile(findings.problems)
     return suite, findings.problems
@@ -96,15 +107,13 @@ def _from_suite(request: ImportRequest) -> tuple[Suite, list[Problem]]:
 def _ask_for_a_mapping(path: Path) -> None:
     """Raises where the file is a table, naming its columns."""
     is_table = path.suffix.lower() in DELIMITED
-    if not is_table and path.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
-        return
     try:
-        rows = read_table(path).data
+        rows = read_table(path).data if is_table else read_source(path).data
     except InvalidFile:
         if is_table:
             raise
         return  # what is wrong with it is told by whoever loads it
-    if is_table or (rows and recognise(rows) is None):
+    if is_table or (looks_like_table(rows) and recognise(rows) is None):
         listed = ", ".join(columns_of(rows)) or "none"
         raise UsageError(
             f"{path} is a table: say which column is what with --map", hint=f"columns: {listed}; try --map input=COLUMN"

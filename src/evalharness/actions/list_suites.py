@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalharness.actions.find_suites import registered_suites
-from evalharness.actions.register_suites import register_suites
+from evalharness.actions.register_suites import register_suites, taken_names
+from evalharness.domain.problem import Problem
 from evalharness.errors import UsageError
 from evalharness.formats.loading import LoadedFile, find_suites, load_file
 from evalharness.formats.ready_made import ready_made_suites
@@ -25,13 +26,20 @@ class ListedSuite(NamedTuple):
     registered: str = ""
 
 
-def list_suites(folder: Path, store: str | None, *, register: bool = False) -> list[ListedSuite]:
-    """A file that is registered is listed once, as a file; `register` registers them all before."""
+class Listing(NamedTuple):
+    """`registered` are the names of the suites that were registered just now; `warnings` tell of names used twice."""
+
+    suites: list[ListedSuite]
+    registered: list[str]
+    warnings: list[Problem]
+
+
+def list_suites(folder: Path, store: str | None, *, register: bool = False) -> Listing:
+    """A file that is registered is listed once, as a file; `register` registers all sound ones before."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
     found = find_suites(folder)
-    if register:
-        register_suites(found, store)
+    registered = register_suites(found, store) if register else []
     lines = {(line.name, line.path): line for line in registered_suites(store)}
     listed = []
     for file in found:
@@ -42,7 +50,8 @@ def list_suites(folder: Path, store: str | None, *, register: bool = False) -> l
         for line in lines.values()
     ]
     ready = map(load_file, ready_made_suites().values())
-    return [*listed, *(_listed(file, "ready-made")._replace(file="") for file in ready)]
+    listed += [_listed(file, "ready-made")._replace(file="") for file in ready]
+    return Listing(listed, registered, taken_names(found) if register else [])
 
 
 def _listed(file: LoadedFile, where: str) -> ListedSuite:

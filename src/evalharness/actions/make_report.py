@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from evalharness.domain.case import Case
 from evalharness.domain.history import CaseHistory, written_history
@@ -11,18 +11,20 @@ from evalharness.domain.run import Run
 from evalharness.domain.trial import GRADED
 from evalharness.engine.judging import judge
 from evalharness.engine.measuring import Measured, count_trials, failures, measure, slowest_trials, summarise, unjudged
+from evalharness.reports.wording import count
 from evalharness.stores.sql_store import SqlStore
 
 
 def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes: tuple[str, ...] = ()) -> Run:
     """A run that has come to an end, or was stopped: its report is kept, and its cases' histories go on.
 
-    Not those of a regrade: its cases were not tried again.
+    Not those of a regrade or of stored artifacts: its cases were not tried again.
     """
     _, elapsed_s = store.progress(run.id)
     measured = _measured(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
-    judged = [] if run.regrade_of else _judged(run, measured)
+    is_tried = not run.regrade_of and run.target.kind != "artifact"
+    judged = _judged(run, measured) if is_tried else []
     store.finish(run.id, report, stopped=stopped, elapsed_s=took_s, judged=judged)
     return run.model_copy(update={"report": _with_histories(store, run, report)})
 
@@ -80,7 +82,7 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
         verdict=verdict,
         exit_code=exit_code,
         why=why,
-        notes=notes,
+        notes=tuple(dict.fromkeys((*notes, *_without_score(measured)))),
         summary=summary,
         metrics={name: found.value for name, found in measurements.items() if name != "pass_rate"},
         measurements=measurements,
@@ -91,6 +93,11 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
         input_tokens=measured.input_tokens,
         output_tokens=measured.output_tokens,
     )
+
+
+def _without_score(measured: Measured) -> Iterator[str]:
+    for grader, (number, reason) in measured.without_score.items():
+        yield f"{grader}: no score in {count(number, 'trial')}: {reason}"
 
 
 def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:

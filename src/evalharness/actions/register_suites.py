@@ -7,9 +7,10 @@ from pathlib import Path
 
 from evalharness.actions.collect_variables import redactor_for
 from evalharness.actions.open_store import open_store
+from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.formats.loading import LoadedFile
-from evalharness.formats.ready_made import is_ready_made
+from evalharness.formats.ready_made import is_ready_made, ready_made_suites
 from evalharness.stores.suites import RegisteredSuite
 
 PYTHON = "python"
@@ -31,7 +32,26 @@ def registrations(files: Iterable[LoadedFile]) -> list[RegisteredSuite]:
     return list(kept.values())
 
 
-def register_suites(files: Iterable[LoadedFile], store: str | None) -> None:
+def register_suites(files: Iterable[LoadedFile], store: str | None) -> list[str]:
+    """Returns the names under which they can be run now."""
     registered = registrations(files)
     with open_store(store, redactor_for([each.suite for each in registered], {})) as opened:
         opened.register_suites(registered)
+    return [each.suite.name for each in registered]
+
+
+def taken_names(files: Iterable[LoadedFile]) -> list[Problem]:
+    """Warnings of names that lead to another suite than one may think: of two files, or of a ready-made suite."""
+    named = [(file, file.suite.name) for file in files if file.suite is not None]
+    last = {name: str(file.path) for file, name in named}
+    warnings = [
+        (file, f"the suite '{name}' is in {last[name]}, too, and is registered from there")
+        for file, name in named
+        if str(file.path) != last[name]
+    ]
+    warnings += [(file, hidden_ready_made(name)) for file, name in named if name in ready_made_suites()]
+    return [Problem(str(file.path), 0, "", message, severity="warning") for file, message in warnings]
+
+
+def hidden_ready_made(name: str) -> str:
+    return f"'{name}' is the name of a ready-made suite, too, which cannot be run while this one is registered"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.choose_scorers import with_scorers
+from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import collect_variables, secrets_of
 from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
@@ -34,7 +34,7 @@ class RunRequest:
 
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
-    scorers: tuple[str, ...] = ()
+    scorers: tuple[WrittenScorer, ...] = ()
     selection: Selection = field(default_factory=Selection)
     failed_of: str | None = None
     variables: dict[str, str] = field(default_factory=dict)

@@ -22,6 +22,11 @@ from evalharness.cli.options import debug_option, format_option, option
     help="What a column of the table is: input=question, expected=answer, expected.contains=answer, "
     "metadata.source=url, … A text with columns in braces puts several together.",
 )
+@option(
+    "--preset",
+    type=click.Choice(["humaneval", "mbpp"]),
+    help="The file holds programming problems with their tests, in the columns of this benchmark.",
+)
 @option("-o", "--output", default="-", metavar="FILE", help="Where to write the suite; - (the default) is stdout.")
 @option("--name", metavar="NAME", help="The suite's name; default: the file's.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases.")
@@ -35,11 +40,14 @@ def command(file: str, **flags: Any) -> int:
     """
     from evalharness.actions.import_suite import ImportRequest, import_suite, keeps_its_paths, write_suite
     from evalharness.cli.stdout import command_name
+    from evalharness.domain.problem import shortened
     from evalharness.reports.wording import count, harmless
 
-    request = ImportRequest(Path(file), flags["mapping"], flags["name"], flags["limit"], flags["format_name"])
+    request = ImportRequest(
+        Path(file), flags["mapping"], flags["name"], flags["limit"], flags["format_name"], flags["preset"]
+    )
     imported = import_suite(request)
-    for problem in imported.problems:
+    for problem in shortened(imported.problems):
         print(harmless(str(problem)), file=sys.stderr)
     if flags["output"] == "-":
         print(imported.text, end="")

@@ -21,16 +21,30 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     """List the suites in DIR and the folders below it (default: here), then registered and ready-made ones."""
     from evalharness.actions.list_suites import list_suites
     from evalharness.cli.tables import print_table
+    from evalharness.reports.wording import count
 
     listed = list_suites(Path(folder), store, register=register)
-    rows = [suite._asdict() for suite in listed]
+    rows = [suite._asdict() for suite in listed.suites]
     if as_json:
-        print(json.dumps({"suites": rows}, ensure_ascii=False, indent=1))
-        return 0
-    print_table(rows)
-    files = [suite for suite in listed if suite.where == "file"]
-    if not files:
-        print(f"no suites in {folder}; write one with: eval-harness init {folder}", file=sys.stderr)
-    elif any(suite.cases is None for suite in files):
-        print(f"some are broken; see why: eval-harness validate {folder}", file=sys.stderr)
-    return 0
+        print(json.dumps({"suites": rows, "registered": listed.registered}, ensure_ascii=False, indent=1))
+    else:
+        print_table(rows)
+    for warning in listed.warnings:
+        _say(str(warning))
+    if listed.registered and not as_json:
+        _say(f"registered {count(len(listed.registered), 'suite')}: {', '.join(listed.registered)}")
+    files = [suite for suite in listed.suites if suite.where == "file"]
+    broken = any(suite.cases is None for suite in files)
+    if not files and not as_json:
+        _say(f"no suites in {folder}; write one with: eval-harness init {folder}")
+    if broken and (register or not as_json):
+        lacks = " and not registered" if register else ""
+        _say(f"some are broken{lacks}; see why: eval-harness validate {folder}")
+    return 2 if broken and register else 0
+
+
+def _say(text: str) -> None:
+    """Beside the list, which other programs may read."""
+    from evalharness.reports.wording import harmless
+
+    print(harmless(text), file=sys.stderr)

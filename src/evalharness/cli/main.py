@@ -123,6 +123,7 @@ def _usage(error: click.ClickException, words: list[str]) -> int:
 
 def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:
     """Words for people on stderr; with --json, one document on stdout and nothing else there."""
+    from evalharness.domain.problem import shortened
     from evalharness.redaction import Redactor
     from evalharness.reports.wording import harmless
 
@@ -132,7 +133,7 @@ def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequen
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
         return code
-    for problem in problems:
+    for problem in shortened(problems):
         print(harmless(redact(str(problem))), file=sys.stderr)
     print(harmless(redact(f"error: {message}")), file=sys.stderr)
     if hint:

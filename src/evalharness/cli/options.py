@@ -27,7 +27,8 @@ format_option = option(
     "--format",
     "format_name",
     metavar="NAME",
-    help="Read files as native, eval-harness, task-suite or workflow-dataset.  [default: by their content]",
+    help="Read files as native, eval-harness, task-suite, workflow-dataset or recorded-sessions.  "
+    "[default: by their content]",
 )
 sandbox_option = option(
     "--sandbox",
@@ -35,6 +36,12 @@ sandbox_option = option(
     default="bubblewrap",
     show_default=True,
     help="Where code that nobody vouches for is run; none: on this machine, unprotected.",
+)
+scorer_option = option(
+    "--scorer",
+    multiple=True,
+    metavar="S",
+    help="latency, cost, tokens or similarity with NAME:key=value,…, or file.py:attr; instead of the suite's scorers.",
 )
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")

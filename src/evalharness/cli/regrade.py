@@ -15,6 +15,7 @@ from evalharness.cli.options import (
     json_option,
     option,
     sandbox_option,
+    scorer_option,
     store_option,
     var_option,
 )
@@ -27,6 +28,7 @@ from evalharness.cli.options import (
 @option("--artifact", metavar="FILE", help="Grade a stored workflow artifact instead of a run; needs --dataset.")
 @option("--dataset", metavar="FILE", help="The dataset whose assertions judge the artifact.")
 @option("--case", metavar="ID", help="The case of the dataset that the artifact belongs to.")
+@scorer_option
 @format_option
 @option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
@@ -68,13 +70,13 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
     if run is None and (artifact is None or dataset is None):
         given, lacks = ("--artifact", "--dataset") if dataset is None else ("--dataset", "--artifact")
         raise UsageError(f"{given} needs {lacks}", hint="give --artifact FILE --dataset FILE")
-    names = ("artifact", "dataset", "case") if run else ("suite", "matrix")
+    names = ("artifact", "dataset", "case", "scorer") if run else ("suite", "matrix")
     stray = [f"--{name}" for name in names if flags[name]]
     if stray:
         other = f"a run ({run})" if run else "--artifact"
         raise UsageError(
             f"{stray[0]} does not go together with {other}",
-            hint="give either RUN [--suite FILE], or --artifact FILE --dataset FILE [--case ID]",
+            hint="give either RUN [--suite FILE], or --artifact FILE --dataset FILE [--case ID] [--scorer S]",
         )
 
 
@@ -135,6 +137,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
         selection=_selection(flags),
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
+        scorers=flags["scorer"],
         options=RunOptions(grader_type=flags["grader_type"]),
     )
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
@@ -143,9 +146,9 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
         open_store(flags["store"], redactor) as store,
         watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
     ):
-        runs, without = grade_artifacts(artifact, dataset, request, store, watcher)
-        if without:
-            _warn(redaction_of(store)(f"cases without an artifact, left out: {', '.join(without)}"))
+        runs, warnings = grade_artifacts(artifact, dataset, request, store, watcher)
+        for warning in warnings:
+            _warn(redaction_of(store)(warning))
         return report_runs(runs, store, stream, flags)
 
 

@@ -6,12 +6,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 from evalharness.actions.execute_runs import NoWatcher
 from evalharness.actions.run_suite import PlannedRun
 from evalharness.cli.stdout import is_live, reserved_stdout, screen_on
 from evalharness.contracts import Watcher
+from evalharness.domain.problem import shortened
 from evalharness.domain.run import Run
 from evalharness.engine.judging import worst
 from evalharness.errors import HarnessError
@@ -60,7 +62,8 @@ def _errors_redacted(redact: Callable[[str], str]) -> Iterator[None]:
 
 
 def print_warnings(files: Sequence[LoadedFile]) -> None:
-    for problem in (problem for file in files for problem in file.problems if problem.severity == "warning"):
+    warnings = (problem for file in files for problem in file.problems if problem.severity == "warning")
+    for problem in shortened(warnings):
         print(harmless(str(problem)), file=sys.stderr)
 
 
@@ -72,6 +75,12 @@ def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Map
         TerminalReport(screen_on(stream, redaction_of(store)), flags["store"]).show(runs)
     stream.flush()
     return worst([report.exit_code for _, report in reported])
+
+
+def print_saved(files: Sequence[tuple[str, Path]], store: SqlStore, stream: TextIO) -> None:
+    screen = screen_on(stream, redaction_of(store))
+    for label, path in files:
+        screen.say(f"{label}: {path}")
 
 
 def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bool) -> int:

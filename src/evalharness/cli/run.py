@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from evalharness.cli.options import (
     json_option,
     option,
     sandbox_option,
+    scorer_option,
     store_option,
     var_option,
 )
@@ -38,13 +40,7 @@ from evalharness.cli.options import (
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
 @option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
-@option(
-    "--scorer",
-    "scorers",
-    multiple=True,
-    metavar="S",
-    help="latency, cost, tokens or similarity with NAME:key=value,…, or file.py:attr; instead of the suite's scorers.",
-)
+@scorer_option
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
 @sandbox_option
 @env_option
@@ -59,6 +55,11 @@ from evalharness.cli.options import (
     help="Only cases that did not pass last time, or in RUN.",
 )
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
+@option(
+    "--save-sessions",
+    metavar="DIR",
+    help="Write each run's sessions and results into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
+)
 @option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
 @option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
 @json_option
@@ -74,7 +75,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     from evalharness.actions.find_suites import find_suites
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
-    from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, watched
+    from evalharness.cli.reporting import print_dry_run, print_saved, print_warnings, report_runs, watched
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
@@ -87,7 +88,16 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
         with watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
             runs = run_suites(files, request, store, watcher)
-            return report_runs(runs, store, stream, flags)
+            saved = _saved(runs, store, flags["save_sessions"]) if flags["save_sessions"] else []
+            code = report_runs(runs, store, stream, flags)
+            print_saved(saved, store, sys.stderr if flags["as_json"] else stream)
+            return code
+
+
+def _saved(runs: list[Any], store: Any, folder: str) -> list[tuple[str, Path]]:
+    from evalharness.actions.save_sessions import save_runs
+
+    return save_runs(runs, store, Path(folder))
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:
@@ -108,7 +118,7 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
     return RunRequest(
         targets=flags["targets"],
         trials=flags["trials"],
-        scorers=flags["scorers"],
+        scorers=flags["scorer"],
         selection=Selection(
             only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
         ),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from evalharness.cli.options import debug_option, format_option, json_option
+from evalharness.domain.problem import Problem, shortened
+
+MAX_NOTES = 20
 
 
 @click.command("validate")
@@ -19,31 +23,45 @@ from evalharness.cli.options import debug_option, format_option, json_option
 @debug_option
 def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> int:
     """Check suite files, or every suite in a folder. Tells every problem at once; imports and starts nothing."""
-    from evalharness.formats.loading import load_paths
+    from evalharness.formats.loading import survey_paths
     from evalharness.reports.wording import count, harmless
 
-    loaded = load_paths([Path(path) for path in paths], format_name)
-    broken = [file for file in loaded if any(problem.severity == "error" for problem in file.problems)]
+    met = survey_paths([Path(path) for path in paths], format_name)
+    loaded = [file for file in met if not file.is_passed_over]
+    rest = [problem for file in met if file.is_passed_over for problem in file.problems]
+    errors = [problem for file in loaded for problem in file.problems if problem.severity == "error"]
     if as_json:
         files = [
             {
                 "file": str(file.path),
-                "format": file.format,
-                "valid": file not in broken,
+                "format": file.format or None,
+                "valid": not any(problem.severity == "error" for problem in file.problems),
                 "problems": [asdict(p) for p in file.problems],
             }
             for file in loaded
         ]
-        print(json.dumps({"files": files}, ensure_ascii=False, indent=1))
-        return 2 if broken else 0
+        told = {"files": files, "passed_over": [asdict(problem) for problem in rest]}
+        print(json.dumps(told, ensure_ascii=False, indent=1))
+        return 2 if errors else 0
     for file in loaded:
-        for problem in file.problems:
+        for problem in shortened(file.problems):
             print(harmless(str(problem)), file=sys.stderr if problem.severity == "error" else sys.stdout)
-        if file not in broken and file.suite is not None:
+        if file.suite is not None:
             found = f"{file.format} suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}"
             print(harmless(f"{file.path}: ok: {found}"))
-    if broken:
-        number = sum(problem.severity == "error" for file in broken for problem in file.problems)
-        print(f"error: {count(number, 'problem')} in {count(len(broken), 'file')}", file=sys.stderr)
+    for line in _in_few_lines(rest):
+        print(harmless(line))
+    if errors:
+        number = len({problem.file for problem in errors})
+        print(f"error: {count(len(errors), 'problem')} in {count(number, 'file')}", file=sys.stderr)
         return 2
     return 0
+
+
+def _in_few_lines(passed_over: Sequence[Problem]) -> Iterator[str]:
+    """Every warning, and as many notes as somebody may read."""
+    notes = [str(problem) for problem in passed_over if problem.severity == "note"]
+    yield from (str(problem) for problem in passed_over if problem.severity != "note")
+    yield from notes[:MAX_NOTES]
+    if len(notes) > MAX_NOTES:
+        yield f"note: {len(notes) - MAX_NOTES} more files were passed over; --json lists them all"

@@ -6,15 +6,18 @@ What they mean is read in `artifact_metrics.py` and `artifact_view.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
 from evalharness.domain.record import Json, Record
+from evalharness.errors import UsageError
 
 Event = Mapping[str, Json]
 AGENT_COMPLETE: Final = "agent:complete"
 PRIMARY_OUTPUT: Final = "primaryOutput"
+WANTED: Mapping[str, str] = MappingProxyType({"dict": "a mapping", "tuple": "a list", "string": "text"})
 
 
 class EvalArtifact(Record):
@@ -36,7 +39,11 @@ class EvalArtifact(Record):
         return _mapping(self.snapshot.get("state"))
 
 
-def parse_artifact(value: EvalArtifact | Mapping[str, Json]) -> EvalArtifact:
+Artifact = EvalArtifact | Mapping[str, Json]
+"""What Python callers may hand over: an artifact, or the JSON of one."""
+
+
+def parse_artifact(value: Artifact) -> EvalArtifact:
     """An artifact from JSON; raises ValueError, saying in one line what is missing or wrong."""
     if isinstance(value, EvalArtifact):
         return value
@@ -46,6 +53,14 @@ def parse_artifact(value: EvalArtifact | Mapping[str, Json]) -> EvalArtifact:
         return EvalArtifact.model_validate(dict(value))
     except ValidationError as error:
         raise ValueError("; ".join(_problem(found) for found in error.errors())) from None
+
+
+def as_artifact(value: Artifact) -> EvalArtifact:
+    """The same for callers who pass it themselves: raises UsageError."""
+    try:
+        return parse_artifact(value)
+    except ValueError as error:
+        raise UsageError(f"this is no artifact: {error}") from None
 
 
 def looks_like_artifact(value: Any) -> bool:
@@ -70,4 +85,7 @@ def _mapping(value: Json) -> dict[str, Json]:
 
 def _problem(found: Any) -> str:
     place = ".".join(str(part) for part in found["loc"])
-    return f"{place} is missing" if found["type"] == "missing" else f"{place}: {found['msg']}"
+    wanted = WANTED.get(found["type"].removesuffix("_type"))
+    if found["type"] == "missing":
+        return f"{place} is missing"
+    return f"{place} must be {wanted}" if wanted else f"{place}: {found['msg']}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from evalharness.domain.artifact import AGENT_COMPLETE, EvalArtifact, Event, node_of, said
+from evalharness.domain.artifact import AGENT_COMPLETE, Artifact, Event, as_artifact, node_of, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Metrics:
     by_node: dict[str, NodeMetrics]
 
 
-def extract_metrics(artifact: EvalArtifact) -> Metrics:
-    return read_metrics(artifact.events)
+def extract_metrics(artifact: Artifact) -> Metrics:
+    return read_metrics(as_artifact(artifact).events)
 
 
 def read_metrics(events: Iterable[Event]) -> Metrics:

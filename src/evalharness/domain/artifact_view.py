@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final
+from typing import Any
 
-from pydantic.alias_generators import to_snake
+from pydantic.alias_generators import to_camel, to_snake
 
-from evalharness.domain.artifact import PRIMARY_OUTPUT, EvalArtifact, Event, node_of, said
+from evalharness.domain.artifact import PRIMARY_OUTPUT, Artifact, Event, as_artifact, node_of, said
 from evalharness.domain.artifact_metrics import Metrics, extract_metrics
+from evalharness.domain.json_paths import MISSING, step_into
 from evalharness.domain.record import Json
-
-MISSING: Final[Any] = object()
-"""What a path leads to when it leads nowhere; null is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +40,19 @@ class ArtifactView:
     primary_output: Json = None
 
     def at(self, path: str) -> Any:
-        """What stands at `outputs.a.0.b`, `state.x`, `metrics.byNode.coder.durationMs`, `primaryOutput`; or MISSING."""
+        """What stands at `outputs.a.0.b`, `state.x`, `metrics.byNode.coder.durationMs`, `primaryOutput`, as JSON.
+
+        MISSING where the path leads nowhere.
+        """
         steps = path.split(".")
         if steps[0] in (PRIMARY_OUTPUT, "primary_output"):
             return walk(self.outputs, [PRIMARY_OUTPUT, *steps[1:]])
-        return walk(self, steps)
+        found = walk(self, steps)
+        return _as_json(found) if steps[0] in ("metrics", "errors") else found
 
 
-def create_artifact_view(artifact: EvalArtifact) -> ArtifactView:
+def create_artifact_view(artifact: Artifact) -> ArtifactView:
+    artifact = as_artifact(artifact)
     return ArtifactView(
         run_id=artifact.run_id,
         outputs=artifact.outputs,
@@ -87,29 +90,27 @@ def _message(event: Event) -> str:
 def walk(value: Any, steps: Iterable[str]) -> Any:
     """Follow the steps through mappings, lists (by index, or their `length`) and the records of a view."""
     for step in steps:
-        if isinstance(value, Mapping):
-            value = value.get(step, MISSING)
-        elif isinstance(value, list | tuple):
-            value = _in_list(value, step)
-        elif is_dataclass(value):
+        if is_dataclass(value):
             value = _in_record(value, step)
+        elif step == "length" and isinstance(value, list | tuple):
+            value = len(value)
         else:
-            return MISSING
+            value = step_into(value, step)
     return value
-
-
-def _in_list(items: list[Any] | tuple[Any, ...], step: str) -> Any:
-    if step == "length":
-        return len(items)
-    if step.isascii() and step.isdigit() and len(step) < 10 and int(step) < len(items):
-        return items[int(step)]
-    return MISSING
 
 
 def _in_record(record: Any, step: str) -> Any:
     name = to_snake(step)
     value = getattr(record, name) if name in {each.name for each in fields(record)} else None
     return MISSING if value is None else value
+
+
+def _as_json(value: Any) -> Any:
+    """The records of a view as JSON writes them; what is not known is left out."""
+    if is_dataclass(value):
+        known = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {to_camel(name): _as_json(item) for name, item in known.items() if item is not None}
+    return {key: _as_json(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def compact_text(value: Any) -> str:

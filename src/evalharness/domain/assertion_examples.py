@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from evalharness.domain.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, EvalArtifact
-from evalharness.domain.artifact_view import MISSING, walk
+from evalharness.domain.artifact_view import walk
 from evalharness.domain.assertions import (
     AnyAssertion,
     NodeExecuted,
@@ -15,6 +15,7 @@ from evalharness.domain.assertions import (
     OutputEquals,
     evaluate_assertions,
 )
+from evalharness.domain.json_paths import MISSING
 from evalharness.domain.record import Json
 
 ROOTS = ("outputs", "state")

@@ -7,16 +7,20 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_serializer
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_serializer
 
-from evalharness.domain.artifact import EvalArtifact, parse_artifact
-from evalharness.domain.artifact_view import MISSING, ArtifactView, compact_text, create_artifact_view
+from evalharness.domain.artifact import Artifact
+from evalharness.domain.artifact_view import ArtifactView, compact_text, create_artifact_view
+from evalharness.domain.json_paths import MISSING
 from evalharness.domain.record import Json, Record
 from evalharness.domain.text import head
-from evalharness.errors import closest
+from evalharness.errors import UsageError, closest
 
+EXACT = ".15g"
 SHOWN_ERRORS = 3
 LONGEST_VALUE = 200
+SLACK = 1e-9
+"""How much of a limit may be exceeded by rounding alone: 0.1 + 0.2 is not more than 0.3."""
 
 
 def _whole(value: Any) -> Any:
@@ -79,23 +83,32 @@ class _Limit(Record):
 
     metric: ClassVar[str]
     wording: ClassVar[str]
+    digits: ClassVar[str] = EXACT
     value: float
 
     def look(self, view: ArtifactView) -> Found:
         actual = getattr(view.metrics.total, self.metric)
-        return Found(actual, self.wording.format(actual, self.value) if actual > self.value else "")
+        allowed = actual <= self.value or math.isclose(actual, self.value, rel_tol=SLACK)
+        return Found(actual, "" if allowed else self._exceeded(actual))
+
+    def _exceeded(self, actual: float) -> str:
+        shown = [format(number, self.digits) for number in (actual, self.value)]
+        if shown[0] == shown[1]:
+            shown = [format(number, EXACT) for number in (actual, self.value)]
+        return self.wording.format(*shown)
 
 
 class LatencyMax(_Limit):
     metric: ClassVar[str] = "duration_ms"
-    wording: ClassVar[str] = "Latency {:.15g} ms exceeds {:.15g} ms"
+    wording: ClassVar[str] = "Latency {} ms exceeds {} ms"
     type: Literal["metric.latency_ms.max"] = "metric.latency_ms.max"
     value: Annotated[Number, Field(gt=0)]
 
 
 class TotalCostMax(_Limit):
     metric: ClassVar[str] = "total_cost_usd"
-    wording: ClassVar[str] = "Cost ${:.4f} exceeds ${:.4f}"
+    wording: ClassVar[str] = "Cost ${} exceeds ${}"
+    digits: ClassVar[str] = ".4f"
     type: Literal["metric.total_cost_usd.max"] = "metric.total_cost_usd.max"
     value: Annotated[Number, Field(ge=0)]
 
@@ -167,7 +180,7 @@ def _known(written: Any) -> Any:
     if not isinstance(written, Mapping):
         raise ValueError("an assertion is a mapping with a type")
     kind = written.get("type")
-    if kind not in ASSERTIONS:
+    if not isinstance(kind, str) or kind not in ASSERTIONS:
         meant = closest(kind, ASSERTIONS) if isinstance(kind, str) else None
         raise ValueError(f"unknown assertion {kind!r}" + (f". Did you mean '{meant}'?" if meant else ""))
     return written
@@ -190,11 +203,34 @@ def parse_assertion(written: Any) -> Assertion:
 
 
 def evaluate_assertions(
-    artifact: EvalArtifact | Mapping[str, Json], assertions: Iterable[Assertion | Mapping[str, Json]]
+    artifact: Artifact, assertions: Iterable[Assertion | Mapping[str, Json]]
 ) -> list[AssertionResult]:
-    """Every assertion is looked at, in the given order; a message is there only where one does not hold."""
-    view = create_artifact_view(parse_artifact(artifact))
-    return [_evaluated(parse_assertion(assertion), view) for assertion in assertions]
+    """Every assertion is looked at, in the given order; a message is there only where one does not hold.
+
+    Keys that an assertion does not know are passed over, as in a dataset. Raises UsageError for what is none.
+    """
+    view = create_artifact_view(artifact)
+    return [_evaluated(_given(assertion, index), view) for index, assertion in enumerate(assertions)]
+
+
+def _given(assertion: Assertion | Mapping[str, Json], index: int) -> Assertion:
+    """One that a caller handed over: its mistakes are told as such."""
+    try:
+        known = _known(assertion)
+        return known if isinstance(known, AnyAssertion) else parse_assertion(_without_unknown_keys(known))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        why = "is missing" if first["type"] == "missing" else first["msg"].replace("Input should be", "must be")
+        raise UsageError(f"assertion {index} ({known['type']}): {place} {why}") from None
+    except ValueError as error:
+        raise UsageError(f"assertion {index}: {error}", hint=f"known: {', '.join(ASSERTIONS)}") from None
+
+
+def _without_unknown_keys(written: Mapping[str, Json]) -> dict[str, Json]:
+    fields = ASSERTIONS[written["type"]].model_fields
+    keys = {*fields, *(field.alias for field in fields.values())}
+    return {key: value for key, value in written.items() if key in keys}
 
 
 def _evaluated(assertion: Assertion, view: ArtifactView) -> AssertionResult:

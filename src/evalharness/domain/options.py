@@ -26,11 +26,16 @@ class Options(Record):
         if isinstance(written, cls):
             return written
         if isinstance(written, Mapping):
-            if not cls.main_may_be_mapping or cls._main_keys() & written.keys():
+            if cls.are_named(written):
                 return written
         elif written is None and not cls.main:
             return {}
         return {cls.main: written} if cls.main else written
+
+    @classmethod
+    def are_named(cls, written: Mapping[str, Any]) -> bool:
+        """Whether a mapping holds options by their names, and is not itself the main one."""
+        return not cls.main_may_be_mapping or bool(cls._main_keys() & written.keys())
 
     @classmethod
     def known_keys(cls) -> set[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from evalharness.domain.text import head
 
@@ -18,6 +19,8 @@ FieldPath = tuple[str | int, ...]
 
 _BARE_KEY = re.compile(r"[^\s.\[\]\"'\x00-\x1f\x7f-\x9f]+")
 _SHOWN_CHARS = 60
+_SHOWN_ALIKE = 10
+_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d[\d.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,25 @@ class Problem:
         if self.suggestion:
             return f"{text}; did you mean '{self.suggestion}'?"
         return f"{text}; allowed: {self.allowed}" if self.allowed else text
+
+
+def shortened(problems: Iterable[Problem]) -> list[Problem]:
+    """For people: of many problems that are alike only the first, and behind them how many more there are.
+
+    Alike are those of one file that say the same of other places or other values.
+    """
+    shown: list[Problem] = []
+    alike: dict[tuple[str, str, str], list[Problem]] = {}
+    for problem in problems:
+        said = alike.setdefault((problem.file, problem.severity, _VALUE.sub("", problem.message)), [])
+        said.append(problem)
+        if len(said) <= _SHOWN_ALIKE:
+            shown.append(problem)
+    for (file, severity, _), said in alike.items():
+        if (more := len(said) - _SHOWN_ALIKE) > 0:
+            message = f"… and {more:,} more like this: {said[0].message}"
+            shown.append(Problem(file, 0, "", message, severity=cast(Severity, severity)))
+    return shown
 
 
 def field_text(path: FieldPath) -> str:

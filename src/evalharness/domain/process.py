@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Ended = Literal["exited", "timeout", "flood", "memory", "disk"]
+Ended = Literal["exited", "timeout", "flood", "memory", "processes", "disk"]
 
 
 @dataclass(frozen=True, slots=True)

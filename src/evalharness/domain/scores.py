@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
-from evalharness.domain.artifact import EvalArtifact
+from evalharness.domain.artifact import Artifact, EvalArtifact, as_artifact
 from evalharness.domain.artifact_metrics import extract_metrics
-from evalharness.domain.artifact_view import MISSING, compact_text, walk
+from evalharness.domain.artifact_view import compact_text, walk
 from evalharness.domain.edit_distance import similarity
+from evalharness.domain.json_paths import MISSING
 from evalharness.domain.record import Json, Record
 from evalharness.errors import Unscored, UsageError
 
@@ -48,7 +49,7 @@ class LatencyScorer:
     ideal_ms: float
     name: str = "latency"
 
-    def score(self, artifact: EvalArtifact) -> Score:
+    def score(self, artifact: Artifact) -> Score:
         spent = extract_metrics(artifact).total.duration_ms
         metadata = {"max_ms": self.max_ms, "ideal_ms": self.ideal_ms, "unit": "ms"}
         value = budget_score(spent, self.ideal_ms, self.max_ms)
@@ -61,7 +62,7 @@ class CostScorer:
     ideal_usd: float
     name: str = "cost"
 
-    def score(self, artifact: EvalArtifact) -> Score:
+    def score(self, artifact: Artifact) -> Score:
         spent = extract_metrics(artifact).total.total_cost_usd
         metadata = {"max_usd": self.max_usd, "ideal_usd": self.ideal_usd, "unit": "USD"}
         value = budget_score(spent, self.ideal_usd, self.max_usd)
@@ -77,7 +78,7 @@ class TokensScorer:
     input_weight: float
     name: str = "tokens"
 
-    def score(self, artifact: EvalArtifact) -> Score:
+    def score(self, artifact: Artifact) -> Score:
         total = extract_metrics(artifact).total
         weighted = total.input_tokens * self.input_weight + total.output_tokens
         metadata = {
@@ -110,7 +111,7 @@ class SimilarityScorer:
     algorithm: Algorithm = "exact"
     name: str = "similarity"
 
-    def score(self, artifact: EvalArtifact) -> Score:
+    def score(self, artifact: Artifact) -> Score:
         metadata: dict[str, Json] = {"algorithm": self.algorithm, "output_path": self.output_path}
         actual = self._actual(artifact)
         if actual is MISSING:
@@ -122,10 +123,10 @@ class SimilarityScorer:
             raise Unscored(f"the output cannot be read as text: {error}") from None
         return Score(name=self.name, value=value, raw_value=actual, metadata=metadata)
 
-    def _actual(self, artifact: EvalArtifact) -> Any:
-        steps = self.output_path.split(".")
-        found = walk(artifact.outputs, steps)
-        return walk(artifact.outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
+    def _actual(self, artifact: Artifact) -> Any:
+        outputs, steps = as_artifact(artifact).outputs, self.output_path.split(".")
+        found = walk(outputs, steps)
+        return walk(outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
 
 
 def create_latency_scorer(max_ms: float = 30_000, ideal_ms: float = 0) -> LatencyScorer:

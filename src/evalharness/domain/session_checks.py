@@ -110,8 +110,8 @@ def _checks(result: Result) -> dict[str, Json]:
     if result.relevance_expected:
         checks["relevance"] = {
             "passed": _relevance(result).passed,
-            "passed_count": result.relevance_passed,
-            "total": result.relevance_expected,
+            "passed_count": int(result.relevance_passed),
+            "total": int(result.relevance_expected),
             "results": [found.model_dump(mode="json") for found in result.relevance_results],
         }
     if result.assertion_results:

@@ -46,7 +46,7 @@ class Variant(Record):
     def told(self) -> dict[str, Json]:
         """What a target hears of its variant; nothing where the variant is only a target with a name."""
         said = self.model_dump(mode="json", exclude={"name", "target"}, exclude_defaults=True)
-        return {"id": self.name, **said} if said else {}
+        return {"id": self.name, **said} if said or self.target is None else {}
 
 
 class Suite(Record):

@@ -143,7 +143,8 @@ class Attempting:
         try:
             fault = await guarded(set_up, task, self.isolated) if task.case.setup else None
             started = time.perf_counter()
-            answered = self._no_answer(fault) if fault else await self._answer(target, task, limit)
+            # Whatever it is that went wrong before the target was asked, the target did not do it.
+            answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
             duration_s = time.perf_counter() - started
             changes = await task.changes()
             if isinstance(answered, NoAnswer):
@@ -210,13 +211,17 @@ def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[
 
 
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
-    """One grader's verdict with its name and weight; a raising grader gives `unscored` with its reason."""
+    """One grader's verdict with its name and weight.
+
+    A raising grader gives `unscored` with its reason, unless its `without_verdict` says what it is worth.
+    """
     result = await guarded(grader.grade, context)
     if isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"
-        result = Grade.unscored(shortened(reason))
+        without_verdict: Callable[[str], Grade] = getattr(grader, "without_verdict", Grade.unscored)
+        result = without_verdict(shortened(reason))
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
@@ -77,6 +77,8 @@ class Measured:
     input_tokens: int | None = None
     output_tokens: int | None = None
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
+    without_score: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By grader, of those that are not required: how many trials it could not score, and why not the first of them."""
 
 
 def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
@@ -102,7 +104,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
         tally.scored += 1
     if state != "passed":
         tally.reasons.setdefault(state, reason)
-    _count_grades(tally, grades)
+    _count_grades(measured, tally, grades)
     measured.cost_usd = _plus(measured.cost_usd, cost)
     measured.input_tokens = _plus(measured.input_tokens, tokens_in)
     measured.output_tokens = _plus(measured.output_tokens, tokens_out)
@@ -110,17 +112,30 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     push(measured.slowest, (duration_s, case_id, index))
 
 
-def _count_grades(tally: CaseTally, grades: str) -> None:
+def _count_grades(measured: Measured, tally: CaseTally, grades: str) -> None:
     """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass."""
     verdicts: dict[str, bool] = {}
     for grade in from_json(grades):
-        if grade["state"] in ("pass", "fail"):
+        if not grade.get("required", True) and _has_no_score(grade):
+            grader = grade.get("grader", "")
+            number, first = measured.without_score.get(grader, (0, grade.get("reason", "")))
+            measured.without_score[grader] = (number + 1, first)
+        elif grade["state"] in ("pass", "fail"):
             kind = grade.get("type", "code")
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
     for kind, passed in verdicts.items():
         counted = tally.by_type.setdefault(kind, [0, 0])
         counted[0] += 1
         counted[1] += passed
+
+
+def _has_no_score(grade: Mapping[str, Any]) -> bool:
+    """Unscored, or a scorer that raised and counts as 0."""
+    if grade["state"] == "unscored":
+        return True
+    evidence = grade.get("evidence")
+    metadata = evidence.get("metadata") if isinstance(evidence, dict) else None
+    return grade["state"] == "fail" and isinstance(metadata, dict) and "error" in metadata
 
 
 def _plus(total: Number | None, value: Number | None) -> Number | None:

@@ -233,12 +233,19 @@ def make_lock(
         harness_version=harness_version,
         python_version=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}".lower(),
-        target=registry.build_target(filled_target(target, suite, public), services).digest(),
+        target=_target_digest(filled_target(target, suite, public), services, where),
         seed=suite.config.seed,
         trials=suite.trials,
         cases=lock_cases(plan_cases(suite, public, services), services.root),
         variables=used,
     )
+
+
+def _target_digest(spec: TargetSpec, services: Services, where: str) -> str:
+    try:
+        return registry.build_target(spec, services).digest()
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
 
 
 def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:

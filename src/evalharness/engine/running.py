@@ -73,9 +73,9 @@ class Running:
                 timer.cancel()
             self._cancel_workers()
             await asyncio.wait(self._workers)
-        for worker in self._workers:
-            if not worker.cancelled() and (error := worker.exception()) is not None:
-                raise error
+        errors = [error for worker in self._workers if not worker.cancelled() and (error := worker.exception())]
+        if errors:
+            raise errors[0]
         return self._stopped
 
     def _cancel_workers(self) -> None:

@@ -63,6 +63,8 @@ class Assembly:
             self.findings.problems += sorted(file.problems, key=lambda problem: problem.line)
             self.findings.parts |= file.parts
         self.findings.problems = list(dict.fromkeys(self.findings.problems))
+        if self.suite is not None and not self.cases and not self.findings.has_errors:
+            self.findings.add((), "holds no case")
         if self.suite is None or self.findings.has_errors:
             return None, self.findings
         suite = self._with_parts(self.suite)
@@ -76,11 +78,11 @@ class Assembly:
         self.infrastructure_errors |= dict.fromkeys(part.infrastructure_errors)
         targets = {name: rebased_target(spec, prefix) for name, spec in part.targets.items()}
         for key, said in (("vars", part.vars), ("targets", targets)):
-            decided = {name.lower() for name in getattr(self.suite, key, ())}
+            decided = {_same_name(key, name) for name in getattr(self.suite, key, ())}
             for name, value in said.items():
                 where = str(document.findings.source.path)
-                first, other = self.named.setdefault((key, name.lower()), (value, where))
-                if first != value and name.lower() not in decided:
+                first, other = self.named.setdefault((key, _same_name(key, name)), (value, where))
+                if first != value and _same_name(key, name) not in decided:
                     message = f"'{name}' is something else in {other}; say in the suite's own `{key}` what it is"
                     document.findings.add(document.at(key, name), message)
 
@@ -88,7 +90,7 @@ class Assembly:
         """What the suite says itself wins over its parts."""
         found: dict[str, dict[str, Any]] = {"vars": dict(suite.vars), "targets": dict(suite.targets)}
         for (key, name), (value, _) in self.named.items():
-            if name not in {known.lower() for known in found[key]}:
+            if name not in {_same_name(key, known) for known in found[key]}:
                 found[key][name] = value
         return suite.model_copy(
             update={
@@ -100,6 +102,11 @@ class Assembly:
                 ),
             }
         )
+
+
+def _same_name(key: str, name: str) -> str:
+    """Names of variables are the same in upper and lower case; those of targets are taken as they are."""
+    return name.lower() if key == "vars" else name
 
 
 def _gate(thresholds: dict[str, Json], gate: Json) -> Json:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
@@ -60,10 +58,8 @@ class CaseReader:
         self._target(written, fields, asked, defaults)
         if "graders" in written.fields:
             fields["graders"] = self.graders.read_list(fields["graders"], self._origin(written, "graders"), expected)
-        try:
-            case = Case.model_validate(fields)
-        except ValidationError as error:
-            written.findings.invalid(written.place, error, Case, moved)
+        case = written.findings.validated(written.place, Case, fields, moved)
+        if case is None:
             return None
         check_files(written.findings, written.at("files"), case.files, self.folder.real)
         self._warn_if_unchecked(written, case, defaults)
@@ -111,6 +107,8 @@ class CaseReader:
         else:
             expected = read_expected(written, key)
         value = None if written.is_regression else written.fields.get(key)
+        if expected is None and isinstance(value, Mapping) and not is_native_form(value):
+            return None  # which has been told, and leaves nothing to compare with
         if written.fields.get("grader") is not None:
             self._graded_by(written, fields, expected)
         elif isinstance(value, Mapping) and is_native_form(value):
@@ -137,7 +135,9 @@ class CaseReader:
         if written.is_regression:
             asked = reader.read_current(baseline or Baseline(None))
             moved["input"] = written.at("current")
-            has_input = "input" in written.fields or "input" in written.mapping("current")
+            current = written.fields.get("current")
+            is_told = current is not None and not isinstance(current, Mapping)
+            has_input = is_told or "input" in written.fields or "input" in written.mapping("current")
         else:
             has_input = "input" in fields
             asked = reader.read(("input",), fields["input"]) if has_input else None
@@ -151,10 +151,8 @@ class CaseReader:
             target, place = asked.target, written.at(*asked.target_path or ("target",))
         if target is None:
             return
-        try:
-            spec = TargetSpec.model_validate(target)
-        except ValidationError as error:
-            written.findings.invalid(place, error, TargetSpec)
+        spec = written.findings.validated(place, TargetSpec, target)
+        if spec is None:
             fields.pop("target", None)
             return
         if spec.options is not None or spec.kind not in defaults.targets:

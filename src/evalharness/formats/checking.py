@@ -6,18 +6,21 @@ Nothing is imported or run here: a file is looked for, a module is taken on trus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.case import CaseFile
-from evalharness.domain.problem import FieldPath
+from evalharness.domain.options import Options
+from evalharness.domain.problem import FieldPath, Severity
+from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import Findings
 from evalharness.references import reference_file
+from evalharness.workspaces import confined, is_workspace_path
 
 Spec = TypeVar("Spec", GraderSpec, TargetSpec)
 
@@ -38,26 +41,23 @@ def check_target(findings: Findings, place: FieldPath, spec: TargetSpec) -> None
     _check_part(findings, place, "target", spec)
 
 
-def check_graders(findings: Findings, place: FieldPath, written: Any) -> None:
-    for index, grader in enumerate(written if isinstance(written, list) else []):
-        spec = read_spec(GraderSpec, grader)
-        if spec is not None:
-            check_grader(findings, (*place, index), spec)
+def is_grader(name: str) -> bool:
+    """Built-ins are looked up first: looking for those of other packages takes a thousand times as long."""
+    return name in registry.BUILT_IN["grader"] or name in registry.names("grader")
 
 
 def check_files(findings: Findings, place: FieldPath, files: Mapping[str, CaseFile], root: Path) -> None:
     """Paths are relative to the file that names them; what they name lies in `root`, the suite's folder."""
     for name, file in files.items():
         where = (*place, name)
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\0" in name or not name:
+        if not is_workspace_path(name):
             findings.add(where, "must be a relative path inside the workspace")
         if file.path is None:
             continue
-        path = (findings.source.path.parent / file.path.replace("\0", "")).resolve()
-        if not path.is_relative_to(root):
-            findings.add(where, f"{file.path} lies outside the suite's folder")
-        elif not is_file(path):
-            findings.add(where, f"there is no file {file.path} in the suite's folder")
+        try:
+            confined(root, file.path, start=findings.source.path.parent)
+        except UsageError as error:
+            findings.add(where, error.message)
 
 
 def is_file(path: Path) -> bool:
@@ -69,22 +69,61 @@ def is_file(path: Path) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    names = {dict: "a mapping", list: "a list", str: "text", bool: "true/false", type(None): "empty"}
+    names = {dict: "a mapping", list: "a list", str: "text", bool: "true/false", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def _check_part(findings: Findings, place: FieldPath, noun: registry.Noun, spec: GraderSpec | TargetSpec) -> None:
     try:
-        options = registry.load(noun, spec.kind).Options
-        options.model_validate(registry.written_options(options, spec))
+        options: type[Options] = registry.load(noun, spec.kind).Options
     except UnknownName as error:
         findings.unknown_name(place, error)
-    except ValidationError as error:
-        findings.invalid((*place, spec.kind), error, options)
+        return
+    _check_options(findings, (*place, spec.kind), options, registry.written_options(options, spec))
     if spec.kind == "function":
         reference = spec.options.get("function") if isinstance(spec.options, Mapping) else spec.options
         if isinstance(reference, str):
             _check_reference(findings, place, reference, noun)
+
+
+def _check_options(findings: Findings, place: FieldPath, options: type[Options], written: Json) -> None:
+    try:
+        options.model_validate(written)
+    except UnknownName as error:  # of a part inside of this one
+        findings.unknown_name(place, error)
+    except ValidationError as error:
+        # Of a part that is only named, the options are missing; none of them is null.
+        is_told = written is None and not options.main_may_be_mapping and not findings.validated(place, options, {})
+        if not is_told:
+            findings.invalid(place, error, options)
+
+
+def known_options(
+    findings: Findings, place: FieldPath, part: tuple[registry.Noun, str], written: Mapping[str, Json], level: Severity
+) -> dict[str, Json]:
+    """The options that a part has; others have been told and are left out.
+
+    Files that come from elsewhere may say more than our parts understand: `level` is how grave that is.
+    """
+    try:
+        known = registry.load(*part).Options.known_keys()
+    except UnknownName:
+        return dict(written)
+    findings.unknown_keys(place, written, known, level)
+    return {key: value for key, value in written.items() if key in known}
+
+
+def with_known_options(findings: Findings, place: FieldPath, noun: registry.Noun, spec: Spec) -> Spec:
+    """The same of a part that stands in a file from elsewhere, where its options have names at all."""
+    try:
+        options: type[Options] = registry.load(noun, spec.kind).Options
+    except UnknownName:
+        return spec
+    written = registry.written_options(options, spec)
+    is_named = isinstance(written, Mapping) and options.are_named(written)
+    if not is_named or written.keys() <= options.known_keys():
+        return spec
+    return spec.model_copy(update={"options": known_options(findings, place, (noun, spec.kind), written, "warning")})
 
 
 def _check_reference(findings: Findings, place: FieldPath, reference: str, noun: str) -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from evalharness import registry
 from evalharness.domain.case import as_text
+from evalharness.domain.json_paths import MISSING, look_along
 from evalharness.domain.record import Json
 from evalharness.errors import UnknownName, UsageError
+from evalharness.workspaces import is_workspace_path
 
 TEXT_KEYS = ("id", "name", "description", "category", "cluster", "difficulty", "criticality")
 KEYS = (*TEXT_KEYS, "input", "expected", "reference", "tags", "weight")
@@ -26,7 +27,6 @@ LOOKED_INTO = 100
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|\\([nt\\])|([{}])")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\"}
-_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class Cell:
     columns: tuple[str, ...]
     pieces: tuple[str, ...] | None = None
     pattern: re.Pattern[str] | None = None
+
+    def finds_nothing(self, row: Mapping[str, Json]) -> bool:
+        """Whether there is something in the column, but not what the pattern looks for."""
+        return self.pattern is not None and not is_empty(_value(row, self.columns[0])) and is_empty(self.read(row))
 
     def read(self, row: Mapping[str, Json]) -> Json:
         """None where every column is empty, or the pattern finds nothing."""
@@ -62,7 +66,7 @@ def parse_mapping(written: Sequence[str]) -> dict[str, Cell]:
         _check_key(key)
         if key in mapping:
             raise UsageError(f"--map {key}=… is given twice")
-        mapping[key] = _cell(value)
+        mapping[key] = _cell(key, value)
     families = {key.partition(".")[0] for key in mapping if "." in key}
     if "input" in mapping and "input" in families:
         raise UsageError("--map input=… and --map input.NAME=… exclude each other")
@@ -76,25 +80,26 @@ def _check_key(key: str) -> None:
     if dot and family in FAMILIES and name:
         if family == "expected":
             registry.load("grader", name)
-        if family == "files" and (PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts):
+        if family == "files" and not is_workspace_path(name):
             raise UsageError(f"--map {key}: a file must lie inside the workspace")
     elif key not in KEYS:
         raise UnknownName("key of --map", key, [*KEYS, *(f"{family}.NAME" for family in FAMILIES)])
 
 
-def _cell(value: str) -> Cell:
+def _cell(key: str, value: str) -> Cell:
     column, tilde, pattern = value.partition("~")
     if tilde and "{" not in column:
         try:
             return Cell((column.strip(),), pattern=re.compile(pattern))
         except re.error as error:
-            raise UsageError(f"--map …={value}: {pattern!r} is not a regular expression: {error}") from None
+            message = f"--map {key}={value}: {pattern!r} is not a regular expression: {error}"
+            raise UsageError(message) from None
     if "{" not in value:
         return Cell((value.strip(),))
-    return _template(value)
+    return _template(key, value)
 
 
-def _template(value: str) -> Cell:
+def _template(key: str, value: str) -> Cell:
     columns: list[str] = []
     pieces = [""]
     end = 0
@@ -103,7 +108,7 @@ def _template(value: str) -> Cell:
         end = found.end()
         column, escaped, lonely = found.groups()
         if lonely:
-            raise UsageError(f"--map …={value}: '{lonely}' alone; write {{column}}, or {lonely * 2} for a brace")
+            raise UsageError(f"--map {key}={value}: '{lonely}' alone; write {{column}}, or {lonely * 2} for a brace")
         if column:
             columns.append(column.strip())
             pieces.append("")
@@ -111,7 +116,7 @@ def _template(value: str) -> Cell:
             pieces[-1] += _ESCAPES[escaped] if escaped else found[0][0]
     pieces[-1] += value[end:]
     if not columns:
-        raise UsageError(f"--map …={value}: names no column; write {{column}}")
+        raise UsageError(f"--map {key}={value}: names no column; write {{column}}")
     return Cell(tuple(columns), tuple(pieces))
 
 
@@ -119,7 +124,7 @@ def check_columns(mapping: Mapping[str, Cell], rows: Sequence[Mapping[str, Json]
     """Raises UnknownName for a column that no row has."""
     for cell in mapping.values():
         for column in cell.columns:
-            if all(_found(row, column) is _MISSING for row in rows):
+            if all(_found(row, column) is MISSING for row in rows):
                 raise UnknownName("column", column, columns_of(rows))
 
 
@@ -129,22 +134,12 @@ def is_empty(value: Json) -> bool:
 
 def _value(row: Mapping[str, Json], column: str) -> Json:
     found = _found(row, column)
-    return None if found is _MISSING else found
+    return None if found is MISSING else found
 
 
 def _found(row: Mapping[str, Json], column: str) -> Any:
     """A column by its name, or inside of one: `choices.0`, `meta.source`."""
-    if column in row:
-        return row[column]
-    inside: Any = row
-    for step in column.split("."):
-        if isinstance(inside, Mapping) and step in inside:
-            inside = inside[step]
-        elif isinstance(inside, list) and step.isdecimal() and int(step) < len(inside):
-            inside = inside[int(step)]
-        else:
-            return _MISSING
-    return inside
+    return row[column] if column in row else look_along(row, column.split("."))
 
 
 def columns_of(rows: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -16,7 +16,7 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.variables import escape
 from evalharness.errors import UsageError
-from evalharness.formats.native import INHERITED
+from evalharness.formats.suite_fields import INHERITED
 from evalharness.formats.yaml_writing import indented, yaml_lines
 
 ALWAYS = ("schema_version", "name")

@@ -13,18 +13,25 @@ from typing import Any
 
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
+from evalharness.errors import closest
 from evalharness.formats.assembling import Assembly
 from evalharness.formats.cases import Defaults
 from evalharness.formats.checking import kind_of
 from evalharness.formats.documents import Document
 from evalharness.formats.evals import WrittenEval
-from evalharness.formats.native import native_document
+from evalharness.formats.native import EVAL_TYPES, native_document
 from evalharness.formats.problems import Findings
 from evalharness.formats.refs import MAX_DEPTH, REF, is_ref
 from evalharness.formats.source import Source
+from evalharness.formats.task_suites import looks_like_task_suite
+from evalharness.formats.workflow_datasets import looks_like_dataset
 
 SUITE = "eval_suite"
+SCHEMA_VERSION = "schema_version"
+NO_EVALS = "is empty: a suite needs at least one eval"
 WRAPPERS = {"capability_eval": "capability", "regression_eval": "regression"}
+MARKS = ({"expected_output"}, {"capability_eval"}, {"regression_eval"}, {"id", "baseline"}, {"baseline", "current"})
+"""Keys of which no other file holds all that stand together here."""
 JSON_FORM = frozenset(("test_case", "baseline", "baseline_version", "grader"))
 """What the JSON form of a regression eval holds beside the keys of a suite."""
 
@@ -35,15 +42,14 @@ def looks_eval_harness(data: Any) -> bool:
     if not isinstance(data, Mapping):
         return False
     is_json_form = "test_case" in data and bool({"baseline", "eval_type"} & data.keys())
-    return SUITE in data or is_json_form or _looks_like_eval(data)
+    is_case = {"input", "expected"} <= data.keys() and "test_cases" not in data
+    return SUITE in data or is_json_form or is_case or _looks_like_eval(data)
 
 
 def _looks_like_eval(data: Mapping[str, Any]) -> bool:
     if "test_cases" in data:
         return False
-    return not WRAPPERS.keys().isdisjoint(data) or (
-        "id" in data and bool({"expected_output", "baseline"} & data.keys())
-    )
+    return any(keys <= data.keys() for keys in MARKS)
 
 
 def load_eval_harness(source: Source) -> tuple[Suite | None, Findings]:
@@ -94,6 +100,9 @@ class _Gathering:
             findings.add(place, f"{item[REF]} is already part of this suite")
         elif (source := self.assembly.folder.read(findings, place, path)) is not None:
             self.seen.add(real)
+            if (other := _other_format(source.data)) is not None:
+                findings.add(place, f"{item[REF]} is a {other}; only eval-harness and native files can be referred to")
+                return
             read = Findings(source)
             self.assembly.files.append(read)
             part = _document(read, source.data, (), default_prefix=f"{path.stem}/")
@@ -103,6 +112,8 @@ class _Gathering:
 def _document(findings: Findings, data: Any, place: FieldPath, *, default_prefix: str = "") -> Document:
     """What a file or an entry of `evals:` holds; what is none of the spellings has been told and holds nothing."""
     if isinstance(data, list):
+        if not data:
+            findings.add(place, NO_EVALS)
         evals = [
             each
             for position, item in enumerate(data)
@@ -133,9 +144,11 @@ def _evals(findings: Findings, data: Any, place: FieldPath, default_id: str) -> 
         type_ = "regression" if "baseline" in data or "current" in data or "comparison" in data else "capability"
         yield _eval(findings, data, place, default_id, type_)
         return
-    findings.unknown_keys(place, data, WRAPPERS, "warning")
+    findings.unknown_keys(place, data, (*WRAPPERS, SCHEMA_VERSION), "warning")
     for key in wrapped:
         inner = data[key] if isinstance(data[key], list) else [data[key]]
+        if not inner:
+            findings.add((*place, key), NO_EVALS)
         for position, item in enumerate(inner):
             where = (*place, key, position) if isinstance(data[key], list) else (*place, key)
             if isinstance(item, Mapping):
@@ -148,20 +161,33 @@ def _evals(findings: Findings, data: Any, place: FieldPath, default_id: str) -> 
 def _eval(
     findings: Findings, data: Mapping[str, Any], place: FieldPath, default_id: str, eval_type: str
 ) -> WrittenEval:
-    return WrittenEval(data, place, findings, default_id, eval_type=eval_type, is_native=False, lifts_metadata=True)
+    _check_eval_type(findings, data, place)
+    fields = {key: value for key, value in data.items() if key != SCHEMA_VERSION}
+    return WrittenEval(fields, place, findings, default_id, eval_type=eval_type, is_native=False, lifts_metadata=True)
+
+
+def _check_eval_type(findings: Findings, data: Mapping[str, Any], place: FieldPath) -> None:
+    """It decides what `--category` selects, so that one which nobody knows is selected by nobody."""
+    type_ = data.get("eval_type")
+    if type_ is not None and type_ not in EVAL_TYPES:
+        meant = closest(str(type_), EVAL_TYPES) or ""
+        allowed = ", ".join(EVAL_TYPES)
+        message = f"unknown eval_type '{type_}'"
+        findings.add((*place, "eval_type"), message, allowed=allowed, suggestion=meant, severity="warning")
 
 
 def _suite_document(findings: Findings, data: Mapping[str, Any], place: FieldPath) -> Document:
-    findings.unknown_keys(place, data, (SUITE, "schema_version"), "warning")
+    findings.unknown_keys(place, data, (SUITE, SCHEMA_VERSION), "warning")
     place = (*place, SUITE)
     top = data[SUITE]
     if not isinstance(top, Mapping):
         findings.add(place, f"must be a mapping with evals, not {kind_of(top)}")
         return Document(findings, place=place, is_native=False)
+    _check_eval_type(findings, top, place)
     evals = top.get("evals")
     if not isinstance(evals, list) or not evals:
-        message = "is empty: a suite needs at least one eval" if evals == [] else "must be a list of evals or {$ref: …}"
-        findings.add((*place, "evals"), message)
+        wrong = NO_EVALS if evals == [] else f"must be a list of evals or {{$ref: …}}, not {kind_of(evals)}"
+        findings.add((*place, "evals"), wrong if "evals" in top else "is missing")
         evals = []
     parts = tuple(((*place, "evals", position), item) for position, item in enumerate(evals))
     return Document(findings, top, place, parts=parts, is_native=False, own_keys=frozenset(("evals",)))
@@ -180,9 +206,17 @@ def _json_form(findings: Findings, data: Mapping[str, Any], place: FieldPath, de
     beside = {key: data[key] for key in JSON_FORM - {"test_case"} if key in data}
     moved = {key: (*place, "metadata", key) for key in named} | {key: (*place, key) for key in beside}
     moved = {key: where for key, where in moved.items() if key not in case}
+    _check_eval_type(findings, data, place)
     type_ = data.get("eval_type") if isinstance(data.get("eval_type"), str) else ""
     written = _eval(findings, {**named, **beside, **case}, (*place, "test_case"), default_id, str(type_ or ""))
     return Document(findings, data, place, (replace(written, moved=moved),), is_native=False, own_keys=own_keys)
+
+
+def _other_format(data: Any) -> str | None:
+    """What another format's file is called, which no eval suite can hold."""
+    if looks_like_task_suite(data):
+        return "task suite"
+    return "workflow dataset" if looks_like_dataset(data) else None
 
 
 def _id_prefix(data: Mapping[str, Any]) -> str:

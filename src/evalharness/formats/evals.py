@@ -11,6 +11,7 @@ from typing import Any
 
 from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath, Severity
+from evalharness.formats.checking import kind_of
 from evalharness.formats.problems import Findings
 
 EVAL_KEYS = frozenset(("expected_output", "baseline", "baseline_version", "current", "comparison"))
@@ -59,6 +60,6 @@ class WrittenEval:
         if value is None:
             return {}
         if not isinstance(value, Mapping):
-            self.add(path, "must be a mapping")
+            self.add(path, f"must be a mapping, not {kind_of(value)}")
             return {}
         return value

@@ -7,12 +7,15 @@ A comparison follows `expected.type` unless a kind of grader is asked for. How a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalharness import registry
+from evalharness.domain.problem import FieldPath
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
-from evalharness.formats.checking import kind_of, read_spec
+from evalharness.errors import closest
+from evalharness.formats.checking import is_grader, kind_of, known_options, read_spec
 from evalharness.formats.evals import WrittenEval
 
 KINDS = {
@@ -61,18 +64,56 @@ def read_expected(written: WrittenEval, key: str) -> Expected | None:
     if is_native_form(value):
         return _native(value)
     type_, alternatives = value.get("type", "exact"), value.get("alternatives")
-    if not isinstance(type_, str):
-        written.add((key, "type"), f"must be text, not {kind_of(type_)}", allowed=", ".join(DOCUMENTED_TYPES))
+    if not _is_known_type(written, key, type_):
         return None
     if alternatives is not None and not isinstance(alternatives, list):
         written.add((key, "alternatives"), f"must be a list, not {kind_of(alternatives)}")
         return None
-    return Expected(
+    expected = Expected(
         type_,
         (*((value["value"],) if "value" in value else ()), *(alternatives or ())),
         options=_without(value, ("type", "value", "alternatives", *SHARED)),
         shared={name: value[name] for name in SHARED if name in value},
     )
+    if type_ == "semantic" and not _says_what_it_means(written, key, expected):
+        return None
+    part: tuple[registry.Noun, str] = ("grader", expected.kind)
+    known = known_options(written.findings, written.at(key), part, expected.options, written.severity)
+    return replace(expected, options=known)
+
+
+def _is_known_type(written: WrittenEval, key: str, type_: Any) -> bool:
+    """One of the documents', or the name of a grader."""
+    if not isinstance(type_, str):
+        written.add((key, "type"), f"must be text, not {kind_of(type_)}", allowed=", ".join(DOCUMENTED_TYPES))
+        return False
+    if type_ in DOCUMENTED_TYPES or type_ in KINDS or is_grader(type_):
+        return True
+    meant = closest(type_, DOCUMENTED_TYPES) or closest(type_, registry.names("grader")) or ""
+    allowed = f"{', '.join(DOCUMENTED_TYPES)}, or a grader"
+    written.add((key, "type"), f"unknown type '{type_}'", allowed=allowed, suggestion=meant)
+    return False
+
+
+def _says_what_it_means(written: WrittenEval, key: str, expected: Expected) -> bool:
+    """A mapping lists texts to look for; only one that is meant for a judge may hold anything else."""
+    grader = written.fields.get("grader")
+    by_code = grader in (None, "code") or (isinstance(grader, Mapping) and grader.get("type") == "code")
+    is_sound = True
+    for place, value in zip(_value_places(written.fields[key]), expected.values, strict=True):
+        if not isinstance(value, Mapping) or not (by_code or _lists_texts(value)):
+            continue
+        written.findings.unknown_keys(written.at(key, *place), value, MUST, written.severity)
+        if not _lists_texts(value):
+            written.add((key, *place), f"lists no texts to look for: add {' or '.join(MUST)}")
+            is_sound = False
+    return is_sound
+
+
+def _value_places(value: Mapping[str, Json]) -> list[FieldPath]:
+    """Where the values of an expectation stand, in their order."""
+    own: list[FieldPath] = [("value",)] if "value" in value else []
+    return [*own, *(("alternatives", position) for position in range(len(value.get("alternatives") or ())))]
 
 
 def is_native_form(value: Mapping[str, Json]) -> bool:
@@ -94,7 +135,8 @@ def comparison(expected: Expected, kind: str = "", options: Mapping[str, Json] |
     """The grader that compares with what is expected, or with one of its alternatives."""
     kind = kind or expected.kind
     if kind in JUDGES:
-        return {"kind": kind, "options": {**_told(expected), **(options or {})}, **expected.shared}
+        own = expected.options if expected.kind == kind else {}
+        return {"kind": kind, "options": {**_told(expected), **own, **(options or {})}, **expected.shared}
     options = {**expected.options, **(options or {})}
     specs = [_comparison(kind, value, options) for value in expected.values]
     if not specs:
@@ -109,7 +151,8 @@ def _comparison(kind: str, value: Json, options: dict[str, Json]) -> dict[str, A
         rows = value.get("test_cases") if isinstance(value, Mapping) else value
         return {"kind": kind, "options": {"test_cases": rows, **options}}
     if kind == "includes":
-        wanted = value if isinstance(value, Mapping) else {MUST[0]: value if isinstance(value, list) else [value]}
+        listed = value if isinstance(value, list) else [value]
+        wanted = {k: value[k] for k in MUST if k in value} if isinstance(value, Mapping) else {MUST[0]: listed}
         return {"kind": kind, "options": {**wanted, **options}}
     if kind == "regex" and "pattern" in options:
         return {"kind": kind, "options": options}

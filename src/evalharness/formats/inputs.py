@@ -6,42 +6,25 @@ Also what `current` of a regression eval asks, and of which target. What a targe
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
-
-from evalharness.domain.case import as_text, is_typed_input
-from evalharness.domain.record import Json, Record
+from evalharness.domain.api_call import PLACES, ApiCall
+from evalharness.domain.case import is_typed_input
+from evalharness.domain.problem import quoted
+from evalharness.domain.record import Json
 from evalharness.domain.variables import escape
-from evalharness.formats.checking import kind_of
+from evalharness.errors import closest
+from evalharness.formats.checking import kind_of, known_options
 from evalharness.formats.evals import WrittenEval
 from evalharness.formats.refs import Folder
 from evalharness.formats.regressions import Baseline
 
 Path = tuple[str, ...]
 DEFAULT_URL = "{{api_base_url}}"
-PLACES = ("path", "endpoint", "url")
+TYPES = ("prompt", "file", "api_call")
 _WHOLE_URL = re.compile(r"(https?://[^/?#]+|\{\{[^{}]+\}\})([/?#].*)?", re.DOTALL)
-
-
-def _text(value: Any) -> Any:
-    return as_text(value) if isinstance(value, bool | int | float) else value
-
-
-Text = Annotated[str, BeforeValidator(_text)]
-
-
-class Request(Record):
-    """An HTTP request as people write it. `answer` says what the graders see: its body, or {status, headers, body}."""
-
-    method: str = "GET"
-    path: str = Field(default="", validation_alias=AliasChoices(*PLACES))
-    headers: dict[str, Text] = Field(default_factory=dict)
-    query: dict[str, Json] = Field(default_factory=dict)
-    body: Json = None
-    answer: Literal["body", "response"] = "body"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +47,13 @@ class InputReader:
 
     def read(self, path: Path, value: Any) -> Asked | None:
         """`input` as it stands in a case."""
-        if not isinstance(value, Mapping) or not is_typed_input(value):
+        if not isinstance(value, Mapping):
+            return Asked(value)
+        if self._lacks_content(value):
+            meant = closest("content", [key for key in value if key not in ("type", "context")])
+            self.written.add((*path, "content"), f"is missing{f'; it is written {quoted(meant)}' if meant else ''}")
+            return None
+        if not is_typed_input(value):
             return Asked(value)
         if value["type"] == "file":
             text = self.folder.read_text(self.written.findings, self.written.at(*path, "content"), value["content"])
@@ -92,6 +81,11 @@ class InputReader:
             return asked
         return self._executed(asked, kind, execution)
 
+    def _lacks_content(self, value: Mapping[str, Any]) -> bool:
+        """In native files, a mapping that holds more than the keys of a typed input is data, whatever its `type` is."""
+        is_typed = value.get("type") in TYPES and "content" not in value
+        return is_typed and (not self.written.is_native or value.keys() <= {"type", "context"})
+
     def _executed(self, asked: Asked, kind: str, execution: Any) -> Asked | None:
         path = ("current", "execution")
         if kind == "skill":
@@ -103,24 +97,32 @@ class InputReader:
             return Asked(question, {"kind": "skill", "options": name}, path)
         if kind == "http":
             default = asked.target["http"]["url"] if asked.target else DEFAULT_URL
-            options = {key: item for key, item in execution.items() if key not in ("type", "base_url")}
+            options = self._known("http", execution, ("type", "base_url"))
             return Asked(asked.input, {"http": {"url": execution.get("base_url") or default, **options}}, path)
+        if kind:
+            own = {key: execution[key] for key in ("type", "name", "tools") if key in execution}
+            execution = {**own, **self._known(kind, execution, own)}
         return Asked(asked.input, execution, path)
+
+    def _known(self, kind: str, execution: Mapping[str, Any], own: Container[str]) -> dict[str, Json]:
+        """The options of a target; what a file of another format says beyond them has been told, and is left out."""
+        options = {key: item for key, item in execution.items() if key not in own}
+        place = self.written.at("current", "execution")
+        return known_options(self.written.findings, place, ("target", kind), options, self.written.severity)
 
     def _request(self, path: Path, value: Any, *, context: Json = None, answer: str = "body") -> Asked | None:
         written = self.written
         if not isinstance(value, Mapping):
             written.add(path, f"an api_call is a mapping with method and path, not {kind_of(value)}")
             return None
-        known = {*Request.model_fields, *PLACES}
+        known = {*ApiCall.model_fields, *PLACES}
         written.findings.unknown_keys(written.at(*path), value, known, written.severity)
-        try:
-            request = Request.model_validate({"answer": answer, **{key: value[key] for key in value if key in known}})
-        except ValidationError as error:
-            written.findings.invalid(written.at(*path), error, Request)
+        fields = {"answer": answer, **{key: value[key] for key in value if key in known}}
+        request = written.findings.validated(written.at(*path), ApiCall, fields)
+        if request is None:
             return None
         whole = _WHOLE_URL.fullmatch(request.path)
-        place = {"method": request.method.upper(), "path": (whole[2] or "") if whole else request.path}
+        place = {"method": request.method, "path": (whole[2] or "") if whole else request.path}
         content = {**request.model_dump(exclude_defaults=True), **place, "answer": request.answer}
         told = {} if context is None else {"context": context}
         target = {"http": {"url": whole[1] if whole else DEFAULT_URL}}

@@ -10,10 +10,12 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.record import Json
+from evalharness.errors import closest
 from evalharness.formats.checking import is_file, kind_of
 from evalharness.formats.problems import Findings
 from evalharness.formats.refs import Folder
@@ -23,6 +25,9 @@ GRADERS = "config/graders.yaml"
 THRESHOLDS = "config/thresholds.yaml"
 LEVELS_UP = 4
 GROUPS = ("default", "categories", "criticality")
+CRITICALITIES = tuple(filter(None, get_args(Case.model_fields["criticality"].annotation)))
+METRICS = ("pass_rate", "case_pass_rate", "score", "pass@1", "pass^3", "pass_at_1", "pass_hat_3")
+_METRIC = re.compile(r"pass_rate|case_pass_rate|score|pass_(at|hat)_[1-9]\d*|pass[@^]k")
 _PASS_K = re.compile(r"pass(?:_?(@|\^)_?|_(at|hat)_)(\d{1,9})")
 
 
@@ -31,7 +36,7 @@ class Layout:
 
     def __init__(self, path: Path) -> None:
         own = path.parent
-        above = [own, *own.resolve().parents[:LEVELS_UP]]
+        above = [own, *(_named_from(own, folder) for folder in own.resolve().parents[:LEVELS_UP])]
         found = [folder for folder in above if any(is_file(folder / name) for name in (GRADERS, THRESHOLDS))]
         self.folder = Folder(found[0] if found else own)
         config = self.folder.real / "config"
@@ -77,17 +82,40 @@ class Layout:
         return read
 
 
+def is_config(path: Path) -> bool:
+    """Whether a file is one of a layout's, which no suite is and no suite refers to."""
+    return any(path.parts[-2:] == Path(name).parts for name in (GRADERS, THRESHOLDS))
+
+
+def _named_from(own: Path, folder: Path) -> Path:
+    """A folder above `own`, named as the user would: from where `own` is named from."""
+    named = Path(os.path.normpath(own / os.path.relpath(folder, own.resolve())))
+    return named if named.resolve() == folder else folder
+
+
 def _group(read: Findings, place: FieldPath, written: Any, depth: int) -> Any:
     """Metrics at the bottom, names of categories or criticalities above them."""
     if not isinstance(written, Mapping):
         read.add(place, f"must be a mapping of metric: minimum, not {kind_of(written)}")
         return {}
+    if place == ("criticality",):
+        read.unknown_keys(place, written, CRITICALITIES, severity="warning")
     if depth:
         return {name: _group(read, (*place, name), metrics, depth - 1) for name, metrics in written.items()}
+    group: dict[str, Json] = {}
     for name, minimum in written.items():
+        metric = metric_name(name)
+        if not _METRIC.fullmatch(metric):
+            meant = closest(name, METRICS) or ""
+            allowed = "pass_rate, case_pass_rate, score, pass@K, pass^K"
+            unknown = f"unknown metric '{name}'"
+            read.add((*place, name), unknown, severity="warning", allowed=allowed, suggestion=meant)
+        if metric in group:
+            read.add((*place, name), f"is {metric}, which is already given in another spelling")
         if isinstance(minimum, bool) or not isinstance(minimum, int | float) or not 0 <= minimum <= 1:
             read.add((*place, name), "must be a number from 0 to 1")
-    return {metric_name(name): minimum for name, minimum in written.items()}
+        group[metric] = minimum
+    return group
 
 
 def metric_name(written: str) -> str:

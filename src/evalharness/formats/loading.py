@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import needed
 from evalharness.errors import InvalidFile
-from evalharness.formats.recognising import NATIVE, SESSIONS, Format, mentions_a_suite, named_format, recognise
+from evalharness.formats.layout import is_config
+from evalharness.formats.not_suites import not_a_suite, passed_over
+from evalharness.formats.recognising import SESSIONS, Format, mentions_a_suite, named_format, recognise
 from evalharness.formats.session_folders import holds_sessions, load_sessions
-from evalharness.formats.source import Source, read_source
+from evalharness.formats.source import ENDINGS, Source, read_source
 
-ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
 
 
@@ -23,9 +24,12 @@ class LoadedFile:
     path: Path
     suite: Suite | None
     problems: tuple[Problem, ...] = ()
-    format: str = NATIVE.name
+    format: str = ""
+    """Empty where none was recognised."""
     parts: frozenset[Path] = field(default_factory=frozenset)
     """Other files that the suite was put together from."""
+    is_passed_over: bool = False
+    """Whether it was only met in a folder, and is no suite."""
 
     @property
     def root(self) -> Path:
@@ -36,12 +40,17 @@ class LoadedFile:
 
 def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
     """A file that is named twice is loaded once. `format_name` forces a format; else each file's content decides."""
+    return [file for file in survey_paths(paths, format_name) if not file.is_passed_over]
+
+
+def survey_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    """The same, and what else lies in the folders: files that were passed over, each with the reason."""
     forced = named_format(format_name) if format_name else None
     loaded: list[LoadedFile] = []
     for path in {path.resolve(): path for path in paths}.values():
         if path.is_dir():
-            found = find_suites(path, forced)
-            if not found:
+            found = _look_through(path, forced)
+            if all(file.is_passed_over for file in found):
                 loaded.append(_broken(path, "no suite was found in this folder"))
             loaded += found
         elif not path.exists():
@@ -53,10 +62,18 @@ def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[Lo
 
 def find_suites(folder: Path, forced: Format | None = None) -> list[LoadedFile]:
     """Every suite below a folder; a file that another suite there is made of is not one of its own."""
-    loaded = (_load_if_suite(path, forced) for path in walk(folder, forced))
-    found = [file for file in loaded if file is not None]
+    return [file for file in _look_through(folder, forced) if not file.is_passed_over]
+
+
+def _look_through(folder: Path, forced: Format | None) -> list[LoadedFile]:
+    found = [_load_met(path, forced) for path in walk(folder, forced)]
     parts = {part for file in found for part in file.parts}
-    return [file for file in found if file.path.resolve() not in parts]
+    told = {problem.file for file in found if not file.is_passed_over for problem in file.problems}
+    return [
+        file
+        for file in found
+        if file.path.resolve() not in parts and not (file.is_passed_over and str(file.path) in told)
+    ]
 
 
 def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
@@ -64,7 +81,12 @@ def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
         source = read_source(path)
     except InvalidFile as error:
         return _load_rest(path, error, forced)
-    return _load(source, forced or recognise(source.data) or NATIVE)
+    return load_source(source, forced)
+
+
+def load_source(source: Source, forced: Format | None = None) -> LoadedFile:
+    format_ = forced or recognise(source.data)
+    return LoadedFile(source.path, None, (not_a_suite(source),)) if format_ is None else _load(source, format_)
 
 
 def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
@@ -81,23 +103,27 @@ def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
         if path.is_dir():
             if not has_sessions:
                 yield from walk(path, forced)
-        elif path.suffix.lower() in ENDINGS:
+        elif path.suffix.lower() in ENDINGS and not is_config(path):
             yield path
 
 
-def _load_if_suite(path: Path, forced: Format | None) -> LoadedFile | None:
-    """None for files that are something else. A broken one counts as a suite when it mentions what only suites have."""
+def _load_met(path: Path, forced: Format | None) -> LoadedFile:
+    """A file of a folder. A broken one counts as a suite when it mentions what only suites have."""
     if path.is_dir():
         sessions = load_sessions(path, forced=forced is not None)
         return LoadedFile(path, sessions.suite, sessions.problems, SESSIONS.name, sessions.files)
     try:
         source = read_source(path)
     except InvalidFile as error:
-        return _load_rest(path, error, forced) if mentions_a_suite(path.read_bytes()) else None
+        is_known = error.rest is not None and recognise(error.rest.data) is not None
+        if is_known or (path.is_file() and mentions_a_suite(path.read_bytes())):
+            return _load_rest(path, error, forced)
+        problems = tuple(replace(problem, severity="warning") for problem in error.problems)
+        return LoadedFile(path, None, problems, is_passed_over=True)
     found = recognise(source.data)
-    if found is None or forced not in (None, found):
-        return None
-    return _load(source, found)
+    if found is not None and forced in (None, found):
+        return _load(source, found)
+    return LoadedFile(path, None, (passed_over(source, found),), is_passed_over=True)
 
 
 def _load(source: Source, format_: Format) -> LoadedFile:
@@ -116,11 +142,9 @@ def _load(source: Source, format_: Format) -> LoadedFile:
 
 def _load_rest(path: Path, error: InvalidFile, forced: Format | None) -> LoadedFile:
     """What is wrong with the file as text, and with what could be read of it all the same."""
-    rest = error.rest
-    format_ = forced or (recognise(rest.data) if rest is not None else None) or NATIVE
-    more = _load(rest, format_).problems if rest is not None else ()
-    problems = tuple(sorted((*error.problems, *more), key=lambda problem: problem.line))
-    return LoadedFile(path, None, problems, format_.name)
+    rest = load_source(error.rest, forced) if error.rest is not None else LoadedFile(path, None)
+    problems = tuple(sorted((*error.problems, *rest.problems), key=lambda problem: problem.line))
+    return replace(rest, suite=None, problems=problems)
 
 
 def _broken(path: Path, message: str) -> LoadedFile:

@@ -9,24 +9,11 @@ from typing import Any
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
 from evalharness.formats.assembling import Assembly
-from evalharness.formats.checking import check_grader, check_target, kind_of
+from evalharness.formats.checking import kind_of
 from evalharness.formats.documents import Document
-from evalharness.formats.evals import CASE_KEYS, EVAL_KEYS, WrittenEval
+from evalharness.formats.evals import EVAL_KEYS, WrittenEval
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import Source
-from evalharness.formats.suite_fields import INHERITED, NOT_ACTED_ON, SUITE_KEYS
-
-__all__ = [
-    "CASE_KEYS",
-    "INHERITED",
-    "NOT_ACTED_ON",
-    "SUITE_KEYS",
-    "check_grader",
-    "check_target",
-    "load_native",
-    "looks_native",
-    "native_document",
-]
 
 EVAL_TYPES = ("capability", "regression")
 
@@ -45,7 +32,7 @@ def load_native(source: Source) -> tuple[Suite | None, Findings]:
     """The suite, or None; and everything found wrong with the file, all at once."""
     assembly = Assembly(source)
     data = source.data
-    if isinstance(data, list) and source.path.suffix.lower() in (".jsonl", ".ndjson"):
+    if isinstance(data, list):
         document = Document(assembly.findings, evals=tuple(_evals(assembly.findings, (), data)))
         if not data:
             assembly.findings.add((), "is empty: a suite needs at least one case")
@@ -65,7 +52,9 @@ def native_document(
     written = data.get("test_cases")
     where = (*place, "test_cases") if "test_cases" in data else place
     if not isinstance(written, list):
-        findings.add(where, f"test_cases must be a list, not {kind_of(written)}")
+        is_there = "test_cases" in data
+        message = f"test_cases must be a list, not {kind_of(written)}" if is_there else "test_cases is missing"
+        findings.add(where, message)
         written = []
     elif not written:
         findings.add(where, "is empty: a suite needs at least one case")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from evalharness.domain.options import Options
 from evalharness.domain.problem import FieldPath, Problem, Severity, field_text, quoted
 from evalharness.errors import UnknownName, closest
 from evalharness.formats.source import Source
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Findings:
@@ -50,6 +55,20 @@ class Findings:
     def unknown_name(self, path: FieldPath, error: UnknownName) -> None:
         self.add(path, error.what, allowed=", ".join(error.choices), suggestion=error.guess)
 
+    def validated(
+        self,
+        path: FieldPath,
+        model: type[Model],
+        written: Any,
+        moved: Mapping[str, FieldPath] | None = None,
+    ) -> Model | None:
+        """What was written, as a model; None when it is none, which has then been told."""
+        try:
+            return model.model_validate(written)
+        except ValidationError as error:
+            self.invalid(path, error, model, moved)
+            return None
+
     def invalid(
         self,
         path: FieldPath,
@@ -61,21 +80,44 @@ class Findings:
 
         `moved` tells where fields stand that are not found at `path` under their own names.
         """
-        for found in error.errors(include_url=False):
+        for found in list(_each_place_once(error.errors(include_url=False))):
             if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
                 continue
             if found["type"] == "extra_forbidden":
                 *around, key = found["loc"]
                 inside = _as_written(around)
-                self.unknown_keys(_placed(path, inside, moved), [str(key)], _keys_at(model, inside))
+                place = _reached(self.source.data, (*_placed(path, inside, moved), str(key)))
+                self._stray_key(place, _keys_at(model, inside))
                 continue
-            place = _as_written(found["loc"])
+            place = _reached(self.source.data, _placed(path, _as_written(found["loc"]), moved))
             expected = (found.get("ctx") or {}).get("expected", "")
             allowed = _choices(str(expected)) if found["type"] == "literal_error" else ""
-            self.add(_placed(path, place, moved), _message(found), allowed=allowed, suggestion=_meant(found, allowed))
+            self.add(place, _message(found), allowed=allowed, suggestion=_meant(found, allowed))
+
+    def _stray_key(self, place: FieldPath, allowed: list[str]) -> None:
+        """A key that is allowed was not taken because the same is written in another spelling, too."""
+        if place[-1] in allowed:
+            self.add(place, "is written twice, in two spellings; keep one of them")
+        else:
+            self.unknown_keys(place[:-1], [str(place[-1])], allowed)
+
+
+def in_words(error: ValidationError, model: type[BaseModel]) -> str:
+    """Every error of a model that stands in no file."""
+    findings = Findings(Source(Path(), None, lambda: 0))
+    findings.invalid((), error, model)
+    return "; ".join(str(replace(problem, file="")) for problem in findings.problems)
 
 
 BRANCHES = ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
+BOUNDS = {
+    "string_too_short": "min_length",
+    "string_too_long": "max_length",
+    "string_pattern_mismatch": "pattern",
+    "too_short": "min_length",
+    "too_long": "max_length",
+}
+_LETTERS = re.compile(r"\^\[A-Za-z0-9(.+)\]\+\$")
 WANTED = {
     "int": "a whole number",
     "float": "a number",
@@ -95,15 +137,44 @@ def _message(found: Any) -> str:
         return "is missing"
     if kind == "literal_error":
         return f"{quoted(str(found['input']))} is not allowed"
-    family, _, detail = kind.partition("_")
-    if family in WANTED and detail.startswith(("type", "parsing", "from")):
-        text = f"must be {WANTED[family]}"
+    if kind in BOUNDS:
+        return _out_of_bounds(found)
+    if found["wanted"]:
+        text = f"must be {' or '.join(found['wanted'])}"
     else:
         text = str(found["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
     got = found["input"]
     if text.startswith("must be") and isinstance(got, str | int | float | bool | None):
-        text += f", not {quoted(got) if isinstance(got, str) else got}" if got is not None else ", not empty"
+        text += f", not {quoted(got) if isinstance(got, str) else json.dumps(got)}"
     return text
+
+
+def _each_place_once(errors: Iterable[Any]) -> Iterator[Any]:
+    """Where a value may be of several kinds, pydantic complains once for each; `wanted` gathers them in one error."""
+    wanted_at: dict[FieldPath, dict[str, None]] = {}
+    for found in errors:
+        family, _, detail = found["type"].partition("_")
+        if family not in WANTED or not detail.startswith(("type", "parsing", "from")):
+            yield {**found, "wanted": ()}
+            continue
+        place = _as_written(found["loc"])
+        is_first = place not in wanted_at
+        wanted_at.setdefault(place, {})[WANTED[family]] = None
+        if is_first:
+            yield {**found, "wanted": wanted_at[place]}
+
+
+def _out_of_bounds(found: Any) -> str:
+    """A text or a list too short or too long, or a text of other characters than it may have."""
+    if not found["input"]:
+        return "must not be empty"
+    bound = found["ctx"][BOUNDS[found["type"]]]
+    if found["type"] != "string_pattern_mismatch":
+        counted = "characters" if isinstance(found["input"], str) else "entries"
+        return f"must have at {'least' if 'min' in BOUNDS[found['type']] else 'most'} {bound} {counted}"
+    letters = _LETTERS.fullmatch(bound)
+    made_of = f"be made of letters, digits and {' '.join(letters[1])}" if letters else f"match {bound}"
+    return f"must {made_of}, not {quoted(found['input'])}"
 
 
 def _choices(expected: str) -> str:
@@ -132,11 +203,36 @@ def _keys_at(model: type[BaseModel], place: FieldPath) -> list[str]:
     """The keys allowed at a place inside a model."""
     current: Any = model
     for part in place:
-        if isinstance(current, type) and issubclass(current, BaseModel) and str(part) in current.model_fields:
-            current = _model_in(current.model_fields[str(part)].annotation) or current
+        fields = (field for name, field in current.model_fields.items() if part in _spellings(name, field))
+        current = next((found for field in fields if (found := _model_in(field.annotation))), current)
     if issubclass(current, Options):
         return sorted(current.known_keys())
-    return sorted(current.model_fields)
+    return sorted({key for name, field in current.model_fields.items() for key in _spellings(name, field)})
+
+
+def _spellings(name: str, field: FieldInfo) -> set[str]:
+    choices = getattr(field.validation_alias, "choices", (field.validation_alias,))
+    return {name, *(choice for choice in choices if isinstance(choice, str))}
+
+
+def _reached(data: Any, path: FieldPath) -> FieldPath:
+    """Where a short form was written: `files[1]` for `files[1].path`, `target.result` for `target.command.result`.
+
+    The kind of a part is no step of the way where it is not a key: `scorers[0].maxMs` for `scorers[0].latency.maxMs`.
+    """
+    around: Any = None
+    for depth, step in enumerate(path):
+        is_inside = isinstance(data, list) if isinstance(step, int) else isinstance(data, Mapping)
+        if data is not None and not is_inside:
+            beside = isinstance(around, Mapping) and step in around
+            return (*path[: depth - 1], *path[depth:]) if beside else path[:depth]
+        if isinstance(data, Mapping) and step not in data and len(path) > depth + 1:
+            return (*path[:depth], *path[depth + 1 :])
+        try:
+            around, data = data, data[step]
+        except (KeyError, IndexError, TypeError):
+            break
+    return path
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

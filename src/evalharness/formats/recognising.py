@@ -38,8 +38,13 @@ FORMATS = (
         (b"eval_suite", b"expected_output", b"capability_eval", b"regression_eval"),
     ),
     NATIVE,
-    Format("task-suite", looks_like_task_suite, load_task_suite, (b"expectedPatterns",)),
-    Format("workflow-dataset", looks_like_dataset, load_workflow_dataset, (b"workflowName",)),
+    Format("task-suite", looks_like_task_suite, load_task_suite, (b'"tasks"', b"tasks:", b"expectedPatterns")),
+    Format(
+        "workflow-dataset",
+        looks_like_dataset,
+        load_workflow_dataset,
+        (b"workflowName", b'"assertions"', b"assertions:"),
+    ),
     SESSIONS,
 )
 """In the order in which they are tried: the first that recognises its own is taken."""

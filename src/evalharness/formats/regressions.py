@@ -17,6 +17,7 @@ from evalharness.errors import UnknownName
 from evalharness.formats.evals import WrittenEval
 from evalharness.formats.expectations import Expected
 from evalharness.formats.refs import REF, Folder, is_ref
+from evalharness.formats.source import ENDINGS
 
 BASELINE_KEYS = ("output", "response", "version", "captured_at", "environment")
 COMPARISONS = ("exact", "numeric", "structural", "semantic")
@@ -55,12 +56,13 @@ def read_baseline(written: WrittenEval, folder: Folder) -> Baseline | None:
         written.add(("baseline",), "is missing: a regression eval compares with it")
         return None
     if is_ref(value):
+        written.findings.unknown_keys(written.at("baseline"), value, (REF, *BASELINE_KEYS), written.severity)
         found = _referred(written, folder, ("baseline",), value)
         if found is None:
             return None
-        [value] = found
-        is_whole = isinstance(value, Mapping) and not {"output", "response"}.isdisjoint(value)
-        value = value if is_whole else {"output": value}
+        [referred] = found
+        is_whole = isinstance(referred, Mapping) and not {"output", "response"}.isdisjoint(referred)
+        value = {**(referred if is_whole else {"output": referred}), **value}
     elif not isinstance(value, Mapping):
         value = {"output": value}
     else:
@@ -75,6 +77,7 @@ def _read(written: WrittenEval, folder: Folder, value: Mapping[str, Any]) -> Bas
         return None
     output = value[key]
     if is_ref(output):
+        written.findings.unknown_keys(written.at("baseline", key), output, (REF,), written.severity)
         found = _referred(written, folder, ("baseline", key), output)
         if found is None:
             return None
@@ -88,10 +91,15 @@ def _read(written: WrittenEval, folder: Folder, value: Mapping[str, Any]) -> Bas
 def _referred(
     written: WrittenEval, folder: Folder, path: tuple[str, ...], value: Mapping[str, Any]
 ) -> list[Json] | None:
-    """What a file of the suite's folder holds, as the one element of a list: it may hold nothing at all."""
+    """What a file of the suite's folder holds, as the one element of a list: it may hold nothing at all.
+
+    A file of an ending that is no data is the text that it holds.
+    """
     place = written.at(*path, REF)
-    written.findings.unknown_keys(written.at(*path), value, (REF,), written.severity)
     file = folder.find(written.findings, place, value[REF])
+    if file is not None and file.suffix.lower() not in ENDINGS:
+        text = folder.read_text(written.findings, place, value[REF])
+        return None if text is None else [text]
     source = folder.read(written.findings, place, file) if file else None
     return None if source is None else [source.data]
 
@@ -126,7 +134,7 @@ def _method(written: WrittenEval) -> str:
 
 def _options(written: WrittenEval, value: Mapping[str, Any], type_: str) -> dict[str, Json]:
     """Options stand in `tolerance`, in `options`, or beside them; only numbers have a tolerance that is one."""
-    used = {"numeric": ("tolerance",), "semantic": ()}.get(type_, STRUCTURAL_OPTIONS)
+    used = {"numeric": ("ignore_fields",), "semantic": ()}.get(type_, STRUCTURAL_OPTIONS)
     found: dict[str, Json] = {}
     for path in (("comparison", "tolerance"), ("comparison", "options"), ("comparison",)):
         group = written.mapping(*path) if path[-1] != "tolerance" or type_ != "numeric" else {}

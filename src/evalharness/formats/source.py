@@ -6,6 +6,7 @@ the data means is not decided here.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ _PARSERS: dict[str, Callable[[str, str], tuple[Any, Callable[[], Lines]]]] = {
     ".ndjson": parse_jsonl,
 }
 ENDINGS = tuple(_PARSERS)
+DELIMITED = (".csv", ".tsv")
+"""Tables, which are no suites: `tables.py` reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ def read_text(path: Path) -> str:
 def parse_text(text: str, ending: str, path: Path) -> Source:
     """`text` as if it stood in the file `path`; `ending` decides the syntax."""
     parse = _PARSERS.get(ending.lower())
+    if parse is None and ending.lower() in DELIMITED:
+        raise InvalidFile([_whole_file(path, f"is a table; {import_advice(path)}")])
     if parse is None:
         message = f"unknown file ending {problem.quoted(ending)}"
         raise InvalidFile([Problem(str(path), 0, "", message, allowed=", ".join(_PARSERS))])
@@ -87,6 +92,11 @@ def parse_text(text: str, ending: str, path: Path) -> Source:
         if error.rest is not None:
             error.rest = Source(path, *error.rest)
         raise
+
+
+def import_advice(path: Path) -> str:
+    words = f"eval-harness import {shlex.quote(str(path))} --map input=COLUMN --map expected=COLUMN -o suite.yaml"
+    return f"make it a suite with: {words}"
 
 
 def _whole_file(path: Path, message: str) -> Problem:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
@@ -26,6 +24,8 @@ CONFIG_KEYS = {*SuiteConfig.model_fields, "parallel_execution"}
 INHERITED = ("category", "criticality", "tags")
 NOT_OF_A_PART = ("trials", "variants", "case_threshold", "max_error_rate")
 """What only the suite as a whole can decide."""
+OF_A_PART = ("timeout_seconds", "retries", "retry_count")
+"""Keys of `config` that can be said of a part's own cases; the others are about the run."""
 
 
 def read_suite(document: Document, graders: GraderReader, name: str, prefix: str) -> Suite | None:
@@ -40,11 +40,7 @@ def read_suite(document: Document, graders: GraderReader, name: str, prefix: str
     if "graders" in top:
         origin = Origin(document.findings, document.at("graders"), prefix, document.is_native)
         top["graders"] = graders.read_list(top["graders"], origin)
-    try:
-        return Suite.model_validate(top)
-    except ValidationError as error:
-        document.findings.invalid(document.place, error, Suite)
-        return None
+    return document.findings.validated(document.place, Suite, top)
 
 
 def _known(document: Document) -> dict[str, Any]:
@@ -120,11 +116,7 @@ def part_defaults(document: Document, suite: Suite | None, around: Defaults, pre
         fields["graders"] = suite.graders
     if suite.target is not None:
         fields["target"] = rebased_target(suite.named_target(suite.target), prefix)
-    for key in NOT_OF_A_PART:
-        if key in document.top:
-            document.findings.add(
-                document.at(key), "is not used: the suite that this file is part of decides", severity="warning"
-            )
+    _tell_unused(document)
     return Defaults(
         fields,
         has_graders=around.has_graders or bool(suite.graders),
@@ -133,15 +125,22 @@ def part_defaults(document: Document, suite: Suite | None, around: Defaults, pre
     )
 
 
+def _tell_unused(document: Document) -> None:
+    """What a part says of the whole run, which it is not asked about."""
+    config = document.top.get("config")
+    paths: list[FieldPath] = [(key,) for key in NOT_OF_A_PART if key in document.top]
+    if isinstance(config, Mapping):
+        paths += [("config", key) for key in config if key in CONFIG_KEYS and key not in OF_A_PART]
+    for path in paths:
+        message = "is not used: the suite that this file is part of decides"
+        document.findings.add(document.at(*path), message, severity="warning")
+
+
 def _inherited(document: Document) -> dict[str, Any]:
     """What the file's metadata says of all its cases, as far as it can be said of a case."""
     metadata = document.top.get("metadata")
     if not isinstance(metadata, Mapping):
         return {}
     told = {key: metadata[key] for key in INHERITED if metadata.get(key) is not None}
-    try:
-        Case.model_validate({"id": "any", "input": "", **told})
-    except ValidationError as error:
-        document.findings.invalid(document.at("metadata"), error, Case)
-        return {}
-    return told
+    case = document.findings.validated(document.at("metadata"), Case, {"id": "any", "input": "", **told})
+    return {} if case is None else told

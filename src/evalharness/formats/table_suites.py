@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
 from evalharness import registry
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.problem import FieldPath, quoted
@@ -24,8 +22,7 @@ from evalharness.formats.checking import check_grader, kind_of
 from evalharness.formats.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty
 from evalharness.formats.json_source import parse_json
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import Source
-from evalharness.formats.tables import DELIMITED
+from evalharness.formats.source import DELIMITED, Source
 from evalharness.formats.yaml_scalars import plain_scalar
 
 NUMBERS = ("numeric", "exit_code", "max_length")
@@ -66,6 +63,7 @@ class _Reading:
     is_templated: bool = False
     first_with: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, list[int]] = field(default_factory=dict)
+    """The rows without a question or an answer, by what they lack."""
     families: dict[str, dict[str, str]] = field(init=False)
     """The mapped keys of each family: what stands behind the dot (nothing for the family's own name) → the key."""
 
@@ -80,7 +78,7 @@ class _Reading:
         given = {key: value for key, cell in self.mapping.items() if not is_empty(value := cell.read(row))}
         for family in ("input", "expected"):
             if family in self.families and given.keys().isdisjoint(self.families[family].values()):
-                self.left_out.setdefault(family, []).append(position)
+                self.left_out.setdefault(self._what_lacks(family, row), []).append(position)
                 return
         fields = self._fields(position, given)
         id_ = fields.setdefault("id", f"case-{position + 1}")
@@ -89,10 +87,15 @@ class _Reading:
         if has_braces(fields):
             self.is_templated = True
             fields = escape(fields)
-        try:
-            self.cases.append(Case.model_validate(fields))
-        except ValidationError as error:
-            self.findings.invalid((position,), error, Case)
+        if (case := self.findings.validated((position,), Case, fields)) is not None:
+            self.cases.append(case)
+
+    def _what_lacks(self, family: str, row: Mapping[str, Json]) -> str:
+        cells = [self.mapping[key] for key in self.families[family].values()]
+        for cell in cells:
+            if cell.pattern is not None and cell.finds_nothing(row):
+                return f"{quoted(cell.pattern.pattern)} finds nothing in {cell.columns[0]}"
+        return f"nothing in {', '.join(dict.fromkeys(column for cell in cells for column in cell.columns))}"
 
     def _fields(self, position: int, given: Mapping[str, Json]) -> dict[str, Json]:
         fields = {key: _case_value(key, value) for key, value in given.items() if key in KEYS and key != "expected"}
@@ -159,13 +162,12 @@ class _Reading:
         return True
 
     def tell_of_rows_left_out(self) -> None:
-        for family, positions in self.left_out.items():
-            columns = [column for key in self.families[family].values() for column in self.mapping[key].columns]
+        for lacks, positions in self.left_out.items():
             many = (
                 f"{len(positions)} rows are left out, the first here" if len(positions) > 1 else "the row is left out"
             )
-            message = f"{many}: nothing in {', '.join(dict.fromkeys(columns))}"
-            self.findings.add((positions[0],), message, severity="warning" if self.cases else "error")
+            severity = "warning" if self.cases else "error"
+            self.findings.add((positions[0],), f"{many}: {lacks}", severity=severity)
         if "expected" not in self.families:
             message = "nothing is checked: any answer passes; add --map expected=COLUMN"
             self.findings.add((), message, severity="warning")

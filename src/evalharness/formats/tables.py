@@ -11,67 +11,107 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evalharness.domain.problem import Problem, quoted
+from evalharness.domain.record import Json
 from evalharness.errors import InvalidFile
 from evalharness.formats import limits
 from evalharness.formats.checking import kind_of
 from evalharness.formats.lines import Lines
-from evalharness.formats.source import Source, read_source, read_text
+from evalharness.formats.source import DELIMITED, Source, read_source, read_text
 
-DELIMITED = (".csv", ".tsv")
 DELIMITERS = (",", ";", "\t")
+CASE_KEYS = frozenset(("input", "expected", "graders", "grader"))
 
 
 def read_table(path: Path) -> Source:
     """`data` is a list of rows; raises `InvalidFile` with every problem."""
     if path.suffix.lower() in DELIMITED:
         return _delimited(read_text(path).removeprefix("\ufeff"), path)
-    source = read_source(path)
-    if not isinstance(source.data, list):
-        raise InvalidFile(
-            [Problem(str(path), 0, "", f"a table is a list of objects, one for each row, not {kind_of(source.data)}")]
-        )
-    wrong = [(place, row) for place, row in enumerate(source.data) if not isinstance(row, Mapping)]
-    if wrong:
-        message = "a row is a mapping from column to value, not"
-        raise InvalidFile(
-            [Problem(str(path), source.line_of((place,)), "", f"{message} {kind_of(row)}") for place, row in wrong]
-        )
-    return source
+    try:
+        return rows_of(read_source(path))
+    except InvalidFile as error:
+        more = _row_problems(_only_list(error.rest)) if error.rest is not None else []
+        raise InvalidFile(sorted((*error.problems, *more), key=lambda problem: problem.line)) from None
+
+
+def rows_of(source: Source) -> Source:
+    """The list of rows that the source is, or that it holds as its only list: `{"data": […]}`."""
+    rows = _only_list(source)
+    if problems := _row_problems(rows):
+        raise InvalidFile(problems)
+    return rows
+
+
+def _only_list(source: Source) -> Source:
+    """What the source holds, or the source itself where that is not one list."""
+    lists = _lists_in(source.data)
+    if len(lists) != 1:
+        return source
+    return Source(source.path, source.data[lists[0]], lambda: _below(source.lines(), lists[0]))
+
+
+def _lists_in(data: Json) -> list[str]:
+    return [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, Mapping) else []
+
+
+def _row_problems(source: Source) -> list[Problem]:
+    file, rows = str(source.path), source.data
+    if not isinstance(rows, list):
+        lists = _lists_in(rows)
+        held = f" with several lists ({', '.join(lists)}); keep only the one that is the table" if lists else ""
+        message = f"a table is a list of objects, one for each row, not {kind_of(rows)}{held}"
+        return [Problem(file, 0, "", message)]
+    message = "a row is a mapping from column to value, not"
+    wrong = [(place, row) for place, row in enumerate(rows) if not isinstance(row, Mapping)]
+    return [Problem(file, source.line_of((place,)), "", f"{message} {kind_of(row)}") for place, row in wrong]
+
+
+def looks_like_table(data: Json) -> bool:
+    """A list of objects that have nothing of a case."""
+    is_list = isinstance(data, list) and bool(data)
+    return is_list and all(isinstance(row, Mapping) and CASE_KEYS.isdisjoint(row) for row in data)
+
+
+def _below(lines: Lines, key: str) -> Lines:
+    return lines[1][key] if isinstance(lines, tuple) and isinstance(lines[1], dict) else lines
 
 
 def _delimited(text: str, path: Path) -> Source:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
+    records = _records(text, delimiter)
+    header = _header(*next(records, (0, [])), path)
     rows: list[dict[str, str]] = []
     lines: list[Lines] = []
-    header: list[str] | None = None
-    try:
-        for line, cells in _records(text, delimiter):
-            if header is None:
-                header = _header(cells, path, line)
-            elif len(cells) > len(header):
-                message = f"{len(cells)} cells under a header of {len(header)}; quote cells that hold {delimiter!r}"
-                raise InvalidFile([Problem(str(path), line, "", message)])
-            else:
-                rows.append(dict(zip(header, cells, strict=False)))
-                lines.append(line)
-    except csv.Error as error:
-        line = lines[-1] + 1 if lines and isinstance(lines[-1], int) else 1
-        raise InvalidFile([Problem(str(path), line, "", f"not a sound row: {error}")]) from None
-    if header is None:
-        raise InvalidFile([Problem(str(path), 0, "", "is empty: the first line must name the columns")])
+    problems: list[Problem] = []
+    for line, cells in records:
+        if isinstance(cells, csv.Error):
+            problems.append(Problem(str(path), line, "", f"not a sound row: {cells}"))
+        elif len(cells) > len(header):
+            message = f"{len(cells)} cells under a header of {len(header)}; quote cells that hold {delimiter!r}"
+            problems.append(Problem(str(path), line, "", message))
+        else:
+            rows.append(dict(zip(header, cells, strict=False)))
+            lines.append(line)
+    if problems:
+        raise InvalidFile(problems)
     return Source(path, rows, lambda: (1, lines))
 
 
-def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each record that is not blank, with the line it starts on."""
+def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Each record that is not blank, with the line it starts on; an error in place of one that is not sound."""
     former = csv.field_size_limit(limits.MAX_CHARS)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        line = 1
-        for cells in reader:
+        while True:
+            line = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield line, error
+                continue
             if any(cells):
                 yield line, cells
-            line = reader.line_num + 1
     finally:
         csv.field_size_limit(former)
 
@@ -80,15 +120,16 @@ def _delimiter(text: str) -> str:
     """The one that splits the header into most columns."""
 
     def columns(delimiter: str) -> int:
-        try:
-            return len(next(_records(text, delimiter), (0, []))[1])
-        except csv.Error:
-            return 0
+        _, cells = next(_records(text, delimiter), (0, []))
+        return len(cells) if isinstance(cells, list) else 0
 
     return max(DELIMITERS, key=columns)
 
 
-def _header(cells: list[str], path: Path, line: int) -> list[str]:
+def _header(line: int, cells: list[str] | csv.Error, path: Path) -> list[str]:
+    if isinstance(cells, csv.Error) or not cells:
+        message = f"not a sound row: {cells}" if cells else "is empty: the first line must name the columns"
+        raise InvalidFile([Problem(str(path), line, "", message)])
     names = [cell.strip() for cell in cells]
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:

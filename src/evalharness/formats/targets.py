@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from evalharness.domain.specification import TargetSpec
 from evalharness.errors import InvalidFile
-from evalharness.formats.native import check_target
+from evalharness.formats.checking import check_target
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import read_source
 
@@ -20,12 +18,9 @@ def load_target(path: Path) -> TargetSpec:
     findings = Findings(source)
     inside = isinstance(source.data, Mapping) and "target" in source.data
     place = ("target",) if inside else ()
-    try:
-        spec = TargetSpec.model_validate(source.data["target"] if inside else source.data)
-    except ValidationError as error:
-        findings.invalid(place, error, TargetSpec)
-        raise InvalidFile(findings.problems) from None
-    check_target(findings, place, spec)
-    if findings.has_errors:
+    spec = findings.validated(place, TargetSpec, source.data["target"] if inside else source.data)
+    if spec is not None:
+        check_target(findings, place, spec)
+    if spec is None or findings.has_errors:
         raise InvalidFile(findings.problems)
     return spec.model_copy(update={"name": spec.name or path.stem, "root": str(path.resolve().parent)})

@@ -8,100 +8,37 @@ written in snake_case, too. Beyond the documented keys a suite may hold `target`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel, to_snake
 
 from evalharness import registry
-from evalharness.domain.case import CaseFile, Name
 from evalharness.domain.problem import FieldPath, quoted
-from evalharness.domain.record import Json, Record
-from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
-from evalharness.domain.suite import Suite, Trials
+from evalharness.domain.record import Json
+from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, has_braces
-from evalharness.formats.checking import check_files, check_target, kind_of
+from evalharness.formats.checking import check_files, check_target, kind_of, read_spec
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import Source
+from evalharness.formats.task_records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile
 
-TaskCategory = Literal[
-    "code_generation",
-    "bug_fix",
-    "refactoring",
-    "code_review",
-    "shell_command",
-    "file_operation",
-    "search_retrieval",
-    "tool_use_sequence",
-]
-TASK_CATEGORIES: tuple[str, ...] = get_args(TaskCategory)
 DEFAULT_TIMEOUT_S = 120.0
 TELLING = {"prompt", "category", "expectedPatterns", "expected_patterns"}
 """Other files have `tasks`, too; a task of ours has one of these."""
 
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class TaskRecord(Record):
-    """Read from camelCase or snake_case; `model_dump(by_alias=True)` gives camelCase."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
-
-
-class ExpectedFile(TaskRecord):
-    """A file in the trial's workspace that must exist and, with `should_contain`, hold a text (in any case)."""
-
-    path: str
-    should_contain: str = ""
-
-
-class EvalTask(TaskRecord):
-    id: Name
-    category: TaskCategory
-    description: str = ""
-    prompt: str
-    expected_patterns: tuple[str, ...] = ()
-    expected_files: tuple[ExpectedFile, ...] = ()
-    expected_exit_code: int | None = None
-    expected_tool_sequence: Json = None
-    """Tools by name or as {name, arguments}, in order; or {calls: […], mode: subsequence | exact | any_order}."""
-    tool_sequence_mode: str = ""
-    max_rounds: Annotated[int, Field(ge=0)] | None = None
-    required_tools: tuple[str, ...] = ()
-    timeout_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    files: dict[str, CaseFile] = Field(default_factory=dict)
-    reference: Json = None
-    tags: tuple[str, ...] = ()
-    weight: Weight = 1.0
-    metadata: dict[str, Json] = Field(default_factory=dict)
-
-    @field_validator("id", mode="before")
-    @classmethod
-    def _numbers_are_names(cls, written: Any) -> Any:
-        return str(written) if isinstance(written, int) and not isinstance(written, bool) else written
-
-    @field_validator("id")
-    @classmethod
-    def _no_braces(cls, id_: str) -> str:
-        if "{{" in id_:
-            raise ValueError("must not hold {{")
-        return id_
-
-
-class EvalSuite(TaskRecord):
-    name: Name
-    description: str = ""
-    tasks: tuple[EvalTask, ...]
-    target: TargetSpec | None = None
-    targets: dict[str, TargetSpec] = Field(default_factory=dict)
-    trials: Trials = 1
-
 
 def looks_like_task_suite(data: Any) -> bool:
-    if not isinstance(data, Mapping) or not isinstance(data.get("tasks"), list) or "test_cases" in data:
+    """Also where its tasks are no list, so that this can be told."""
+    if not isinstance(data, Mapping) or "tasks" not in data or "test_cases" in data:
         return False
-    tasks = data["tasks"]
-    return any(isinstance(task, Mapping) and TELLING & task.keys() for task in tasks) or (not tasks and "name" in data)
+    written = data["tasks"]
+    tasks = written.values() if isinstance(written, Mapping) else written if isinstance(written, list) else ()
+    if any(isinstance(task, Mapping) and TELLING & task.keys() for task in tasks):
+        return True
+    is_ours = isinstance(written, list) or data.keys() <= EvalSuite.model_fields.keys()
+    return not tasks and "name" in data and is_ours
 
 
 def load_task_suite(source: Source) -> tuple[Suite | None, Findings]:
@@ -113,9 +50,8 @@ def load_task_suite(source: Source) -> tuple[Suite | None, Findings]:
         return None, findings
     written = {"name": source.path.stem, **_known(findings, (), data, EvalSuite)}
     written["tasks"] = _tasks(findings, data)
-    suite = _validated(findings, (), EvalSuite, written)
-    if suite is not None:
-        _check_targets(findings, suite)
+    suite = findings.validated((), EvalSuite, written)
+    _check_targets(findings, data)
     findings.problems.sort(key=lambda problem: problem.line)
     return (None if suite is None or findings.has_errors else suite_of(suite)), findings
 
@@ -147,36 +83,42 @@ def _case_of(task: EvalTask) -> dict[str, Json]:
         **task.model_dump(mode="json", include={*same, "metadata"}, exclude_defaults=True),
         "input": task.prompt,
         "tags": list(dict.fromkeys(task.tags)),
-        "graders": [spec.model_dump(mode="json") for _, spec in graders_of(task)],
+        "graders": [spec.model_dump(mode="json") for spec in graders_of(task)],
         "timeout_seconds": None if task.timeout_ms is None else task.timeout_ms / 1000,
     }
 
 
-def graders_of(task: EvalTask) -> Iterator[tuple[str, GraderSpec]]:
-    """What is expected, each with the field that says so. The patterns count even where there are none."""
-    yield "expected_patterns", GraderSpec(kind="expected_patterns", options=list(task.expected_patterns))
+def graders_of(task: EvalTask) -> Iterator[GraderSpec]:
+    """What is expected. The patterns count even where there are none."""
+    yield GraderSpec(kind="expected_patterns", options=list(task.expected_patterns))
     if task.expected_files:
         files = [
             {"path": file.path, **({"contains": file.should_contain} if file.should_contain else {})}
             for file in task.expected_files
         ]
-        yield "expected_files", GraderSpec(kind="files", options=files)
+        yield GraderSpec(kind="files", options=files)
     if task.expected_exit_code is not None:
-        yield "expected_exit_code", GraderSpec(kind="exit_code", options=task.expected_exit_code)
-    written = task.expected_tool_sequence
-    if written is not None and written != []:
-        options = dict(written) if isinstance(written, Mapping) else {"calls": written}
-        mode = options.pop("mode", None) or task.tool_sequence_mode
-        if mode:
-            options["mode"] = to_snake(mode) if isinstance(mode, str) else mode
-        yield "expected_tool_sequence", GraderSpec(kind="tool_sequence", options=options)
+        yield GraderSpec(kind="exit_code", options=task.expected_exit_code)
+    options = sequence_options(task.expected_tool_sequence, task.tool_sequence_mode)
+    if options:
+        yield GraderSpec(kind="tool_sequence", options=options)
+
+
+def sequence_options(written: Json, mode: Json) -> dict[str, Json]:
+    """Nothing where nothing is expected; that there are no calls at all is expected by an empty list and a mode."""
+    if written is None or (written == [] and not mode):
+        return {}
+    options = dict(written) if isinstance(written, Mapping) else {"calls": written}
+    mode = options.pop("mode", None) or mode
+    return {**options, "mode": to_snake(mode) if isinstance(mode, str) else mode} if mode else options
 
 
 def _tasks(findings: Findings, data: Mapping[str, Any]) -> list[EvalTask]:
     """Each task on its own, so that every problem of every task is told."""
     written = data.get("tasks")
     if not isinstance(written, list):
-        findings.add(("tasks",) if "tasks" in data else (), f"tasks must be a list, not {kind_of(written)}")
+        wrong = f"must be a list, not {kind_of(written)}" if "tasks" in data else "is missing"
+        findings.add(("tasks",), f"{wrong}: a task suite lists its tasks")
         return []
     if not written:
         findings.add(("tasks",), "is empty: a suite needs at least one task")
@@ -201,42 +143,47 @@ def _task(findings: Findings, place: FieldPath, row: Any) -> EvalTask | None:
     written = _known(findings, place, row, EvalTask)
     for key in ("expectedFiles", "expected_files"):
         if isinstance(files := written.get(key), list):
-            written[key] = [_file(findings, (*place, key, index), file) for index, file in enumerate(files)]
-    for key in ("expectedPatterns", "expected_patterns"):
-        if isinstance(written.get(key), str):
-            written[key] = [written[key]]
+            written[key] = [
+                _known(findings, (*place, key, index), file, ExpectedFile) if isinstance(file, Mapping) else file
+                for index, file in enumerate(files)
+            ]
     if "category" not in written:
         findings.add(place, "category is missing", allowed=", ".join(TASK_CATEGORIES))
         written["category"] = TASK_CATEGORIES[0]
-    task = _validated(findings, place, EvalTask, written)
+    _check_sequence(findings, place, written)
+    task = findings.validated(place, EvalTask, written)
     if task is not None:
-        _check_task(findings, place, row, task)
+        check_files(findings, (*place, "files"), task.files, findings.source.path.resolve().parent)
     return task
 
 
-def _file(findings: Findings, place: FieldPath, file: Any) -> Any:
-    """A bare path, or {path, shouldContain}."""
-    if isinstance(file, str):
-        return {"path": file}
-    return _known(findings, place, file, ExpectedFile) if isinstance(file, Mapping) else file
+def _check_sequence(findings: Findings, place: FieldPath, row: Mapping[str, Any]) -> None:
+    """Also where the task around it is wrong: all problems at once."""
+    key, mode = (
+        next((spelling for spelling in (to_camel(name), name) if spelling in row), name)
+        for name in ("expected_tool_sequence", "tool_sequence_mode")
+    )
+    written = row.get(key)
+    options = sequence_options(written, row.get(mode))
+    moved: dict[str, FieldPath] = {}
+    if not isinstance(written, Mapping):
+        moved["calls"] = (*place, key)
+    if not (isinstance(written, Mapping) and written.get("mode")):
+        moved["mode"] = (*place, mode)
+    if options:
+        findings.validated((*place, key), registry.load("grader", "tool_sequence").Options, options, moved)
 
 
-def _check_task(findings: Findings, place: FieldPath, row: Mapping[str, Any], task: EvalTask) -> None:
-    for field, spec in graders_of(task):
-        options = registry.load("grader", spec.kind).Options
-        try:
-            options.model_validate(spec.options)
-        except ValidationError as error:
-            findings.invalid((*place, to_camel(field) if to_camel(field) in row else field), error, options)
-    check_files(findings, (*place, "files"), task.files, findings.source.path.resolve().parent)
-
-
-def _check_targets(findings: Findings, suite: EvalSuite) -> None:
-    for name, target in suite.targets.items():
-        check_target(findings, ("targets", name), target)
-    target_ = suite.target
-    if target_ is not None and not (target_.options is None and target_.kind in suite.targets):
-        check_target(findings, ("target",), target_)
+def _check_targets(findings: Findings, data: Mapping[str, Any]) -> None:
+    """Also where the suite around them is wrong: all problems at once."""
+    targets = data["targets"] if isinstance(data.get("targets"), Mapping) else {}
+    places: list[tuple[FieldPath, Any]] = [(("targets", name), target) for name, target in targets.items()]
+    own = read_spec(TargetSpec, data.get("target"))
+    if own is not None and not (own.options is None and own.kind in targets):
+        places.append((("target",), own))
+    for place, written in places:
+        if (spec := read_spec(TargetSpec, written)) is not None:
+            check_target(findings, place, spec)
 
 
 def _known(findings: Findings, place: FieldPath, row: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
@@ -245,11 +192,3 @@ def _known(findings: Findings, place: FieldPath, row: Mapping[str, Any], model: 
     keys = {*spellings, *spellings.values()}
     findings.unknown_keys(place, [key for key in row if key not in keys], spellings, severity="warning")
     return {key: value for key, value in row.items() if key in keys and value is not None}
-
-
-def _validated(findings: Findings, place: FieldPath, model: type[Model], written: Mapping[str, Any]) -> Model | None:
-    try:
-        return model.model_validate(written)
-    except ValidationError as error:
-        findings.invalid(place, error, model)
-        return None

@@ -19,12 +19,14 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite, Trials, Variant
 from evalharness.domain.variables import escape, has_braces
 from evalharness.errors import UnknownName
-from evalharness.formats.checking import check_grader, check_target, kind_of, read_spec
+from evalharness.formats.checking import check_grader, check_target, is_grader, kind_of, read_spec
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import Source
 
 VARIANT_KEYS = {"id", "providerTypeByNode", "modelByNode", *Variant.model_fields}
 DEFAULT_SCORERS = ("latency", "cost", "tokens")
+SCORERS = (*DEFAULT_SCORERS, "similarity", "FILE.py:NAME")
+JUDGE = "llm-judge"
 LONELY_TAGS_FROM = 4
 """In fewer cases it is no surprise that a tag is used once."""
 
@@ -78,7 +80,8 @@ def looks_like_dataset(data: Any) -> bool:
     if not isinstance(data, Mapping) or "cases" not in data:
         return False
     cases = data["cases"] if isinstance(data["cases"], list) else []
-    return "workflowName" in data or any(isinstance(case, Mapping) and "assertions" in case for case in cases)
+    is_headed = "workflowName" in data or {"id", "version"} <= data.keys()
+    return is_headed or any(isinstance(case, Mapping) and "assertions" in case for case in cases)
 
 
 def load_workflow_dataset(source: Source) -> tuple[Suite | None, Findings]:
@@ -205,13 +208,26 @@ def _assertion(findings: Findings, place: FieldPath, row: Any) -> Assertion | No
 
 
 def _variants(findings: Findings, written: Any) -> Any:
-    """Without the keys nobody knows, which have been told."""
-    rows = written if isinstance(written, list) else []
-    for index, row in enumerate(rows):
-        if isinstance(row, Mapping):
-            findings.unknown_keys(("variants", index), row, VARIANT_KEYS, severity="warning")
-    known = [{key: row[key] for key in VARIANT_KEYS if key in row} if isinstance(row, Mapping) else row for row in rows]
-    return known or written
+    """Without the keys nobody knows, and each with an id of its own; what is wrong with that has been told."""
+    if not isinstance(written, list):
+        return written
+    first: dict[str, int] = {}
+    known: list[Any] = []
+    for index, row in enumerate(written):
+        if not isinstance(row, Mapping):
+            known.append(row)
+            continue
+        findings.unknown_keys(("variants", index), row, VARIANT_KEYS, severity="warning")
+        variant = {key: row[key] for key in VARIANT_KEYS if key in row}
+        key = "name" if "name" in row else "id"
+        wrong = "" if key in row else "is missing"
+        if isinstance(id_ := row.get(key), str) and first.setdefault(id_, index) != index:
+            wrong = f"is already the id of {field_text(('variants', first[id_]))}"
+        if wrong:
+            findings.add(("variants", index, key), wrong)
+            variant[key] = f"variant {index}"
+        known.append(variant)
+    return known
 
 
 def _scorers(findings: Findings, written: Any) -> Any:
@@ -221,8 +237,13 @@ def _scorers(findings: Findings, written: Any) -> Any:
     scorers: list[GraderSpec] = []
     for index, row in enumerate(written):
         fields, place = _scorer_fields(row), ("scorers", index)
-        if not isinstance(fields.get("kind"), str):
+        kind = fields.get("kind")
+        if not isinstance(kind, str):
             findings.add(place, "a scorer is a mapping with name, or its name alone")
+        elif kind == JUDGE:
+            findings.add(place, f"{JUDGE} comes with the judges, which this version does not have")
+        elif not is_grader(kind):
+            findings.unknown_name(place, UnknownName("scorer", kind, SCORERS))
         elif (scorer := _validated(findings, place, GraderSpec, fields)) is not None:
             check_grader(findings, place, scorer)
             scorers.append(scorer)

@@ -17,7 +17,7 @@ from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName
-from evalharness.formats.checking import check_grader, kind_of
+from evalharness.formats.checking import check_grader, is_grader, kind_of, known_options, with_known_options
 from evalharness.formats.expectations import JUDGES, KINDS, SHARED, Expected, comparison
 from evalharness.formats.layout import Layout
 from evalharness.formats.problems import Findings
@@ -80,17 +80,24 @@ class GraderReader:
             grader = self._documented({"type": "code"} if grader == "code" else grader, origin, expected)
             if grader is None:
                 return None
-        elif isinstance(grader, str) and ":" not in grader and grader not in registry.names("grader"):
-            choices = ["code", *self.layout.named, *registry.names("grader")]
-            origin.findings.unknown_name(origin.place, UnknownName("grader", grader, choices))
+        elif (unknown := _unknown_kind(grader)) is not None:
+            self._tell_unknown(unknown, origin)
             return None
-        try:
-            spec = GraderSpec.model_validate(grader)
-        except ValidationError as error:
-            origin.findings.invalid(origin.place, error, GraderSpec)
+        spec = origin.findings.validated(origin.place, GraderSpec, grader)
+        if spec is None:
             return None
+        if not origin.is_native:
+            spec = with_known_options(origin.findings, origin.place, "grader", spec)
         check_grader(origin.findings, origin.place, spec)
         return rebased_grader(spec, origin.prefix)
+
+    def _tell_unknown(self, name: str, origin: Origin) -> None:
+        in_config = origin.findings is self.layout.graders
+        if in_config and name in self.layout.named:
+            origin.add(f"'{name}' is another name of this file; describe the grader here instead")
+            return
+        choices = ["code", *(() if in_config else self.layout.named), *registry.names("grader")]
+        origin.findings.unknown_name(origin.place, UnknownName("grader", name, choices))
 
     def _definition(self, grader: Any) -> Origin | None:
         """Where a name of `config/graders.yaml` is defined."""
@@ -109,8 +116,7 @@ class GraderReader:
         if kind is None:
             return None
         options = {key: value for key, value in config.items() if key != "method"}
-        if not origin.is_native:
-            options = _known_options(kind, options, origin)
+        options = known_options(origin.findings, (*origin.place, "config"), ("grader", kind), options, origin.severity)
         shared = {key: grader[key] for key in SHARED if key in grader}
         if expected is None:
             return {"kind": kind, "options": options, **shared}
@@ -162,11 +168,7 @@ def _is_documented(grader: Any) -> bool:
     return bool(grader == "code")
 
 
-def _known_options(kind: str, options: Mapping[str, Json], origin: Origin) -> dict[str, Json]:
-    """Files that come from elsewhere may say more than our graders understand; it is told and left out."""
-    try:
-        known = registry.load("grader", kind).Options.known_keys()
-    except UnknownName:
-        return dict(options)
-    origin.findings.unknown_keys((*origin.place, "config"), options, known, "warning")
-    return {key: value for key, value in options.items() if key in known}
+def _unknown_kind(grader: Any) -> str | None:
+    """The name of a grader that nobody knows, where a name is what was written."""
+    name = grader.get("type") if isinstance(grader, Mapping) else grader
+    return name if isinstance(name, str) and ":" not in name and not is_grader(name) else None

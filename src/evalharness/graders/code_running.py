@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import evalharness.runners
@@ -22,6 +23,7 @@ from evalharness.contracts import Services
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.domain.text import tail
 from evalharness.errors import TargetUnavailable, Unscored
+from evalharness.graders.part import shown
 from evalharness.workspaces import remove_folder
 
 RUNNERS = Path(evalharness.runners.__file__).parent
@@ -38,6 +40,7 @@ DEFINITIONS = {
 PATH = "/usr/local/bin:/usr/bin:/bin"
 KEEP_BYTES = 33_554_432
 """More than a runner ever says: its replies are never cut."""
+LONGEST_ERROR = 600
 START_S = 10.0
 """What the start of a sandbox and of its runner may take on a busy machine."""
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*")
@@ -84,12 +87,12 @@ def _fences(text: str) -> Iterable[tuple[str, str]]:
 
 
 async def ask_runner(
-    services: Services, program: str, questions: Sequence[Any], *, timeout_s: float, readable: Sequence[str] = ()
+    services: Services, program: ModuleType, questions: Sequence[Any], *, timeout_s: float, readable: Sequence[str] = ()
 ) -> Replies:
     """Run one program of `runners/` in a sandbox of its own; raises Unscored where the sandbox is at fault."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="evalharness-code-")).resolve()
     request = ProcessRequest(
-        argv=(_python(), "-s", "-S", "-P", "-c", f"from evalharness.runners.{program} import main; main()"),
+        argv=(_python(), "-s", "-S", "-P", "-c", f"from {program.__name__} import main; main()"),
         cwd=str(folder),
         env=_environment(),
         stdin=b"".join(map(_frame, questions)),
@@ -121,6 +124,23 @@ def find_program(name: str, services: Services) -> str:
     if found is None:
         raise Unscored(f"{name} is not installed")
     return str(Path(found).resolve())
+
+
+def why_ended(ended: Ended, limit_s: float = 0.0) -> str:
+    """Why a runner said nothing more."""
+    reasons = {
+        "timeout": f"time limit: everything together took more than {limit_s:g} s",
+        "memory": "memory limit: the code used up the memory of its sandbox",
+        "processes": "process limit: the code started too many processes",
+        "disk": "disk limit: the code wrote too much",
+        "flood": "output limit: the code printed too much",
+    }
+    return reasons.get(ended, "the code ended the process that ran it")
+
+
+def on_one_line(text: str) -> str:
+    """An error as the code told it, fit for a reason."""
+    return shown(text, LONGEST_ERROR)[1:-1]
 
 
 def _frame(question: Any) -> bytes:

@@ -48,7 +48,7 @@ def _value(plain: Any) -> Any:
     [(tag, held)] = plain.items()
     match tag:
         case "dict":
-            return {key: _value(item) for key, item in held.items()}
+            return {key: _value(item) for key, item in dict(held).items()}
         case "set":
             return Unordered(_value(item) for item in held)
         case "float":
@@ -56,6 +56,14 @@ def _value(plain: Any) -> Any:
         case "int":
             return int(held)
     raise ValueError(tag)
+
+
+def as_value(printed: str) -> Any:
+    """What a program printed, where a text would not do: the JSON value that it is, else the text."""
+    try:
+        return json.loads(printed)
+    except (RecursionError, ValueError):
+        return printed
 
 
 def storable(value: Any) -> Json:

@@ -67,6 +67,7 @@ class DeltasOptions(Options):
 
     value: Json
     tolerance: dict[str, Json] = Field(default_factory=dict)
+    ignore_fields: tuple[str, ...] = ()
 
     @field_validator("value")
     @classmethod
@@ -75,6 +76,13 @@ class DeltasOptions(Options):
         value = read_json_text(value)
         number, _ = read_number(value) if isinstance(value, str) else (None, "")
         return value if number is None else number
+
+    @field_validator("ignore_fields")
+    @classmethod
+    def _are_paths(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            read_path(path)
+        return paths
 
     @field_validator("tolerance", mode="before")
     @classmethod
@@ -90,6 +98,8 @@ class DeltasOptions(Options):
         for pattern, _ in self.tolerances:
             if not any(self._covers(pattern, path) for path, _ in numbers):
                 raise ValueError(f"tolerance '{'.'.join(pattern)}' is no number of the value, and holds none")
+        if not self.judged():
+            raise ValueError("every number that could be judged is ignored")
         return self
 
     @property
@@ -97,31 +107,48 @@ class DeltasOptions(Options):
         """Longer paths first: they say more precisely what they mean."""
         return sorted(read_tolerances(self.tolerance, ()), key=lambda entry: -len(entry[0]))
 
-    def limits_for(self, path: Path, tolerances: Tolerances) -> Limits | None:
-        """None where a number is not judged."""
-        if not tolerances:
-            return UNCHANGED
-        return next((limits for pattern, limits in tolerances if self._covers(pattern, path)), None)
+    def judged(self) -> list[tuple[Path, float, Limits]]:
+        """The numbers of the value that are judged, and how far each may move."""
+        tolerances, ignored = self.tolerances, [read_path(text) for text in self.ignore_fields]
+        found = []
+        for path, number in numbers_in(self.value):
+            covering = (limits for pattern, limits in tolerances if self._covers(pattern, path))
+            limits = next(covering, None) if tolerances else UNCHANGED
+            if limits is not None and not any(self._covers(pattern, path) for pattern in ignored):
+                found.append((path, number, limits))
+        return found
 
     def _covers(self, pattern: Path, path: Path) -> bool:
         """A path covers all below it; it may also be written from the body of a response."""
         pattern = (*pattern, "**")
-        return fits(pattern, path) or (is_response(self.value) and path[0] == "body" and fits(pattern, path[1:]))
+        in_body = is_response(self.value) and path[0] == "body"
+        return fits(pattern, path) or (in_body and fits(pattern, path[1:]))
 
 
 def read_tolerances(written: Mapping[str, Json], place: Path) -> Iterator[tuple[Path, Limits]]:
     """`{min_delta, max_delta}` for all below, or `{path or key: the same}`, nested as deep as one likes."""
-    if written and written.keys() <= Limits.model_fields.keys():
-        try:
-            yield place, Limits.model_validate(written)
-        except ValidationError as error:
-            raise ValueError("; ".join(f"{'.'.join(place)}: {each['msg']}" for each in error.errors())) from None
+    if not written.keys().isdisjoint(Limits.model_fields):
+        yield place, _limits(written, place)
         return
     for key, below in written.items():
         path = (*place, *read_path(key))
         if not isinstance(below, Mapping) or not below:
             raise ValueError(f"{'.'.join(path)} must be a mapping with min_delta and max_delta")
         yield from read_tolerances(below, path)
+
+
+def _limits(written: Mapping[str, Json], place: Path) -> Limits:
+    for key, delta in written.items():
+        where = ".".join((*place, key))
+        if key not in Limits.model_fields:
+            raise ValueError(f"{where} is no limit; beside min_delta and max_delta there can be nothing else")
+        if delta is not None and (isinstance(delta, bool) or not isinstance(delta, int | float)):
+            raise ValueError(f"{where} must be a number, not {named(delta)}")
+    try:
+        return Limits.model_validate(written)
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+        raise ValueError(": ".join(filter(None, (".".join(place), message)))) from None
 
 
 def numbers_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, float]]:
@@ -140,10 +167,7 @@ class NumericDeltas(CodeGrader):
 
     @cached_property
     def _judged(self) -> list[tuple[Path, float, Limits]]:
-        options = self.options
-        tolerances = options.tolerances
-        found = ((path, number, options.limits_for(path, tolerances)) for path, number in numbers_in(options.value))
-        return [(path, number, limits) for path, number, limits in found if limits is not None]
+        return self.options.judged()
 
     async def grade(self, context: GradeContext) -> Grade:
         try:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import regex
-from pydantic import field_validator
+from pydantic import AfterValidator, field_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example, merge_examples
@@ -95,12 +95,20 @@ def _checks(output: str, patterns: Sequence[str], matched: Mapping[str, bool]) -
     return checks
 
 
+def _compiles(pattern: str) -> str:
+    try:
+        compiled_patterns([pattern])
+    except UsageError as error:
+        raise ValueError(error.message) from None
+    return pattern
+
+
 class ExpectedPatternsOptions(Options):
     """`patterns` may be a single one, or left out."""
 
     main: ClassVar[str] = "patterns"
 
-    patterns: tuple[str, ...] = ()
+    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
 
     @field_validator("patterns", mode="before")
     @classmethod
@@ -108,15 +116,6 @@ class ExpectedPatternsOptions(Options):
         if isinstance(written, str):
             return (written,)
         return () if written is None else written
-
-    @field_validator("patterns")
-    @classmethod
-    def _expressions_compile(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            compiled_patterns(patterns)
-        except UsageError as error:
-            raise ValueError(error.message) from None
-        return patterns
 
 
 class ExpectedPatterns(CodeGrader):

@@ -31,13 +31,13 @@ PARTLY_KEPT = re.compile(r"\n\[… \d+ bytes cut …\]\Z|\A\[binary file of \d+ 
 
 def check_file(content: str | None, path: str, needle: str = "") -> PatternCheck:
     """One expected file; `content` is None where it does not exist. Case is ignored; no needle asks for nothing."""
-    if content is None:
-        return PatternCheck(f"file_exists:{path}", False, path, "file not found")
-    if not needle:
-        return PatternCheck(f"file_exists:{path}", True, path, "file found")
+    if content is None or not needle:
+        found = content is not None
+        exists = f"file_exists:{path}" if path else "file_exists"
+        return PatternCheck(exists, found, path, "file found" if found else "file not found")
     passed = needle.lower() in content.lower()
     actual = "found" if passed else f"content length {utf16_length(content)}"
-    return PatternCheck(f"file_contains:{needle}", passed, f"{path} contains {needle}", actual)
+    return PatternCheck(f"file_contains:{needle}", passed, f"{path} contains {needle}".lstrip(), actual)
 
 
 class ExpectedFile(Record):

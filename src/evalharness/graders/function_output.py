@@ -9,111 +9,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import regex
-from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json, Record
-from evalharness.errors import Unscored, UsageError, closest
+from evalharness.domain.record import Json
+from evalharness.domain.text import head
+from evalharness.errors import Unscored, UsageError
 from evalharness.graders import code_running
-from evalharness.graders.comparing import NoResult, approximately, equals, read_reply, same_members, storable
+from evalharness.graders.comparing import NoResult, approximately, as_value, equals, read_reply, same_members, storable
+from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
 from evalharness.graders.part import CodeGrader, shown, text_of
 from evalharness.graders.patterns import search
-from evalharness.references import call_function, code_of, import_reference, split_reference
+from evalharness.references import call_function, code_of, import_reference
+from evalharness.runners import run_cases
 
-COMPARATORS = ("equals", "approx", "set", "regex")
 OWN_COMPARATOR_S = 60.0
-RELATIVE = 1e-6
-ABSOLUTE = 1e-12
 LONGEST_KEPT = 2000
 LONGEST_SHOWN = 60
 SIGKILL = 9
-Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class FunctionCase(Record):
-    """One call and what it must return. `input` and `output` are other spellings of `args` and `expected`."""
-
-    args: tuple[Json, ...] = Field(default=(), validation_alias=AliasChoices("args", "input"))
-    kwargs: dict[str, Json] = Field(default_factory=dict)
-    expected: Json = Field(validation_alias=AliasChoices("expected", "output"))
-    comparator: str = "equals"
-    absolute: Tolerance | None = Field(default=None, validation_alias=AliasChoices("absolute", "tolerance"))
-    relative: Tolerance | None = None
-
-    @field_validator("args", mode="before")
-    @classmethod
-    def _one_argument(cls, written: Any) -> Any:
-        return written if isinstance(written, list | tuple) else (written,)
-
-    @field_validator("kwargs", mode="before")
-    @classmethod
-    def _none_is_empty(cls, written: Any) -> Any:
-        return {} if written is None else written
-
-    @field_validator("comparator")
-    @classmethod
-    def _is_known(cls, name: str) -> str:
-        if name in COMPARATORS:
-            return name
-        if ":" not in name:
-            meant = closest(name, COMPARATORS)
-            guess = f"did you mean '{meant}'? " if meant else ""
-            raise ValueError(f"unknown comparator '{name}'; {guess}known: {', '.join(COMPARATORS)}, file.py:function")
-        try:
-            split_reference(name)
-        except UsageError as error:
-            raise ValueError(f"{error.message}; {error.hint}") from None
-        return name
-
-    @model_validator(mode="after")
-    def _comparable(self) -> FunctionCase:
-        if self.comparator == "set" and not isinstance(self.expected, list | tuple):
-            raise ValueError("the comparator 'set' expects a list")
-        if self.comparator != "approx" and (self.absolute is not None or self.relative is not None):
-            raise ValueError("a tolerance is for the comparator 'approx'")
-        if self.comparator == "regex":
-            try:
-                regex.compile(self.expected)
-            except (regex.error, TypeError, RecursionError, OverflowError) as error:
-                raise ValueError(f"the comparator 'regex' expects a regular expression: {error}") from None
-        return self
-
-    @property
-    def tolerances(self) -> dict[str, float]:
-        """Where one is given, the other is none."""
-        if self.absolute is None and self.relative is None:
-            return {"absolute": ABSOLUTE, "relative": RELATIVE}
-        return {"absolute": self.absolute or 0.0, "relative": self.relative or 0.0}
-
-
-class FunctionOutputOptions(Options):
-    main: ClassVar[str] = "test_cases"
-
-    test_cases: Annotated[tuple[FunctionCase, ...], Field(min_length=1)]
-    function_name: str
-    executor: Literal["python", "node", "bash"] = "python"
-    timeout_per_case: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0
-    sandbox: bool = True
-
-    @field_validator("function_name")
-    @classmethod
-    def _is_name(cls, name: str) -> str:
-        if not name.isidentifier():
-            raise ValueError("must be the name of a function")
-        return name
-
-    @model_validator(mode="after")
-    def _shell_has_no_keywords(self) -> FunctionOutputOptions:
-        if self.executor == "bash" and any(case.kwargs for case in self.test_cases):
-            raise ValueError("a shell function takes words, no kwargs")
-        return self
 
 
 class Outcome(NamedTuple):
@@ -139,7 +58,9 @@ class FunctionOutput(CodeGrader):
         try:
             found = import_reference(reference, self.services.root)
         except UsageError as error:
-            raise UsageError(f"the comparator {reference} cannot be imported: {error.message}", hint=error.hint) from error
+            raise UsageError(
+                f"the comparator {reference} cannot be imported: {error.message}", hint=error.hint
+            ) from error
         if not callable(found):
             raise UsageError(f"the comparator {reference} is not callable")
         return found  # type: ignore[no-any-return]
@@ -152,7 +73,9 @@ class FunctionOutput(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = text_of(context)
-        replies = await self._replies(code_running.code_in(text, self.options.executor, self.options.function_name), context)
+        replies = await self._replies(
+            code_running.code_in(text, self.options.executor, self.options.function_name), context
+        )
         outcomes = []
         for number, case in enumerate(self.options.test_cases):
             outcomes.append(await self._outcome(case, replies[number]))
@@ -170,26 +93,29 @@ class FunctionOutput(CodeGrader):
         """One reply per test case; those that the runner did not come to say why."""
         options = self.options
         program = self._program()
+        total_s = options.timeout_per_case * len(options.test_cases) + code_running.START_S
+        total_s = min(total_s, context.case.timeout_seconds or total_s)
         cases = [{"args": case.args, "kwargs": case.kwargs, "words": self._words(case)} for case in options.test_cases]
         question = {
             "code": code,
             "function_name": options.function_name,
             "cases": cases,
             "timeout_s": options.timeout_per_case,
+            "total_s": total_s,
             "program": program,
             "asks_json": options.executor != "bash",
             "path": code_running.site_packages(),
         }
-        limit_s = options.timeout_per_case * len(cases) + code_running.START_S
-        if context.case.timeout_seconds is not None:
-            limit_s = min(limit_s, context.case.timeout_seconds)
         replies = await code_running.ask_runner(
-            self.services, "run_cases", [question], timeout_s=limit_s, readable=program[:1]
+            self.services, run_cases, [question], timeout_s=total_s + code_running.START_S, readable=program[:1]
         )
         found = {reply["case"]: reply for reply in replies.said if "case" in reply}
         if replies.ended == "memory":
             found = {number: _told_of_memory(reply) for number, reply in found.items()}
-        return [found.get(number) or {"error": why_ended(replies.ended, limit_s)} for number in range(len(cases))]
+        return [
+            found.get(number) or {"error": code_running.why_ended(replies.ended, total_s)}
+            for number in range(len(cases))
+        ]
 
     def _program(self) -> list[str]:
         """The command that calls the function; the runner itself is in Python and needs none for that."""
@@ -199,7 +125,8 @@ class FunctionOutput(CodeGrader):
                 return [node, "--max-old-space-size=256", str(code_running.RUNNERS / "call_node.js")]
             case "bash":
                 bash = code_running.find_program("bash", self.services)
-                return [bash, "--noprofile", "--norc", str(code_running.RUNNERS / "call_bash.sh")]
+                script = (code_running.RUNNERS / "call_bash.sh").read_text(encoding="utf-8")
+                return [bash, "--noprofile", "--norc", "-c", script, "answer.sh"]
         return []
 
     def _words(self, case: FunctionCase) -> list[str]:
@@ -209,7 +136,7 @@ class FunctionOutput(CodeGrader):
         try:
             value = self._value(case, reply)
         except NoResult as error:
-            return Outcome(False, error=shown_error(str(error)))
+            return Outcome(False, error=code_running.on_one_line(str(error)))
         try:
             passed, why = await self._compare(value, case)
         except RecursionError:
@@ -222,7 +149,7 @@ class FunctionOutput(CodeGrader):
         if self.options.executor != "bash":
             return read_reply(reply["reply"])
         printed = reply["reply"].removesuffix("\n")
-        return printed if isinstance(case.expected, str) else _as_value(printed)
+        return printed if isinstance(case.expected, str) else as_value(printed)
 
     async def _compare(self, value: Any, case: FunctionCase) -> tuple[bool, str]:
         match case.comparator:
@@ -249,7 +176,9 @@ class FunctionOutput(CodeGrader):
             raise Unscored(f"the comparator {name} took more than {OWN_COMPARATOR_S:g} s") from None
         passed, why = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, "")
         if not isinstance(passed, bool):
-            raise Unscored(f"the comparator {name} returned {type(passed).__name__}; return True, False or (False, reason)")
+            raise Unscored(
+                f"the comparator {name} returned {type(passed).__name__}; return True, False or (False, reason)"
+            )
         return passed, "" if passed else str(why)
 
     def _kept(self, number: int, outcome: Outcome) -> dict[str, Json]:
@@ -273,20 +202,16 @@ class FunctionOutput(CodeGrader):
         return f"{call} gave {_brief(storable(outcome.output))}, {outcome.error or wanted}"
 
 
-def why_ended(ended: str, limit_s: float) -> str:
-    """Why a runner had nothing more to say."""
-    reasons = {
-        "timeout": f"time limit: all together took more than {limit_s:g} s",
-        "memory": "memory limit: the code used up its memory",
-        "disk": "disk limit: the code wrote too much",
-        "flood": "output limit: the code printed too much",
-    }
-    return reasons.get(ended, "the code ended the process that ran it")
-
-
-def shown_error(text: str) -> str:
-    return shown(text, 500)[1:-1]
-
-
 def _told_of_memory(reply: dict[str, Any]) -> dict[str, Any]:
-    return {**reply, "error": why_ended("memory", 0)} if reply.get("signal") == SIGKILL else reply
+    """The kernel kills without giving its reason."""
+    return {**reply, "error": code_running.why_ended("memory")} if reply.get("signal") == SIGKILL else reply
+
+
+def _bounded(value: Json) -> Json:
+    text = as_text(value)
+    return value if len(text) <= LONGEST_KEPT else head(text, LONGEST_KEPT)
+
+
+def _brief(value: Json) -> str:
+    text = as_text(value)
+    return shown(text, LONGEST_SHOWN) if isinstance(value, str) else shown(text, LONGEST_SHOWN)[1:-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -22,15 +23,18 @@ from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader, shown
 
 SHOWN_PROBLEMS = 5
+_FENCED = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\r?\n(.*)```\s*", re.DOTALL | re.IGNORECASE)
 
 
 def parsed(output: Json) -> Json:
-    """The answer as a JSON value; a text is parsed. Raises ValueError, saying why, when it is not JSON."""
+    """The answer as a JSON value; a text is parsed, a fence around all of it left out.
+
+    Raises ValueError, saying why, when it is not JSON.
+    """
     try:
         if isinstance(output, str):
-            return json.loads(
-                output, parse_constant=_not_json, parse_float=_finite, object_pairs_hook=_with_unique_keys
-            )
+            text = fenced[1] if (fenced := _FENCED.fullmatch(output)) else output
+            return json.loads(text, parse_constant=_not_json, parse_float=_finite, object_pairs_hook=_with_unique_keys)
         json.dumps(output, allow_nan=False)
     except RecursionError:
         raise ValueError("nested too deeply") from None

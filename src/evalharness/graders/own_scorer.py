@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -55,15 +55,13 @@ class OwnScorer(ScorerGrader):
             found = import_reference(reference, self.services.root)
         except UsageError as error:
             raise UsageError(f"the scorer {reference} cannot be imported: {error.message}", hint=error.hint) from error
+        if not inspect.isclass(found):
+            _method_of(found, reference)
         return found
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
-        scorer = self._scorer() if inspect.isclass(self._scorer) else self._scorer
-        function = getattr(scorer, "score", scorer)
-        if not callable(function):
-            raise UsageError(f"the scorer {self._reference} is neither a function nor has it a method score")
-        return function
+        return _method_of(self._scorer() if inspect.isclass(self._scorer) else self._scorer, self._reference)
 
     @property
     def _reference(self) -> str:
@@ -84,6 +82,13 @@ class OwnScorer(ScorerGrader):
                 raise
             raise Unscored(f"the scorer took more than {self.options.timeout_seconds:g} s") from None
         return as_score(returned, self.spec.name or self._reference.rpartition(":")[2])
+
+
+def _method_of(scorer: Any, reference: str) -> Callable[..., Any]:
+    function = getattr(scorer, "score", scorer)
+    if not callable(function):
+        raise UsageError(f"the scorer {reference} is neither a function nor has it a method score")
+    return cast(Callable[..., Any], function)
 
 
 def as_score(returned: Any, name: str) -> Score:

@@ -1,13 +1,16 @@
 """Paths into JSON values as files write them: `users.*.id`. `*` stands for one step, `**` for any number of steps.
 
-A step is a key or the position of an element. A key that itself holds dots is written as it is.
+A step is a key or the position of an element; in one such as `created_*`, the star stands for any characters. A key
+that itself holds dots is written as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
+from evalharness.domain.json_paths import MISSING, look_along
 from evalharness.domain.record import Json
 
 Path = tuple[str, ...]
@@ -25,27 +28,66 @@ def read_path(written: str) -> Path:
 
 def fits(pattern: Path, path: Path) -> bool:
     """Whether the pattern means exactly this place."""
-    if not pattern or not path:
-        return not path and all(step == "**" for step in pattern)
-    if pattern[0] == "**":
-        return fits(pattern[1:], path) or fits(pattern, path[1:])
-    if pattern[0] == "*" and fits(pattern[1:], path[1:]):
-        return True
-    key = tuple(path[0].split("."))
-    return pattern[: len(key)] == key and fits(pattern[len(key) :], path[1:])
+    reached = _past_any_steps(pattern, {0})
+    for key in path:
+        after: set[int] = set()
+        for position in reached - {len(pattern)}:
+            if pattern[position] == "**":
+                after.add(position)
+            elif pattern[position] == "*":
+                after.add(position + 1)
+            if length := _steps_for(key, pattern[position:]):
+                after.add(position + length)
+        reached = _past_any_steps(pattern, after)
+    return len(pattern) in reached
+
+
+def _past_any_steps(pattern: Path, positions: set[int]) -> set[int]:
+    """The positions, and those behind them that are reached because `**` may stand for nothing."""
+    reached = set(positions)
+    for position, step in enumerate(pattern):
+        if position in reached and step == "**":
+            reached.add(position + 1)
+    return reached
+
+
+def _steps_for(key: str, pattern: Path) -> int:
+    """With how many of its first steps the pattern spells the key; 0 where it does not."""
+    parts = key.split(".")
+    spelled = len(parts) <= len(pattern) and all(map(_is_spelled, pattern, parts))
+    return len(parts) if spelled else 0
+
+
+def _is_spelled(step: str, part: str) -> bool:
+    if "*" not in step or not step.strip("*"):
+        return step == part
+    return fnmatchcase(part, step.replace("[", "[[]").replace("?", "[?]"))
 
 
 def is_there(value: Json, pattern: Path) -> bool:
     """Whether the value has something at the path; with `*`, whether every element has it: an empty list lacks none."""
+    return _is_there(value, pattern, {})
+
+
+def _is_there(value: Json, pattern: Path, known: dict[tuple[int, int], bool]) -> bool:
+    """`known` keeps what was found for a value and the rest of the pattern: several `**` lead to it again and again."""
     if not pattern:
         return True
-    below = list(children(value))
-    if pattern[0] == "**":
-        return is_there(value, pattern[1:]) or any(is_there(child, pattern) for _, child in below)
-    if pattern[0] == "*":
-        return isinstance(value, dict | list | tuple) and all(is_there(child, pattern[1:]) for _, child in below)
-    keys = ((tuple(key.split(".")), child) for key, child in below)
-    return any(pattern[: len(key)] == key and is_there(child, pattern[len(key) :]) for key, child in keys)
+    place = (id(value), len(pattern))
+    if place not in known:
+        known[place] = _has(value, pattern, known)
+    return known[place]
+
+
+def _has(value: Json, pattern: Path, known: dict[tuple[int, int], bool]) -> bool:
+    step, rest = pattern[0], pattern[1:]
+    if step == "**":
+        return _is_there(value, rest, known) or any(_is_there(child, pattern, known) for _, child in children(value))
+    if step == "*":
+        is_container = isinstance(value, dict | list | tuple)
+        return is_container and all(_is_there(child, rest, known) for _, child in children(value))
+    below = ((_steps_for(key, pattern), child) for key, child in children(value))
+    return any(length and _is_there(child, pattern[length:], known) for length, child in below)
 
 
 def children(value: Json) -> Iterable[tuple[str, Json]]:
@@ -59,11 +101,7 @@ def children(value: Json) -> Iterable[tuple[str, Json]]:
 
 def value_at(value: Json, path: Path) -> Json:
     """What is at a place; raises LookupError where there is nothing."""
-    for step in path:
-        if isinstance(value, list | tuple) and step.isdecimal():
-            value = value[int(step)]
-        elif isinstance(value, dict):
-            value = value[step] if step in value else dict(children(value))[step]
-        else:
-            raise LookupError(step)
-    return value
+    found = look_along(value, path)
+    if found is MISSING:
+        raise LookupError(".".join(path))
+    return found

@@ -1,6 +1,7 @@
 """latency, cost, tokens and similarity: a score for the run of a workflow.
 
-A scorer measures, so it passes whatever the score is, unless `min` says how high it must be.
+A scorer measures, so it passes whatever the score is, unless `min` says how high it must be. One that is not required
+and raises has measured nothing: that counts as 0 and is told, since to leave it out would raise the trial's score.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ class ScorerGrader(CodeGrader):
 
     async def score(self, artifact: EvalArtifact) -> Score:
         raise NotImplementedError
+
+    def without_verdict(self, reason: str) -> Grade:
+        """What is left where `grade` raised."""
+        if self.spec.required:
+            return Grade.unscored(reason)
+        evidence = {"name": self.spec.label, "raw_value": None, "metadata": {"error": reason}}
+        return Grade.of(False, score=0.0, reason=reason, evidence=evidence)
 
 
 class BudgetOptions(ScorerOptions):

@@ -32,7 +32,7 @@ SHOWN_CALLS = 50
 class ExpectedCall(Record):
     """A tool by name; with `arguments`, each of those given must be equal in the call, others do not matter."""
 
-    name: str = Field(validation_alias=AliasChoices("name", "tool"))
+    name: Annotated[str, Field(min_length=1, validation_alias=AliasChoices("name", "tool"))]
     arguments: dict[str, Json] = Field(default_factory=dict, validation_alias=AliasChoices("arguments", "args"))
 
     @classmethod

@@ -70,7 +70,8 @@ class TranscriptReport:
             self._block(str(message.get("role", "message")), as_text(message.get("content")))
         for call in transcript.tool_calls:
             result = f" → {as_text(call.result)}" if call.result is not None else ""
-            self._block("tool", f"{call.name}({as_text(call.arguments)}){result}{call.error}")
+            arguments = "" if call.arguments in (None, "", {}) else as_text(call.arguments)
+            self._block("tool", f"{call.name}({arguments}){result}{call.error}")
         if transcript.output is not None:
             self._block("answer", as_text(transcript.output) or "(empty)")
         if transcript.exit_code is not None:

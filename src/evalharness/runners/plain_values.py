@@ -40,7 +40,7 @@ def _plain(value: Any) -> Any:
         return {"set": [_plain(item) for item in value]}
     if isinstance(value, dict):
         return {"dict": {_key(key): _plain(item) for key, item in value.items()}}
-    if hasattr(value, "tolist"):  # arrays and scalars of numeric packages
+    if hasattr(type(value), "tolist"):  # arrays and scalars of numeric packages
         return _plain(value.tolist())
     raise NotPlain(f"the result holds a value of type {type(value).__name__}, which JSON cannot hold")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from typing import IO, Any
 
 from evalharness.runners import call_python
@@ -19,6 +20,7 @@ MOST_REPLY_BYTES = 1_048_576
 MOST_BYTES = 8_388_608
 """Of all replies together: the harness keeps a few times this, so none is ever cut."""
 SHOWN_BYTES = 300
+ENDED_EARLY = "the code ended its process (exit code {}) before the function returned"
 
 
 def main() -> None:
@@ -28,10 +30,20 @@ def main() -> None:
     make_importable(request["path"])
     tell(channel, ready=True)
     left_bytes = MOST_BYTES
+    deadline_s = time.monotonic() + request["total_s"]
     for number, case in enumerate(request["cases"]):
-        replied = run_case(request, case, min(left_bytes, MOST_REPLY_BYTES))
+        limited = _limited(request, deadline_s - time.monotonic())
+        replied = run_case(limited, case, min(left_bytes, MOST_REPLY_BYTES))
         left_bytes -= len(replied.get("reply", ""))
         tell(channel, case=number, **replied)
+
+
+def _limited(request: dict[str, Any], left_s: float) -> dict[str, Any]:
+    """The question with the time that is left for one case, and what is said when that is over."""
+    if left_s < request["timeout_s"]:
+        too_late = f"time limit: everything together took more than {request['total_s']:g} s"
+        return {**request, "timeout_s": max(0.0, left_s), "too_late": too_late}
+    return {**request, "too_late": f"time limit: no result within {request['timeout_s']:g} s"}
 
 
 def run_case(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> dict[str, Any]:
@@ -72,20 +84,22 @@ def _run_program(request: dict[str, Any], case: dict[str, Any], most_bytes: int)
 
 def _reply(heard: Heard, request: dict[str, Any], most_bytes: int) -> dict[str, Any]:
     if heard.ended == "time":
-        return {"error": f"time limit: no result within {request['timeout_s']:g} s"}
+        return {"error": request["too_late"]}
     if heard.ended == "size":
         return {"error": f"the result is larger than {most_bytes:,} bytes"}
     if heard.written.endswith(b"\n"):
         return {"reply": heard.written.decode(errors="replace")}
     if heard.signal:
         return {"error": f"its process was killed by {signal.Signals(heard.signal).name}", "signal": heard.signal}
-    return {"error": f"the code ended its process (exit code {heard.exit_code}) before the function returned"}
+    return {"error": ENDED_EARLY.format(heard.exit_code)}
 
 
 def _text(heard: Heard, errors: IO[bytes]) -> dict[str, Any]:
     """What a shell function printed is its result, unless its exit code says that it failed."""
+    if heard.status == 0 and heard.written.endswith(b"\0"):
+        return {"reply": heard.written[:-1].decode(errors="replace")}
     if heard.status == 0:
-        return {"reply": heard.written.decode(errors="replace")}
+        return {"error": ENDED_EARLY.format(0)}
     how = f"was killed by {signal.Signals(heard.signal).name}" if heard.signal else f"exit code {heard.exit_code}"
     said = os.pread(errors.fileno(), SHOWN_BYTES, 0).decode(errors="replace").strip()
     return {"error": f"{how}: {said}" if said else how, "signal": heard.signal}

@@ -1,140 +1,175 @@
 """bubblewrap: generated code and untrusted programs, cut off from the machine.
 
-Inside there is the system's /usr, the folders a request names as readable, an own /tmp, and the workspace, which alone
-can be written. No network unless asked, no other processes, no capabilities, no further namespaces. Memory, processes,
-file sizes, disk, output and time are bounded. The processes themselves are started and ended by `none.py`.
+Inside there is the system's /usr, what a request names as readable, an own /tmp, and the workspace, which alone can be
+written. No network unless asked, no other processes, no privileges, no further namespaces. Memory, processes, file
+sizes, disk, output and time are bounded. The processes themselves are started and ended by `none.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shutil
+import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from evalharness.domain.process import Limits, ProcessRequest, ProcessResult
-from evalharness.errors import SandboxUnavailable
+from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
+from evalharness.errors import SandboxUnavailable, TargetUnavailable
+from evalharness.sandboxes import dropping_root, wrapping
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
 from evalharness.sandboxes.disk_use import is_larger_than
+from evalharness.sandboxes.family_use import FamilyUse
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.sandboxes.programs import folders_for
+from evalharness.sandboxes.system_calls import filter_program
 
-NOBODY = 65534
-TMP_BYTES = 67_108_864
-OPEN_FILES = 1024
-LOOK_S = 0.2
-SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime")
-NETWORK_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
-ENTER_GROUPS = 'for group in $1; do echo $$ >"$group/cgroup.procs" || exit 125; done; shift; exec "$@"'
+LOOK_S = 0.05
+NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
+UNPROTECTED = "or run without isolation: --sandbox none"
+NOT_STARTED = b"prlimit: failed to execute"
 
 
 class Bubblewrap:
+    """Runs any number of processes at once, in one event loop. `uses_groups=False` does without control groups."""
+
     name = "bubblewrap"
 
-    def __init__(self) -> None:
+    def __init__(self, *, uses_groups: bool = True) -> None:
         self._processes = NoSandbox()
-        self._cgroups: Cgroups | None = None
-        self._is_ready = False
+        self._uses_groups = uses_groups
+        self._groups: Cgroups | None = None
+        self._system: list[str] = []
+        self._filter: bytes | None = None
+        self._programs: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._opening = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Raises SandboxUnavailable where nothing can be isolated: tried once, for real."""
+        async with self._opening:
+            if self._system:
+                return
+            for program, package in NEEDED.items():
+                if not os.access(f"/usr/bin/{program}", os.X_OK):
+                    raise SandboxUnavailable(
+                        f"code that nobody vouches for is run in a sandbox, and {package} is not installed",
+                        hint=f"install the package: apt-get install {package}; {UNPROTECTED}",
+                    )
+            self._groups = Cgroups.find() if self._uses_groups else None
+            self._filter = filter_program()
+            self._system = wrapping.system_flags()
+            try:
+                with tempfile.TemporaryDirectory(prefix="evalharness-") as folder:
+                    await self._run(ProcessRequest(("/usr/bin/true",), folder, {}))
+            except TargetUnavailable:
+                self._system = []
+                raise
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
-        self._make_ready()
-        limits = request.limits
-        group = self._group(limits)
-        drops_root = group is None and os.geteuid() == 0
-        if drops_root:
-            await asyncio.to_thread(_give_away, Path(request.cwd))
-        wrapped = replace(request, argv=_wrapped(request, limits, group, drops_root=drops_root), cwd="/")
-        try:
-            result = await self._run_within_disk_limit(wrapped, Path(request.cwd), limits)
-            if group is not None and result.ended == "exited" and group.ran_out_of_memory():
-                return replace(result, ended="memory", exit_code=None)
-            return result
-        finally:
-            if group is not None:
-                await asyncio.to_thread(group.remove)
+        """A program that died by a signal has the exit code 128 + its number: that is all bubblewrap tells."""
+        await self.open()
+        return await self._run(request)
 
     async def close(self) -> None:
         await self._processes.close()
 
-    def _make_ready(self) -> None:
-        if self._is_ready:
-            return
-        if shutil.which("bwrap") is None:
-            raise SandboxUnavailable(
-                "generated code is run in a sandbox, and bubblewrap is not installed",
-                hint="install the package: apt-get install bubblewrap; or run without isolation: --sandbox none",
-            )
-        self._cgroups = Cgroups.find()
-        self._is_ready = True
+    async def _run(self, request: ProcessRequest) -> ProcessResult:
+        wrapping.check(request)
+        group = self._new_group(request.limits)
+        meter = group or FamilyUse(request.limits, wrapping.OWN_PROCESSES)
+        look = partial(_passed, meter, Path(request.cwd), request.limits)
+        try:
+            with ExitStack() as held:
+                status, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+                held.callback(os.close, status)
+                held.callback(os.close, told)
+                argv, descriptors = await self._wrapped(request, group, held, told)
+                wrapped = replace(request, argv=argv, cwd="/", env=wrapping.OUTER_ENVIRONMENT)
+                result = await self._processes.run(wrapped, watch=partial(_watch, look), pass_fds=descriptors)
+                if result.ended != "exited":
+                    return result
+                if passed := await asyncio.to_thread(look):
+                    return replace(result, ended=passed, exit_code=None)
+                _check_started(request, result, told=_read_all(status))
+                return result
+        finally:
+            if group is not None and not group.try_remove():
+                await asyncio.to_thread(group.remove)
 
-    def _group(self, limits: Limits) -> Cgroup | None:
-        if self._cgroups is None:
+    def _new_group(self, limits: Limits) -> Cgroup | None:
+        if self._groups is None:
             return None
         try:
-            return self._cgroups.create(limits)
+            return self._groups.create(limits, wrapping.OWN_PROCESSES)
         except OSError as error:
             raise SandboxUnavailable(f"the sandbox's control group cannot be made: {error}") from error
 
-    async def _run_within_disk_limit(self, request: ProcessRequest, folder: Path, limits: Limits) -> ProcessResult:
-        running = asyncio.ensure_future(self._processes.run(request))
-        try:
-            while not (await asyncio.wait([running], timeout=LOOK_S))[0]:
-                if await asyncio.to_thread(is_larger_than, folder, limits.disk_bytes):
-                    return ProcessResult(None, b"", b"", 0, 0, truncated=True, ended="disk", duration_s=0.0)
-            return running.result()
-        finally:
-            if not running.done():
-                running.cancel()
-                await asyncio.wait([running])
+    async def _wrapped(
+        self, request: ProcessRequest, group: Cgroup | None, held: ExitStack, told: int
+    ) -> tuple[tuple[str, ...], list[int]]:
+        """The command line, and the descriptors that it refers to."""
+        mounts = wrapping.mounts_of(request, self._folders_for(request))
+        flags = [*self._system, *wrapping.inner_flags(request, mounts), "--json-status-fd", str(told)]
+        descriptors = [told]
+        for place, content in wrapping.USERS.items():
+            descriptors.append(wrapping.memory_file(held, content.encode()))
+            flags += ["--ro-bind-data", str(descriptors[-1]), place]
+        if self._filter is not None:
+            descriptors.append(wrapping.memory_file(held, self._filter))
+            flags += ["--seccomp", str(descriptors[-1])]
+        descriptors.append(wrapping.memory_file(held, wrapping.pack([*flags, *wrapping.LAST])))
+        enter = ("/bin/sh", "-c", wrapping.ENTER, "sh", *map(str, group.folders if group else ()), "--")
+        drop = await asyncio.to_thread(_dropping, mounts) if os.geteuid() == 0 else ()
+        isolate = ("/usr/bin/bwrap", "--args", str(descriptors[-1]), "--")
+        bounded = wrapping.bounded(request.limits, counts_processes=group is None)
+        return (*enter, *drop, *isolate, *bounded, *request.argv), descriptors
+
+    def _folders_for(self, request: ProcessRequest) -> tuple[str, ...]:
+        key = (request.argv[0] if request.argv else "", request.env.get("PATH", ""))
+        if key not in self._programs:
+            self._programs[key] = folders_for(key[0], request.env)
+        return self._programs[key]
 
 
-def _wrapped(request: ProcessRequest, limits: Limits, group: Cgroup | None, *, drops_root: bool) -> tuple[str, ...]:
-    bounded = ["/usr/bin/prlimit", f"--fsize={limits.file_bytes}", "--core=0", f"--nofile={OPEN_FILES}"]
-    if group is None:  # what only control groups can do for all processes together is done for each of them
-        bounded += [f"--nproc={limits.processes}", f"--data={limits.memory_bytes}"]
-    isolated = ["/usr/bin/bwrap", *_flags(request), "--", *bounded, "--", *request.argv]
-    if group is not None:
-        folders = " ".join(str(folder) for folder in group.folders)
-        return ("/bin/sh", "-c", ENTER_GROUPS, "sh", folders, *isolated)
-    if drops_root:
-        ids = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-        return ("/usr/bin/setpriv", *ids, *isolated)
-    return tuple(isolated)
+def _dropping(mounts: list[wrapping.Mount]) -> tuple[str, ...]:
+    for mount in mounts:
+        if mount.writable:
+            dropping_root.give_away(mount.source)
+        else:
+            dropping_root.check_readable(mount.source)
+    return (*dropping_root.way_to(mount.source for mount in mounts), *dropping_root.DROP)
 
 
-def _flags(request: ProcessRequest) -> list[str]:
-    """The environment is handed over by `none.py`, not by flags: those can be read by every user of the machine."""
-    flags = [
-        "--unshare-all",
-        "--unshare-user",
-        "--disable-userns",
-        "--cap-drop",
-        "ALL",
-        "--uid",
-        "1000",
-        "--gid",
-        "1000",
-    ]
-    flags += ["--hostname", "sandbox", "--die-with-parent", "--new-session"]
-    flags += ["--ro-bind", "/usr", "/usr"]
-    for folder in SYSTEM_FOLDERS:
-        path = Path(folder)
-        if path.is_symlink():
-            flags += ["--symlink", str(path.readlink()), folder]
-        elif path.is_dir():
-            flags += ["--ro-bind", folder, folder]
-    flags += ["--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"]
-    for file in (*SYSTEM_FILES, *(NETWORK_FILES if request.network else ())):
-        flags += ["--ro-bind-try", file, file]
-    for folder in request.readable:
-        flags += ["--ro-bind", folder, folder]
-    if request.network:
-        flags.append("--share-net")
-    return [*flags, "--bind", request.cwd, request.cwd, "--chdir", request.cwd]
+def _passed(meter: Cgroup | FamilyUse, workspace: Path, limits: Limits, root: int | None = None) -> Ended | None:
+    """Which limit has been passed; `root` is the first process while it runs."""
+    return meter.passed(root) or ("disk" if is_larger_than(workspace, limits.disk_bytes) else None)
 
 
-def _give_away(folder: Path) -> None:
-    """Root without control groups becomes nobody, who must be able to write into the workspace."""
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+async def _watch(look: partial[Ended | None], root: int) -> Ended:
+    while True:
+        await asyncio.sleep(LOOK_S)
+        if passed := await asyncio.to_thread(look, root):
+            return passed
+
+
+def _check_started(request: ProcessRequest, result: ProcessResult, told: bytes) -> None:
+    """Bubblewrap tells the exit code of what it has started; where it says none, the failure is its own."""
+    said = result.stderr.decode(errors="replace").strip()
+    if b'"exit-code"' not in told:
+        raise SandboxUnavailable(
+            f"bubblewrap cannot isolate '{' '.join(request.argv[:1])}': {said or f'exit code {result.exit_code}'}",
+            hint=f"bubblewrap 0.8 or newer and user namespaces are needed; {UNPROTECTED}",
+        )
+    if result.exit_code in (126, 127) and result.stderr.startswith(NOT_STARTED):
+        raise TargetUnavailable(
+            f"cannot start '{request.argv[0]}' in the sandbox: {said.rpartition(': ')[2]}",
+            hint="install it, correct the spelling, or name what it needs as readable",
+        )
+
+
+def _read_all(pipe: int) -> bytes:
+    try:
+        return os.read(pipe, 65_536)
+    except BlockingIOError:
+        return b""

@@ -1,21 +1,24 @@
 """Control groups: the limits on memory and processes that hold for everybody, root included.
 
-One group per sandboxed process, below the harness's own, in version 2 or version 1 of the interface. Where neither can
-be written, `Cgroups.find()` says so and the caller has to do without.
+One group per sandboxed process, below or beside the harness's own, in version 2 or version 1 of the interface. Where
+neither can be written, `Cgroups.find()` says so and the caller has to do without.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.domain.process import Limits
+from evalharness.domain.process import Ended, Limits
+from evalharness.sandboxes import processes
 
 _MOUNTED = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
+_PREFIX = "evalharness-"
 _REMOVE_S = 2.0
 _PAUSE_S = 0.01
 
@@ -27,32 +30,40 @@ class Cgroups:
     processes: Path
     memory: Path
 
-    @property
-    def is_unified(self) -> bool:
-        return self.processes == self.memory
-
     @classmethod
     def find(cls) -> Cgroups | None:
-        """Tried for real, because permissions alone do not tell."""
+        """Tried for real, because permissions alone do not tell. What killed harnesses left there is removed."""
         for found in _candidates():
+            if not os.access(found.processes / "cgroup.procs", os.W_OK):
+                continue  # groups could be made, but nothing moved into them
             try:
                 found.create(Limits()).remove()
             except OSError:
                 continue
+            found.remove_leftovers()
             return found
         return None
 
-    def create(self, limits: Limits) -> Cgroup:
+    def create(self, limits: Limits, more_processes: int = 0) -> Cgroup:
         """Raises OSError when it cannot be made or limited; nothing is then left behind."""
-        name = f"evalharness-{secrets.token_hex(8)}"
+        name = f"{_PREFIX}{os.getpid()}-{processes.started_ticks(os.getpid())}-{secrets.token_hex(8)}"
         group = Cgroup(self.processes / name, self.memory / name)
         try:
             group.make()
-            group.limit(limits)
+            group.limit(limits, more_processes)
         except OSError:
             group.remove()
             raise
         return group
+
+    def remove_leftovers(self) -> None:
+        """A group whose harness is gone. One that still holds a process stays: it cannot be removed."""
+        for parent in {self.processes, self.memory}:
+            for folder in parent.glob(f"{_PREFIX}*-*-*"):
+                pid, started_ticks = folder.name.removeprefix(_PREFIX).split("-")[:2]
+                if pid.isdigit() and str(processes.started_ticks(int(pid))) != started_ticks:
+                    with suppress(OSError):
+                        folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +79,44 @@ class Cgroup:
         for folder in self.folders:
             folder.mkdir()
 
-    def limit(self, limits: Limits) -> None:
-        (self.processes / "pids.max").write_text(str(limits.processes))
+    def limit(self, limits: Limits, more_processes: int) -> None:
+        (self.processes / "pids.max").write_text(str(limits.processes + more_processes))
         if len(self.folders) == 1:
             (self.memory / "memory.max").write_text(str(limits.memory_bytes))
-            with suppress(OSError):  # a machine without swap accounting
-                (self.memory / "memory.swap.max").write_text("0")
+            optional = {"memory.swap.max": "0", "memory.oom.group": "1"}
         else:
             (self.memory / "memory.limit_in_bytes").write_text(str(limits.memory_bytes))
-            with suppress(OSError):
-                (self.memory / "memory.memsw.limit_in_bytes").write_text(str(limits.memory_bytes))
+            optional = {"memory.memsw.limit_in_bytes": str(limits.memory_bytes)}
+        for name, value in optional.items():
+            with suppress(OSError):  # a machine that does not account for swap, an old kernel
+                (self.memory / name).write_text(value)
 
-    def ran_out_of_memory(self) -> bool:
-        """Whether the kernel killed something in the group because the group's memory was used up."""
-        for name in ("memory.events", "memory.oom_control"):
-            with suppress(OSError):
-                words = (self.memory / name).read_text().split()
-                return "oom_kill" in words and words[words.index("oom_kill") + 1] != "0"
-        return False
+    def passed(self, _root: int | None = None) -> Ended | None:
+        """Which limit the kernel had to enforce; it stays known until the group is removed."""
+        if any(_count(self.memory / name, "oom_kill") for name in ("memory.events", "memory.oom_control")):
+            return "memory"
+        return "processes" if _count(self.processes / "pids.events", "max") else None
 
     def remove(self) -> None:
         """A group can go only when its last process has: that takes the kernel a moment."""
         deadline_s = time.monotonic() + _REMOVE_S
+        while not self.try_remove() and time.monotonic() < deadline_s:
+            time.sleep(_PAUSE_S)
+
+    def try_remove(self) -> bool:
         for folder in self.folders:
-            while folder.exists():
-                try:
-                    folder.rmdir()
-                except OSError:
-                    if time.monotonic() > deadline_s:
-                        return
-                    time.sleep(_PAUSE_S)
+            with suppress(OSError):
+                folder.rmdir()
+        return not any(folder.exists() for folder in self.folders)
+
+
+def _count(file: Path, name: str) -> int:
+    """Of lines such as `oom_kill 0`; 0 where this version has no such file or line."""
+    try:
+        words = file.read_text().split()
+    except OSError:
+        return 0
+    return int(words[words.index(name) + 1]) if name in words else 0
 
 
 def _candidates() -> list[Cgroups]:
@@ -105,7 +124,10 @@ def _candidates() -> list[Cgroups]:
     found = []
     if "" in own and (_MOUNTED / "cgroup.controllers").exists():
         folder = _MOUNTED / own[""].lstrip("/")
-        found += [Cgroups(folder, folder), Cgroups(folder.parent, folder.parent)]
+        # Only the topmost group may hold processes and limited groups as well; elsewhere a sibling is made.
+        found.append(Cgroups(folder, folder))
+        if folder != _MOUNTED:
+            found.append(Cgroups(folder.parent, folder.parent))
     if "pids" in own and "memory" in own:
         found.append(
             Cgroups(_MOUNTED / "pids" / own["pids"].lstrip("/"), _MOUNTED / "memory" / own["memory"].lstrip("/"))

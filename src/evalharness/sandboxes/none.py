@@ -10,16 +10,21 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import processes
 from evalharness.sandboxes.process import RunningProcess
 from evalharness.sandboxes.watching import Guard
 
+Watch = Callable[[int], Awaitable[Ended]]
+
 _KILL_S = 2.0
 _PAUSE_S = 0.005
+_FIRST_PAUSE_S = 0.0005
 
 
 class NoSandbox:
@@ -33,17 +38,24 @@ class NoSandbox:
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
         self._guard: Guard | None = None
 
-    async def run(self, request: ProcessRequest) -> ProcessResult:
+    async def open(self) -> None:
+        """Always there."""
+
+    async def run(
+        self, request: ProcessRequest, *, watch: Watch | None = None, pass_fds: Collection[int] = ()
+    ) -> ProcessResult:
+        """`watch` looks on while the process runs: it is given its number, and returns when a limit was passed."""
         if self._guard is None and processes.has_proc():
             processes.adopt_orphans()
             self._guard = Guard(self._marks)
         mark = next(self._unused_marks)
-        popen = _start(request, mark)
+        popen = _start(request, mark, pass_fds)
         processes.set_mark(popen.pid, mark)
         running = RunningProcess(popen, request)
         self._running[running] = mark
         try:
-            ended = await running.wait()
+            async with _watched(running, watch):
+                ended = await running.wait()
             if ended == "exited":
                 await running.drain()
         finally:
@@ -71,13 +83,15 @@ class NoSandbox:
         The first process is reaped last: until then its number keeps meaning its session and its group.
         """
         deadline_s = time.monotonic() + _KILL_S
+        pause_s = _FIRST_PAUSE_S
         while True:
             was_dead = running.is_dead()
             others = self._pids() - {running.pid}
             nothing_left = processes.sweep(range(mark, mark + 1), root=running.unreaped_pid(), others=others)
             if (was_dead and nothing_left) or time.monotonic() > deadline_s:
                 break
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S)
         if running.is_dead():
             running.reap()
             self._running.pop(running, None)
@@ -86,7 +100,26 @@ class NoSandbox:
         return {running.pid for running in self._running}
 
 
-def _start(request: ProcessRequest, mark: int) -> subprocess.Popen[bytes]:
+@asynccontextmanager
+async def _watched(running: RunningProcess, watch: Watch | None) -> AsyncIterator[None]:
+    if watch is None:
+        yield
+        return
+
+    async def tell() -> None:
+        running.end(await watch(running.pid))
+
+    watching = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+    if not watching.cancelled():
+        watching.result()  # what it raised
+
+
+def _start(request: ProcessRequest, mark: int, pass_fds: Collection[int]) -> subprocess.Popen[bytes]:
     outer_mark = request.env.get(processes.MARK_VARIABLE, "")
     try:
         with processes.signal_blocked_for_children():
@@ -99,6 +132,7 @@ def _start(request: ProcessRequest, mark: int) -> subprocess.Popen[bytes]:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
+                pass_fds=tuple(pass_fds),
             )
     except (OSError, ValueError, IndexError) as error:
         raise _cannot_start(request, error) from error

@@ -91,6 +91,12 @@ def open_pidfd(pid: int) -> int | None:
         return None
 
 
+def started_ticks(pid: int) -> int | None:
+    """When a process was started: its number is given to another one later. None when there is no such process."""
+    process = _read(pid)
+    return None if process is None else process.started_ticks
+
+
 def kill_group(leader: int) -> None:
     """Kill a process group; the caller has not yet reaped its leader, so the number cannot mean anybody else."""
     try:
@@ -132,6 +138,15 @@ def kill_marked(marks: range) -> bool:
     return not found
 
 
+def family_of(root: int) -> list[int]:
+    """The process and all its descendants, parents first; those that come or go meanwhile may be missing."""
+    family = [root]
+    table = None if _lists_children() else _children_table()
+    for parent in family:
+        family += _children(parent) if table is None else table.get(parent, [])
+    return family
+
+
 def _members(met: Mapping[_Process, Collection[int]], marks: range, root: int | None) -> list[_Process]:
     pids: set[int] = set()
     for process, carried in met.items():
@@ -143,9 +158,8 @@ def _members(met: Mapping[_Process, Collection[int]], marks: range, root: int | 
 
 def _descendants(marks: range, others: Collection[int]) -> Iterator[_Process]:
     """Every process below this one, parents before children, without those of other trials of the same sandbox."""
-    me = os.getpid()
-    table = None if (_PROC / "self/task" / str(me) / "children").exists() else _children_table()
-    parents = [me]
+    table = None if _lists_children() else _children_table()
+    parents = [os.getpid()]
     for parent in parents:
         for pid in _children(parent) if table is None else table.get(parent, []):
             process = None if pid in others else _read(pid)
@@ -164,10 +178,14 @@ def _children(parent: int) -> list[int]:
     try:
         with os.scandir(f"{_PROC}/{parent}/task") as threads:
             for thread in threads:
-                children += map(int, _content(f"{thread.path}/children").split())
+                children += map(int, content(f"{thread.path}/children").split())
     except OSError:
         pass  # the process or the thread is gone; its children are found below their new parent
     return children
+
+
+def _lists_children() -> bool:
+    return (_PROC / "thread-self/children").exists()
 
 
 def _children_table() -> dict[int, list[int]]:
@@ -180,7 +198,7 @@ def _children_table() -> dict[int, list[int]]:
     return table
 
 
-def _content(path: str) -> bytes:
+def content(path: str) -> bytes:
     """A file of /proc, at a third of what `Path.read_bytes` costs: a sweep reads several of each process it meets."""
     with io.FileIO(path) as file:
         return file.readall()
@@ -188,7 +206,7 @@ def _content(path: str) -> bytes:
 
 def _read(pid: int) -> _Process | None:
     try:
-        line = _content(f"{_PROC}/{pid}/stat")
+        line = content(f"{_PROC}/{pid}/stat")
     except OSError:
         return None
     # The program's name comes second, in parentheses, and may itself hold spaces and parentheses.
@@ -207,7 +225,7 @@ def _marks_of(process: _Process) -> list[int]:
     """From its limit and its environment, where a harness inside a trial adds its own mark to the one it was given."""
     marks = [process.memory_limit] if process.memory_limit in _ALL_MARKS else []
     try:
-        variables = _content(f"{_PROC}/{process.pid}/environ").split(b"\0")
+        variables = content(f"{_PROC}/{process.pid}/environ").split(b"\0")
     except OSError:
         return marks
     name = MARK_VARIABLE.encode() + b"="

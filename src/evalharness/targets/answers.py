@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from evalharness.domain.artifact import EvalArtifact, looks_like_artifact, parse_artifact
 from evalharness.domain.artifact_answers import answer_of
+from evalharness.domain.json_paths import MISSING, step_into, steps
 from evalharness.domain.process import ProcessResult
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import Answer, Transcript
@@ -21,6 +21,11 @@ from evalharness.errors import TargetFailed
 
 ResultForm = Literal["text", "json", "answer", "artifact"]
 MAX_DEPTH = 200
+MORE_THAN_ALLOWED = {
+    "memory": "memory limit: it used more memory",
+    "processes": "process limit: it started more processes and threads",
+    "disk": "disk limit: it put more into its workspace",
+}
 WHAT_TO_RETURN = "return text, a JSON value, evalharness.Answer or an artifact"
 
 
@@ -115,20 +120,15 @@ def limit_passed(result: ProcessResult, timeout_s: float) -> str:
     if result.ended == "flood":
         total = max(result.stdout_total, result.stderr_total)
         return f"output limit: it wrote more than {total // 1_048_576} MiB and was killed"
-    if result.ended in ("memory", "disk"):
-        used = "memory" if result.ended == "memory" else "disk space in its workspace"
-        return f"{result.ended} limit: it used more {used} than its sandbox allows and was killed"
+    if result.ended in MORE_THAN_ALLOWED:
+        return f"{MORE_THAN_ALLOWED[result.ended]} than its sandbox allows and was killed"
     return ""
 
 
 def look_up(value: Json, path: str) -> Json:
     """`choices.0.message.content`, also written `$.choices[0].message.content`; LookupError names the missing step."""
-    steps = re.sub(r"\[(-?\d+)\]", r".\1", path.removeprefix("$")).strip(".")
-    for step in steps.split(".") if steps else []:
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
-            value = value[int(step)]
-        else:
+    for step in steps(path):
+        value = step_into(value, step, from_end=True)
+        if value is MISSING:
             raise LookupError(f"no '{step}' on the path {path}")
     return value

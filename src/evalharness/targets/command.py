@@ -32,6 +32,7 @@ from evalharness.targets.event_streams import (
     user_messages,
 )
 from evalharness.targets.part import TargetPart
+from evalharness.targets.sandboxing import SandboxOptions, kept_variables, readable_paths
 from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template, told_beside_input
 
 WORD = re.compile(r"(?<![\w./+${-])[\w./+-]++(?!=)")
@@ -45,7 +46,7 @@ SHELL_WORDS = re.compile(
 NOT_FOUND = 127
 
 
-class CommandOptions(Options):
+class CommandOptions(SandboxOptions):
     """`command` is an argument list, or one line for the shell.
 
     The question comes on stdin, unless `input` says otherwise or `{input}` stands in the command. A word that names a
@@ -71,6 +72,7 @@ class CommandOptions(Options):
     @model_validator(mode="after")
     def _one_form(self) -> CommandOptions:
         refuse_both_forms(self)
+        self.refuse_without_sandbox()
         return self
 
     @property
@@ -85,10 +87,14 @@ class CommandTarget(TargetPart):
     options: CommandOptions
 
     def digest(self) -> str:
-        files = sorted({str(path) for word in self._words() if (path := self._file_named(word))})
+        named = (*self._words(), *self.options.readable)
+        files = sorted({str(path) for word in named if (path := self._file_named(word))})
         return digest([super().digest(), [digest_file(Path(path)) for path in files]])
 
     async def open(self) -> None:
+        if self.options.sandbox:
+            readable_paths(self.services.root, self.options.readable)
+            await self.services.isolated().open()
         program = self._program()
         if program is None or self._is_path_elsewhere(program):
             return
@@ -102,16 +108,19 @@ class CommandTarget(TargetPart):
     async def answer(self, task: Task) -> Transcript:
         folder = task.workspace
         reads_stdin = self.options.input_mode == "stdin" and not self._asks_for_input()
-        result = await self.services.sandbox.run(
-            ProcessRequest(
-                argv=self._argv(task),
-                cwd=str(folder),
-                env={**self._environment(), **beside_the_input(task)},
-                stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
-                timeout_s=task.timeout_s,
-                keep_bytes=self.options.max_output_bytes,
-            )
+        request = ProcessRequest(
+            argv=self._argv(task),
+            cwd=str(folder),
+            env={**self._environment(folder), **beside_the_input(task)},
+            stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
+            timeout_s=task.timeout_s,
+            keep_bytes=self.options.max_output_bytes,
+            readable=self._readable(),
+            network=self.options.network,
+            limits=self.options.limits.as_limits(),
         )
+        sandbox = self.services.isolated() if self.options.sandbox else self.services.sandbox
+        result = await sandbox.run(request)
         self._check_started(result, folder)
         stdout = result.stdout.decode(errors="replace")
         evidence = Transcript(
@@ -169,11 +178,22 @@ class CommandTarget(TargetPart):
         if self._is_path_elsewhere(program) and not (folder / program).exists():
             raise _not_found(program)
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, workspace: Path | None = None) -> dict[str, str]:
         """The interpreter that runs the harness is found last, so that `python` works in an unactivated venv."""
         environment = {**self.services.environment, **self.options.env}
+        if self.options.sandbox:
+            environment = {**kept_variables(self.services.environment), "HOME": str(workspace), **self.options.env}
         path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
         return {**environment, "PATH": f"{path}:{Path(sys.executable).parent}"}
+
+    def _readable(self) -> tuple[str, ...]:
+        """In a sandbox: what the command and `readable` name, and the program where it is not the system's."""
+        if not self.options.sandbox:
+            return ()
+        named = [path for word in self._words() if (path := self._file_named(word))]
+        program = shutil.which(self._program() or "", path=self._environment()["PATH"])
+        listed = readable_paths(self.services.root, self.options.readable)
+        return tuple(str(path.absolute()) for path in (*named, *listed, *([Path(program)] if program else [])))
 
     def _asks_for_input(self) -> bool:
         command = self.options.command

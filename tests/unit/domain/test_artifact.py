@@ -9,8 +9,10 @@ import pytest
 from evalharness.domain.artifact import EvalArtifact, parse_artifact
 from evalharness.domain.artifact_answers import answer_of, artifact_of
 from evalharness.domain.artifact_metrics import extract_metrics
-from evalharness.domain.artifact_view import MISSING, create_artifact_view
+from evalharness.domain.artifact_view import create_artifact_view
+from evalharness.domain.json_paths import MISSING
 from evalharness.domain.transcript import Transcript, Usage
+from evalharness.errors import UsageError
 
 
 def completed(node: str, ms: Any = 0, usd: Any = 0, tokens_in: Any = 0, tokens_out: Any = 0) -> dict[str, Any]:
@@ -40,9 +42,10 @@ class TestReading:
             ([], "a mapping with snapshot and events"),
             ({}, "snapshot is missing; events is missing"),
             ({"snapshot": {}}, "events is missing"),
-            ({"snapshot": [], "events": []}, "snapshot: "),
-            ({"snapshot": {}, "events": {"a": 1}}, "events: "),
-            ({"snapshot": {}, "events": [{}, "x"]}, r"events\.1: "),
+            ({"snapshot": [], "events": []}, "snapshot must be a mapping"),
+            ({"snapshot": {}, "events": {"a": 1}}, "events must be a list"),
+            ({"snapshot": {}, "events": [{}, "x"]}, r"events\.1 must be a mapping"),
+            ({"snapshot": {}, "events": [], "runId": 5}, "runId must be text"),
         ],
     )
     def test_a_wrong_shape_says_what_is_wrong(self, written: Any, problem: str) -> None:
@@ -126,6 +129,20 @@ class TestView:
     )
     def test_paths(self, path: str, value: Any) -> None:
         assert self.VIEW.at(path) == value
+
+    def test_metrics_and_errors_are_json_as_documented(self) -> None:
+        """They once were Python's own records, and read as such."""
+        node = {"durationMs": 5, "totalCostUsd": 0, "inputTokens": 0, "outputTokens": 0, "invocations": 1}
+        assert self.VIEW.at("metrics.byNode") == {"coder": node}
+        assert self.VIEW.at("metrics") == {"workflow": {}, "total": node, "byNode": {"coder": node}}
+        assert self.VIEW.at("errors") == {"nodeErrors": {"coder": ["boom"]}, "flowErrors": []}
+
+    def test_the_json_of_an_artifact_is_looked_at_like_one(self) -> None:
+        written = {"runId": "r", "snapshot": {"outputs": {"a": 1}}, "events": [completed("coder", 5)]}
+        assert create_artifact_view(written) == create_artifact_view(parse_artifact(written))
+        assert extract_metrics(written).total.duration_ms == 5
+        with pytest.raises(UsageError, match="no artifact: events is missing"):
+            create_artifact_view({"snapshot": {}})
 
     def test_the_primary_output_is_at_the_top_even_when_it_is_falsy(self) -> None:
         """Documented as a top-level path, but only `outputs.primaryOutput` existed, and not for 0."""

@@ -18,6 +18,7 @@ from evalharness.domain.assertions import (
     parse_assertion,
 )
 from evalharness.domain.transcript import Transcript
+from evalharness.errors import UsageError
 
 NAN = float("nan")
 OUTPUTS = {
@@ -130,6 +131,22 @@ def test_budgets(type_: str, limit: float, amounts: dict[str, Any], actual: floa
     assert (allowed.passed, allowed.message) == (True, "")
 
 
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (0.3, ""),
+        (0.3 * (1 - 1e-12), ""),
+        (0.29999, "Cost $0.3 exceeds $0.29999"),
+        (0.29, "Cost $0.3000 exceeds $0.2900"),
+        (0, "Cost $0.3000 exceeds $0.0000"),
+    ],
+)
+def test_rounding_alone_exceeds_no_limit(limit: float, message: str) -> None:
+    """0.1 + 0.2 is a little more than 0.3, and once was told as `$0.3000 exceeds $0.3000`."""
+    spent = (completed("a", totalCostUsd=0.1), completed("b", totalCostUsd=0.2))
+    assert evaluated({"type": "metric.total_cost_usd.max", "value": limit}, *spent).message == message
+
+
 def test_no_errors_shows_how_many_and_the_first_three() -> None:
     events = [{"type": "agent:error", "nodeId": "coder", "message": f"e{number}"} for number in range(4)]
     result = evaluated({"type": "behavior.no_errors"}, *events)
@@ -193,6 +210,25 @@ def test_what_cannot_be_read_fails_with_a_reason_and_raises_nothing() -> None:
         [result] = evaluate_assertions(artifact, [{"type": "output.contains", "path": path, "value": "x"}])
         assert not result.passed
         assert "cannot be read" in result.message
+
+
+def test_keys_that_an_assertion_does_not_know_are_passed_over_as_in_a_dataset() -> None:
+    assert evaluated({"type": "behavior.no_errors", "nodeId": "a", "comment": 5}).passed
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ({"type": "output.contain"}, "assertion 0: unknown assertion 'output.contain'. Did you mean 'output.contains'"),
+        ({"type": []}, "assertion 0: unknown assertion"),
+        ({"type": "metric.latency_ms.max"}, r"assertion 0 \(metric.latency_ms.max\): value is missing"),
+        ({"type": "metric.latency_ms.max", "value": 0}, "value must be greater than 0"),
+        (5, "assertion 0: an assertion is a mapping with a type"),
+    ],
+)
+def test_what_is_no_assertion_is_a_wrong_call(written: Any, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        evaluated(written)
 
 
 class TestReading:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from evalharness.domain.problem import Problem, field_text, quoted
+from evalharness.domain.problem import Problem, field_text, quoted, shortened
 
 
 def test_a_problem_reads_as_one_line_with_everything_a_user_needs() -> None:
@@ -18,9 +19,23 @@ def test_a_problem_reads_as_one_line_with_everything_a_user_needs() -> None:
         suggestion="exact",
     )
     assert str(problem) == (
-        "suite.yaml:12: test_cases[3].graders[0]: unknown grader 'exat'; "
-        "allowed: exact, contains; did you mean 'exact'?"
-    )
+        "suite.yaml:12: test_cases[3].graders[0]: unknown grader 'exat'; did you mean 'exact'?"
+    ), "who is told what was meant needs no list"
+    assert str(replace(problem, suggestion="")).endswith("unknown grader 'exat'; allowed: exact, contains")
+
+
+def test_of_many_problems_alike_only_the_first_are_shown() -> None:
+    missing = [Problem("a.json", line, f"[{line}].input", "is missing") for line in range(1, 1013)]
+    wrong = [Problem("a.json", line, "x", f"must be text, not {line}", severity="warning") for line in range(12)]
+    others = [Problem(f"{name}.json", 1, "", "is missing") for name in "bcdefghijklm"]
+    shown = list(map(str, shortened([*missing, *wrong, *others])))
+    assert len(shown) == 10 + 10 + 12 + 2, "those of other files are not alike"
+    assert shown[:2] == ["a.json:1: [1].input: is missing", "a.json:2: [2].input: is missing"]
+    assert shown[-2:] == [
+        "a.json: … and 1,002 more like this: is missing",
+        "a.json: warning: … and 2 more like this: must be text, not 0",
+    ]
+    assert shortened(missing[:10]) == missing[:10]
 
 
 def test_parts_that_are_missing_leave_no_trace() -> None:

@@ -95,6 +95,19 @@ def test_a_node_may_be_called_outputs() -> None:
     assert create_similarity_scorer("outputs.main", "a").score(gave(outputs={"main": "a"}, main="b")).value == 1.0
 
 
+def test_the_json_of_an_artifact_is_scored_like_one() -> None:
+    written = {"runId": "r", "snapshot": {"outputs": {"a": "b"}}, "events": [{"type": "agent:complete"}]}
+    for scorer in (
+        create_latency_scorer(),
+        create_cost_scorer(),
+        create_tokens_scorer(),
+        create_similarity_scorer("a", "b"),
+    ):
+        assert scorer.score(written) == scorer.score(EvalArtifact.model_validate(written))
+        with pytest.raises(UsageError, match="no artifact: snapshot is missing"):
+            scorer.score({"events": []})
+
+
 @pytest.mark.parametrize(("algorithm", "problem"), [("semantic", "embeddings"), ("fuzzy", "known: exact, contains")])
 def test_an_algorithm_that_is_not_there_is_refused(algorithm: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):

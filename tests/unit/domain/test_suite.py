@@ -74,6 +74,15 @@ def test_variants_are_a_list_or_a_mapping() -> None:
     assert by_name.variants == listed.variants
 
 
+def test_a_variant_tells_its_target_who_it_is_unless_it_is_only_a_target_with_a_name() -> None:
+    """A variant of nothing but an id once told nothing."""
+    [bare, named, both] = suite(
+        variants=[{"id": "a"}, {"id": "b", "target": "oracle"}, {"id": "c", "target": "oracle", "tags": ["cheap"]}]
+    ).variants
+    assert (bare.told(), named.told()) == ({"id": "a"}, {})
+    assert both.told() == {"id": "c", "tags": ["cheap"]}
+
+
 def test_variables_are_texts() -> None:
     assert suite(vars={"a": 1, "b": 1.5, "c": True, "d": "x"}).vars == {"a": "1", "b": "1.5", "c": "true", "d": "x"}
 

@@ -280,6 +280,22 @@ class TestTheRest:
         found = count_trials(suite, 3, rows)
         assert (found.cost_usd, found.input_tokens, found.output_tokens) == (0.5, 15, None)
 
+    def test_graders_that_decide_nothing_and_could_not_score_are_counted(self) -> None:
+        unscored = {"state": "unscored", "grader": "judge", "reason": "no model", "required": False}
+        error = {"metadata": {"error": "kaput"}}
+        raised = {
+            "state": "fail",
+            "grader": "mine",
+            "reason": "kaput",
+            "required": False,
+            "score": 0,
+            "evidence": error,
+        }
+        low = {"state": "fail", "grader": "low", "required": False, "evidence": {"metadata": {}}}
+        rows = [row("a", index, P, grades=[unscored, raised, low]) for index in range(3)]
+        found = count_trials(Suite(name="s", cases=(Case(id="a", input="?"),)), 3, rows)
+        assert found.without_score == {"judge": (3, "no model"), "mine": (3, "kaput")}
+
     def test_the_slowest_trials_come_first(self) -> None:
         suite = Suite(name="s", cases=(Case(id="a", input="?"),))
         rows = [row("a", index, P, duration_s=duration) for index, duration in enumerate((0.5, 3.0, 1.0, 2.0, 0.1))]

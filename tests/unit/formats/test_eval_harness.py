@@ -344,6 +344,94 @@ def test_parts_that_disagree_about_a_variable_leave_it_to_the_suite(tmp_path: Pa
     assert suite.vars == {"CITY": "Paris"}
 
 
+def test_targets_of_parts_keep_their_names(tmp_path: Path) -> None:
+    part = "{{targets: {{{0}: {1}}}, test_cases: [{{id: {1}, input: x, expected: x, target: {0}}}]}}"
+    suite, problems = two_parts(tmp_path, part.format("Fast", "oracle"), part.format("fast", "echo"))
+    assert suite is not None, problems
+    assert {name: spec.kind for name, spec in suite.targets.items()} == {"Fast": "oracle", "fast": "echo"}
+    assert [suite.named_target(case.target).kind for case in suite.cases if case.target] == ["oracle", "echo"]
+
+
+def test_what_a_part_says_of_the_run_is_not_used_and_told(tmp_path: Path) -> None:
+    first = "config: {timeout_seconds: 3, retries: 1, parallel: false, seed: 5}\ntest_cases: [{input: x, expected: x}]"
+    suite, problems = two_parts(tmp_path, first, "test_cases: [{input: x, expected: x}]")
+    assert suite is not None
+    assert (suite.cases[0].timeout_seconds, suite.config.parallel, suite.config.seed) == (3, True, 0)
+    assert problems == [
+        f"1.yaml:1: warning: config.{key}: is not used: the suite that this file is part of decides"
+        for key in ("parallel", "seed")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ({"name": "n", "tasks": [{"id": "a", "category": "bug_fix", "prompt": "p"}]}, "task suite"),
+        (
+            {"id": "d", "workflowName": "w", "version": "1", "cases": [{"id": "a", "input": {}, "assertions": []}]},
+            "workflow dataset",
+        ),
+    ],
+)
+def test_files_of_other_formats_are_not_referred_to(tmp_path: Path, data: Any, what: str) -> None:
+    put(tmp_path, {"other.json": json.dumps(data)})
+    [line] = told(tmp_path, "eval_suite: {name: s, evals: [{$ref: other.json}]}")
+    assert line == (
+        f"evals.yaml:1: eval_suite.evals[0].$ref: other.json is a {what}; "
+        "only eval-harness and native files can be referred to"
+    )
+
+
+TYPED = [
+    "{id: a, eval_type: capabilty, input: x, expected_output: x}",
+    "eval_suite: {name: s, eval_type: capabilty, evals: [{id: a, input: x, expected_output: x}]}",
+    "{eval_type: capabilty, test_case: {input: x, expected_output: x}}",
+]
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_an_eval_type_that_nobody_knows_is_warned_of(tmp_path: Path, text: str) -> None:
+    sound(tmp_path, text)
+    [line] = told(tmp_path, text)
+    assert "warning" in line
+    assert line.endswith("eval_type: unknown eval_type 'capabilty'; did you mean 'capability'?")
+    assert told(tmp_path, text.replace("capabilty", "capability")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{schema_version: 1.0, id: a, input: x, expected_output: x}",
+        "{schema_version: '1.0', capability_eval: {id: a, input: x, expected_output: x}}",
+    ],
+)
+def test_a_single_eval_may_have_a_schema_version(tmp_path: Path, text: str) -> None:
+    assert told(tmp_path, text) == []
+    assert one_case(tmp_path, text).id == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("[{input: x, expected_output: x}, {input: y, expected: y}]", ["case-1", "case-2"]),
+        ("[{input: x, expected: x}, {id: b, input: y, expected: y}]", ["case-1", "b"]),
+        ("{input: x, expected_output: x}", ["case-1"]),
+        ("{input: x, expected: x}", ["case-1"]),
+        ("{baseline: {output: x}, current: {input: y}}", ["case-1"]),
+        ("capability_eval: {input: x, expected_output: x}", ["case-1"]),
+    ],
+)
+def test_evals_are_recognised_without_their_ids(tmp_path: Path, text: str, ids: list[str]) -> None:
+    assert [case.id for case in sound(tmp_path, text).cases] == ids
+
+
+def test_a_list_of_nothing_is_no_suite(tmp_path: Path) -> None:
+    put(tmp_path, {"nothing.json": "[]"})
+    suite, findings = load_eval_harness(read_source(tmp_path / "nothing.json"))
+    assert suite is None
+    assert [problem.message for problem in findings.problems] == ["is empty: a suite needs at least one eval"]
+
+
 def test_problems_of_a_part_name_the_part_and_its_line(tmp_path: Path) -> None:
     suite, problems = two_parts(
         tmp_path,
@@ -354,8 +442,8 @@ def test_problems_of_a_part_name_the_part_and_its_line(tmp_path: Path) -> None:
     assert suite is None
     assert [line.split("; ")[0] for line in problems] == [
         "suite.yaml:1: warning: eval_suite.colour: unknown key 'colour'",
-        "1.yaml:3: [0].expected_output.exact.value: is missing",
-        "1.yaml:3: [0].expected_output.exact.valeu: unknown key 'valeu'",
+        "1.yaml:3: warning: [0].expected_output.valeu: unknown key 'valeu'",
+        "1.yaml:3: [0].expected_output.value: is missing",
         "1.yaml:4: warning: [0].colour: unknown key 'colour'",
         "2.yaml:1: warning: trials: is not used: the suite that this file is part of decides",
         "2.yaml:3: test_cases[0].inptu: unknown key 'inptu'",
@@ -365,7 +453,9 @@ def test_problems_of_a_part_name_the_part_and_its_line(tmp_path: Path) -> None:
 
 BROKEN = [
     ("eval_suite: 5", "evals.yaml:1: eval_suite: must be a mapping with evals"),
-    ("eval_suite: {name: x}", "evals.yaml:1: eval_suite.evals: must be a list of evals"),
+    ("eval_suite: {name: x}", "evals.yaml:1: eval_suite.evals: is missing"),
+    ("eval_suite: {name: x, evals: 5}", "evals.yaml:1: eval_suite.evals: must be a list of evals or {$ref: …}, not a"),
+    ("capability_eval: []", "evals.yaml:1: capability_eval: is empty"),
     ("eval_suite: {name: x, evals: []}", "evals.yaml:1: eval_suite.evals: is empty"),
     ("eval_suite: {name: x, evals: [5]}", "evals.yaml:1: eval_suite.evals[0]: an eval is a mapping"),
     ("capability_eval: 5", "evals.yaml:1: capability_eval: an eval is a mapping"),
@@ -395,6 +485,8 @@ NOT_EVALS: list[Any] = [
     {"exact_match": {"type": "code", "config": {}}},
     {"id": "a", "name": "no eval"},
     {"baseline": "x"},
+    {"input": "x"},
+    {"expected": "x"},
     {"name": "s", "tasks": []},
     {"id": "d", "workflowName": "w", "cases": []},
 ]

@@ -28,6 +28,11 @@ COMPARED: list[tuple[str, str, Any]] = [
     (f"expected_output: {{type: semantic, value: {MUST}}}", "includes", MUST_OPTIONS),
     ("expected_output: {type: semantic, value: [a, b]}", "includes", {"must_include": ["a", "b"]}),
     ("expected_output: {type: semantic, value: means this}", "model", {"expected": "means this"}),
+    (
+        "expected_output: {type: semantic, value: means this, rubric: r}",
+        "model",
+        {"expected": "means this", "rubric": "r"},
+    ),
     (f"expected_output: {{type: semantic, value: {MUST}}}\n  grader: code", "includes", MUST_OPTIONS),
     (
         f"expected_output: {{type: semantic, value: {MUST}}}\n  grader: {{type: model, config: {{rubric: r}}}}",
@@ -160,7 +165,23 @@ def test_a_function_finds_what_is_expected_as_the_reference(tmp_path: Path) -> N
 
 
 WRONG = [
-    ("expected_output: {type: exat, value: x}", "unknown grader 'exat'", "exact"),
+    ("expected_output: {type: exat, value: x}", "unknown type 'exat'", "exact"),
+    ("expected_output: {type: exactly, value: x}", "unknown type 'exactly'", "did you mean 'exact'?"),
+    ("expected_output: {type: zzz, value: x}", "unknown type 'zzz'", "exact, contains, pattern, semantic, functional"),
+    ("expected_output: {type: exat, value: x}\n  grader: {type: code}", "unknown type 'exat'", "exact"),
+    ("expected_output: {type: semantic, value: {}}", "lists no texts to look for", "must_include"),
+    ("expected_output: {type: semantic, value: {must_includ: [a]}}", "lists no texts to look for", "must_include"),
+    (
+        "expected_output: {type: semantic, value: [a], alternatives: [{}]}",
+        "expected_output.alternatives[0]: lists no texts to look for",
+        "",
+    ),
+    (
+        "expected_output: {type: functional, value: {test_cases: []}}\n"
+        "  grader: {type: code, config: {function_name: f}}",
+        "test_cases: must not be empty",
+        "",
+    ),
     ("expected_output: {type: contains}", "is missing", ""),
     ("expected_output: {type: exact}", "is missing", ""),
     ("expected_output: {type: [x], value: x}", "must be text, not a list", ""),
@@ -172,7 +193,7 @@ WRONG = [
     ("grader: {type: code, config: {method: exact_match}}", "there is nothing to compare the answer with", ""),
     ("expected_output: x\n  grader: strct", "unknown grader 'strct'", "strict"),
     ("expected_output: x\n  graders: [strct]", "unknown grader 'strct'", "strict"),
-    ("expected_output: x\n  grader: {type: cod}", "unknown grader 'cod'", ""),
+    ("expected_output: x\n  grader: {type: codee}", "unknown grader 'codee'", "did you mean 'code'?"),
     ("expected_output: x\n  grader: {type: code, config: {method: exact}}", "unknown method 'exact'", "exact_match"),
     ("expected_output: x\n  grader: {type: code, config: [x]}", "must be a mapping, not a list", ""),
     ("expected_output: x\n  grader: [exact]", "must be a mapping", ""),
@@ -209,3 +230,53 @@ def test_unknown_options_are_errors_in_native_files_and_warnings_elsewhere(tmp_p
     [line] = told(tmp_path, f"test_cases: [{{id: a, input: hi, expected: x, grader: {config}}}]")
     assert "warning" not in line
     assert "did you mean 'case_sensitive'?" in line
+
+
+UNKNOWN_OPTIONS = [
+    ("expected_output: {type: exact, value: x, weird: 1}", "exact", {"value": "x"}),
+    ("expected_output: {contains: x, weird: 1}", "contains", {"value": "x"}),
+    (
+        "expected_output: {type: structural, value: {a: 1}, weird: 1, strict: true}",
+        "structural_match",
+        {"value": {"a": 1}, "strict": True},
+    ),
+    (
+        "expected_output: {type: exact, value: x, alternatives: [y], weird: 1}",
+        "any_of",
+        [{"kind": "exact", "options": {"value": "x"}}, {"kind": "exact", "options": {"value": "y"}}],
+    ),
+    (
+        "expected_output: {type: semantic, value: {must_include: [a], weird: [b]}}",
+        "includes",
+        {"must_include": ["a"]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "kind", "options"), UNKNOWN_OPTIONS)
+def test_what_is_not_known_of_an_expectation_is_told_and_left_out_in_files_from_elsewhere(
+    tmp_path: Path, lines: str, kind: str, options: Any
+) -> None:
+    [line] = told(tmp_path, case_with(lines))
+    assert "warning" in line
+    assert "unknown key 'weird'" in line
+    assert grader(one_case(tmp_path, case_with(lines))) == (kind, options)
+    text = "test_cases:\n" + case_with(lines).replace("capability_eval:\n  id", "  - id").replace("\n  ", "\n    ")
+    assert any("warning" not in line and "unknown key 'weird'" in line for line in told(tmp_path, text))
+
+
+def test_a_judge_may_be_told_anything_of_what_is_meant(tmp_path: Path) -> None:
+    lines = "expected_output: {type: semantic, value: {tone: kind}}\n  grader: {type: model, config: {rubric: r}}"
+    assert grader(one_case(tmp_path, case_with(lines))) == ("model", {"expected": {"tone": "kind"}, "rubric": "r"})
+
+
+def test_a_name_of_the_config_folder_is_described_there_and_not_named_again(tmp_path: Path) -> None:
+    put(tmp_path, {"config/graders.yaml": "one: two\ntwo: one\nthree: {type: codee}\nfour: threee\n"})
+    lines = told(tmp_path, case_with("expected_output: x\n  grader: one\n  graders: [three, four]"))
+    assert lines == [
+        "config/graders.yaml:1: one: 'two' is another name of this file; describe the grader here instead",
+        "config/graders.yaml:3: three: unknown grader 'codee'; did you mean 'code'?",
+        *(line for line in lines if line.startswith("config/graders.yaml:4: four: unknown grader 'threee'")),
+    ]
+    assert len(lines) == 3
+    assert "'three'" not in lines[2]

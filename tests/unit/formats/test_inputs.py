@@ -47,6 +47,30 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path, content: str, messag
     assert message in line
 
 
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("{type: file}", "is missing"),
+        ("{type: prompt, context: {a: 1}}", "is missing"),
+        ("{type: api_call}", "is missing"),
+        ("{type: prompt, contents: hi}", "is missing; it is written 'contents'"),
+    ],
+)
+def test_an_input_of_a_type_has_a_content(tmp_path: Path, written: str, problem: str) -> None:
+    assert told(tmp_path, asking(written)) == [f"evals.yaml:1: input.content: {problem}"]
+
+
+def test_in_native_files_only_a_type_alone_lacks_a_content(tmp_path: Path) -> None:
+    native = "test_cases: [{id: a, input: %s, expected: x}]"
+    assert told(tmp_path, native % "{type: file}") == ["evals.yaml:1: test_cases[0].input.content: is missing"]
+    assert one_case(tmp_path, native % "{type: file, name: a.txt}").content == {"type": "file", "name": "a.txt"}
+
+
+def test_the_method_of_a_request_may_be_a_variable(tmp_path: Path) -> None:
+    case = one_case(tmp_path, asking("{type: api_call, content: {method: '{{how}}', path: /a}}"))
+    assert case.content["method"] == "{{how}}"
+
+
 def test_a_request_is_kept_in_one_form(tmp_path: Path) -> None:
     written = "{type: api_call, content: {method: put, endpoint: /a, headers: {x: 1}, body: {b: 2}}, context: c}"
     case = one_case(tmp_path, asking(written))
@@ -71,6 +95,8 @@ def test_a_request_is_kept_in_one_form(tmp_path: Path) -> None:
         ("{path: /a, headers: x}", "must be a mapping"),
         ("{path: /a, answer: all}", "'all' is not allowed"),
         ("{path: /a, pth: /b}", "did you mean 'path'?"),
+        ("{path: /a, method: fetch}", "content.method: 'fetch' is no HTTP method; write GET, POST"),
+        ("{path: /a, url: /b}", "is written twice, in two spellings"),
     ],
 )
 def test_requests_that_cannot_be_sent_are_told(tmp_path: Path, content: str, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eval_files import load_text, put, sound, told
+from eval_files import load, load_text, put, sound, told
 
 from evalharness.formats.layout import metric_name
 
@@ -41,6 +41,7 @@ def test_thresholds_become_the_gate(tmp_path: Path) -> None:
         ("default: {pass_rate: true}", "must be a number from 0 to 1"),
         ("default: 0.5", "must be a mapping of metric: minimum"),
         ("categories: {a: 0.5}", "categories.a: must be a mapping of metric: minimum"),
+        ("default: {pass@1: 0.8, pass_at_1: 0.9}", "default.pass_at_1: is pass_at_1, which is already given"),
         ("[1]", "must be a mapping"),
         ("a: [", "config/thresholds.yaml:1"),
     ],
@@ -52,6 +53,42 @@ def test_broken_thresholds_are_told_with_their_place(tmp_path: Path, text: str, 
     errors = [line for line in told(tmp_path, SUITE) if "warning" not in line]
     assert message in errors[0]
     assert errors[0].startswith("config/thresholds.yaml:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("default: {pass_rat: 1}", "default.pass_rat: unknown metric 'pass_rat'; did you mean 'pass_rate'?"),
+        ("default: {speed: 1}", "unknown metric 'speed'; allowed: pass_rate, case_pass_rate, score, pass@K, pass^K"),
+        ("default: {pass@0: 1}", "unknown metric 'pass@0'"),
+        ("criticality: {critcal: {score: 1}}", "criticality.critcal: unknown key 'critcal'; did you mean 'critical'?"),
+    ],
+)
+def test_thresholds_of_what_nobody_measures_are_warned_of(tmp_path: Path, text: str, message: str) -> None:
+    put(tmp_path, {"config/thresholds.yaml": text})
+    sound(tmp_path, SUITE)
+    assert any(message in line for line in told(tmp_path, SUITE)), told(tmp_path, SUITE)
+
+
+@pytest.mark.parametrize(
+    "metric", ["pass_rate", "case_pass_rate", "score", "pass@10", "pass^3", "pass@k", "pass_hat_5"]
+)
+def test_what_is_measured_may_have_a_threshold(tmp_path: Path, metric: str) -> None:
+    put(tmp_path, {"config/thresholds.yaml": f"default: {{{metric}: 0.5}}\ncriticality: {{low: {{{metric}: 0.5}}}}"})
+    assert [line for line in told(tmp_path, SUITE) if "not acted on" not in line] == []
+
+
+def test_the_config_folder_is_named_as_the_user_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, {"config/graders.yaml": "a: {exat: 1}", "evals/deep/e.yaml": SUITE[:-1] + ", grader: a}"})
+    for folder, path, named in (
+        (".", "evals/deep/e.yaml", "config/graders.yaml"),
+        ("evals", "deep/e.yaml", "../config/graders.yaml"),
+        ("evals/deep", "e.yaml", "../../config/graders.yaml"),
+        ("evals/deep", str(tmp_path / "evals/deep/e.yaml"), str(tmp_path / "config/graders.yaml")),
+    ):
+        monkeypatch.chdir(tmp_path / folder)
+        _, problems = load(Path(path))
+        assert [problem.file for problem in problems] == [named]
 
 
 def test_a_broken_file_of_graders_is_told_when_it_is_needed(tmp_path: Path) -> None:

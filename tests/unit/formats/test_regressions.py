@@ -62,6 +62,12 @@ COMPARED: list[tuple[str, str, str, Any]] = [
         "numeric_deltas",
         {"value": {"n": 1}, "tolerance": {"n": {"max_delta": 1}}},
     ),
+    (
+        "{n: 1, at: 5}",
+        "{type: numeric, ignore_fields: [at]}",
+        "numeric_deltas",
+        {"value": {"n": 1, "at": 5}, "tolerance": {}, "ignore_fields": ["at"]},
+    ),
     ("says this", "{type: semantic}", "model", {"expected": "says this"}),
     ("[says, this]", "{type: semantic}", "model", {"expected": ["says", "this"]}),
 ]
@@ -86,7 +92,7 @@ def test_a_grader_beside_the_comparison_adds_its_options(tmp_path: Path) -> None
 def test_what_is_wrong_with_a_comparison_is_told(tmp_path: Path) -> None:
     [line] = told(tmp_path, regression("x", "{type: structral}"))
     assert "did you mean 'structural'?" in line
-    [line] = told(tmp_path, regression("{n: 1}", "{type: numeric, ignore_fields: [a]}"))
+    [line] = told(tmp_path, regression("{n: 1}", "{type: numeric, require_keys: [a]}"))
     assert "warning" in line
     assert "does nothing in a numeric comparison" in line
     [line] = told(tmp_path, regression("{a: 1}", "{type: structural, ignore_field: [a]}"))
@@ -109,6 +115,8 @@ WHOLE = '{"output": {"a": 1}, "captured_at": "then", "version": "v9"}'
         ("{$ref: baselines/a.json}", WHOLE, {"captured_at": "then", "version": "v9"}),
         ("{$ref: baselines/a.json}", '{"a": 1}', None),
         ("{output: {$ref: baselines/a.json}}", '{"a": 1}', None),
+        ("{$ref: baselines/a.json, version: v2}", '{"a": 1}', {"version": "v2"}),
+        ("{$ref: baselines/a.json, version: v2}", WHOLE, {"captured_at": "then", "version": "v2"}),
     ],
 )
 def test_a_baseline_may_stand_in_a_file_of_its_own(
@@ -118,6 +126,17 @@ def test_a_baseline_may_stand_in_a_file_of_its_own(
     case = one_case(tmp_path, f"{{id: r, baseline: {baseline}, current: {{input: x}}}}")
     assert grader(case) == ("json_equals", {"value": {"a": 1}})
     assert case.metadata.get("baseline") == about
+
+
+def test_a_baseline_may_be_a_text(tmp_path: Path) -> None:
+    put(tmp_path, {"baselines/a.txt": "Dear Ada,\n{not: data\n"})
+    case = one_case(tmp_path, "{id: r, baseline: {$ref: baselines/a.txt}, current: {input: x}}")
+    assert grader(case) == ("exact", {"value": "Dear Ada,\n{not: data\n"})
+    case = one_case(tmp_path, "{id: r, baseline: {output: {$ref: baselines/a.txt}}, current: {input: x}}")
+    assert grader(case) == ("exact", {"value": "Dear Ada,\n{not: data\n"})
+    (tmp_path / "baselines" / "b.bin").write_bytes(b"\xff")
+    [line] = told(tmp_path, "{id: r, baseline: {$ref: baselines/b.bin}, current: {input: x}}")
+    assert "evals.yaml:1: baseline.$ref: baselines/b.bin is not UTF-8 text" in line
 
 
 def test_a_baseline_may_lie_anywhere_in_the_layout_but_not_outside(tmp_path: Path) -> None:
@@ -179,6 +198,11 @@ def test_the_graders_see_the_body_unless_the_baseline_is_a_response(tmp_path: Pa
     current = "{input: {method: GET, path: /users}}"
     case = one_case(tmp_path, regression("{users: []}", "{type: structural}", current))
     assert case.content["answer"] == "body"
+    ticket = "{status: open, body: It is broken}"
+    case = one_case(tmp_path, regression(ticket, "{type: structural}", current))
+    assert case.content["answer"] == "body", "the status of a ticket is not that of a response"
+    case = one_case(tmp_path, regression("{status: '{{any_number}}', body: 1}", "{type: structural}", current))
+    assert case.content["answer"] == "response"
 
 
 def test_a_guessed_target_gives_way_to_that_of_the_suite(tmp_path: Path) -> None:
@@ -192,3 +216,30 @@ def test_an_execution_that_cannot_be_is_told(tmp_path: Path) -> None:
     assert "unknown target 'htpp'" in line
     [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: skill}}"))
     assert "names no skill" in line
+    [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: command}}"))
+    assert line == "evals.yaml:3: current.execution.command: is missing"
+
+
+def test_what_is_not_known_of_an_execution_is_told_and_left_out(tmp_path: Path) -> None:
+    for execution, kind, options in (
+        ("{type: command, command: cat, weird: 1, name: mine}", "command", {"command": "cat"}),
+        ("{type: http, base_url: 'http://x', weird: 1}", "http", {"url": "http://x"}),
+    ):
+        text = regression("x", "{}", f"{{input: x, execution: {execution}}}")
+        [line] = told(tmp_path, text)
+        assert line.startswith("evals.yaml:3: warning: current.execution.weird: unknown key 'weird'")
+        target = one_case(tmp_path, text).target
+        assert target is not None
+        assert (target.kind, target.options) == (kind, options)
+
+
+def test_what_is_no_mapping_is_told_once(tmp_path: Path) -> None:
+    assert told(tmp_path, "{id: r, baseline: {output: x}, current: hi}") == [
+        "evals.yaml:1: current: must be a mapping, not text"
+    ]
+
+
+def test_a_limit_that_is_no_number_is_told_as_such(tmp_path: Path) -> None:
+    comparison = "{type: numeric, tolerance: {a: {min_delta: low}}}"
+    [line] = told(tmp_path, regression("{a: 1}", comparison))
+    assert "a.min_delta must be a number, not 'low'" in line

@@ -105,7 +105,16 @@ def test_a_pattern_takes_a_part_of_a_cell(convert: Any) -> None:
     rows = [{"q": "?", "a": "so it is\n#### 1,072"}, {"q": "!", "a": "no mark"}]
     suite, findings = convert("input=q", "expected.numeric=a~#### (.+)", rows=rows)
     assert [case.expected.options for case in suite.cases] == [1072]
-    assert [p.message for p in findings.problems] == ["the row is left out: nothing in a"]
+    assert [p.message for p in findings.problems] == ["the row is left out: '#### (.+)' finds nothing in a"]
+
+
+def test_an_empty_cell_is_told_apart_from_one_without_what_is_looked_for(convert: Any) -> None:
+    rows = [{"q": "1", "a": "#### 1"}, {"q": "2", "a": ""}, {"q": "3", "a": "none"}, {"q": "4", "a": "none"}]
+    _, findings = convert("input=q", "expected=a~#### (.+)", rows=rows)
+    assert [(p.line, p.message) for p in findings.problems] == [
+        (2, "the row is left out: nothing in a"),
+        (3, "2 rows are left out, the first here: '#### (.+)' finds nothing in a"),
+    ]
 
 
 def test_cells_of_csv_become_numbers_and_json_where_the_grader_needs_them(convert: Any) -> None:
@@ -186,7 +195,8 @@ def test_an_unknown_column_is_named_with_the_known_ones(convert: Any) -> None:
         (["input=a", "expected.contians=b"], "Did you mean 'contains'"),
         (["input={a"], "'{' alone"),
         (["input={{a}}"], "names no column"),
-        (["input=a~("], "not a regular expression"),
+        (["input=a", "expected=a~("], r"--map expected=a~\(: '\(' is not a regular expression"),
+        (["input=a", "expected={"], "--map expected={: '{' alone"),
         (["input=a", "files.../x=b"], "inside the workspace"),
     ],
 )

@@ -55,6 +55,9 @@ def test_a_short_row_has_no_last_cells(tmp_path: Path) -> None:
         ("t.csv", "a,b\n1,2\n1,2,3\n", "3: 3 cells under a header of 2; quote cells that hold ','"),
         ("t.csv", 'a,b\n1,2\n"1,2\n', "3: not a sound row: unexpected end of data"),
         ("t.json", '{"a": 1}', "a table is a list of objects"),
+        ("t.json", '{"train": [], "test": [{"a": 1}]}', "with several lists (train, test); keep only the one"),
+        ("t.json", '{"data":\n[{"a": 1},\n5]}', "3: a row is a mapping from column to value, not a number"),
+        ("t.csv", '"a"b,c\n1,2\n', "1: not a sound row"),
         ("t.jsonl", '{"a": 1}\n5\n[]\n', "2: a row is a mapping from column to value, not a number"),
         ("t.parquet", "PAR1", "unknown file ending '.parquet'"),
     ],
@@ -63,6 +66,23 @@ def test_what_is_no_table_is_refused_with_its_line(tmp_path: Path, name: str, te
     with pytest.raises(InvalidFile) as caught:
         read(tmp_path, name, text)
     assert problem in str(caught.value)
+
+
+def test_every_wrong_row_is_told(tmp_path: Path) -> None:
+    for name, text, lines in [
+        ("t.csv", 'a,b\n1,2,3\n1\n"1"x,2\n1,2,3\n', [2, 4, 5]),
+        ("t.jsonl", '{"a": 1}\n{"a": 1\n[1]\n5\n', [2, 3, 4]),
+        ("t.json", '{"data": [\n{"a": 1, "a": 2},\n5]}', [2, 3]),
+    ]:
+        with pytest.raises(InvalidFile) as caught:
+            read(tmp_path, name, text)
+        assert [problem.line for problem in caught.value.problems] == lines
+
+
+def test_rows_may_stand_inside_a_mapping_as_its_only_list(tmp_path: Path) -> None:
+    source = read(tmp_path, "t.json", '{"version": 1, "data": [\n{"a": 1},\n{"a": 2}]}')
+    assert source.data == [{"a": 1}, {"a": 2}]
+    assert source.line_of((1,)) == 3
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

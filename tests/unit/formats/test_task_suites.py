@@ -10,9 +10,11 @@ import pytest
 
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
+from evalharness.formats.loading import find_suites
 from evalharness.formats.problems import Findings
 from evalharness.formats.source import parse_text
-from evalharness.formats.task_suites import TASK_CATEGORIES, load_task_suite, looks_like_task_suite
+from evalharness.formats.task_records import TASK_CATEGORIES
+from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
 
 
 def load(data: Any) -> tuple[Suite | None, Findings]:
@@ -92,8 +94,80 @@ def test_how_strictly_tool_calls_are_compared(written: dict[str, Any], mode: str
     assert options.get("mode") == mode
 
 
-def test_an_empty_tool_sequence_expects_nothing() -> None:
+def test_an_empty_tool_sequence_expects_nothing_unless_a_mode_says_how_empty() -> None:
     assert "tool_sequence" not in graders(load_case(expectedToolSequence=[]))
+    nothing_else = {"calls": [], "mode": "exact"}
+    assert graders(load_case(expectedToolSequence=[], toolSequenceMode="exact"))["tool_sequence"] == nothing_else
+    assert graders(load_case(expectedToolSequence=nothing_else))["tool_sequence"] == nothing_else
+
+
+def problems_of(**task: Any) -> list[str]:
+    suite, findings = load({"name": "s", "tasks": [{"id": "t", "category": "bug_fix", "prompt": "p", **task}]})
+    assert suite is None
+    return [line.removeprefix("tasks[0].") for line in messages(findings)]
+
+
+@pytest.mark.parametrize(
+    ("task", "problem"),
+    [
+        ({"expectedToolSequence": {"calls": ["a"], "mode": "exact"}, "toolSequenceMode": "anyOrder"}, "contradicts"),
+        ({"toolSequenceMode": "exact"}, "toolSequenceMode: says how expectedToolSequence is compared, which is"),
+        ({"expectedToolSequence": ["a"], "toolSequenceMode": "strict"}, "toolSequenceMode: 'strict' is not allowed"),
+        ({"expectedToolSequence": {"calls": [], "mode": "x"}}, "expectedToolSequence.mode: 'x' is not allowed"),
+        ({"expectedExitCode": True}, "expectedExitCode: must be a whole number, not true"),
+        ({"maxRounds": "3"}, "maxRounds: must be a whole number, not '3'"),
+        ({"timeoutMs": "5000"}, "timeoutMs: must be a number, not '5000'"),
+        ({"requiredTools": ["a", ""]}, "requiredTools[1]: must not be empty"),
+        ({"expectedToolSequence": ["a", ""]}, "expectedToolSequence[1]: must not be empty"),
+        ({"expected_exit_code": 0, "expectedExitCode": 1}, "expected_exit_code: is written twice, in two spellings"),
+        ({"expectedToolSequence": [{"name": "a", "tool": "b"}]}, "expectedToolSequence[0].tool: is written twice"),
+        ({"expectedFiles": [{"path": "a", "shouldContain": "x", "should_contain": "y"}]}, "is written twice"),
+    ],
+)
+def test_what_a_task_cannot_mean(task: dict[str, Any], problem: str) -> None:
+    [told] = problems_of(**task)
+    assert problem in told
+
+
+def test_one_wrong_value_hides_no_other_of_its_task() -> None:
+    assert [
+        line.partition(":")[0]
+        for line in problems_of(
+            prompt=5,
+            expectedPatterns=["ok", "regex:(", 5],
+            expectedFiles=["../x", {"path": "a", "shouldContain": 5}],
+            expectedToolSequence=[{"nam": "x"}],
+        )
+    ] == [
+        "prompt",
+        "expectedPatterns[1]",
+        "expectedPatterns[2]",
+        "expectedFiles[0]",
+        "expectedFiles[1].shouldContain",
+        "expectedToolSequence[0].name",
+        "expectedToolSequence[0].nam",
+    ]
+
+
+def test_a_wrong_value_in_a_list_is_told_at_its_own_line() -> None:
+    text = """
+tasks:
+  - {id: a, category: bug_fix, prompt: p, expected_patterns: [
+      ok,
+      "regex:("], expected_files: [
+      ../x]}
+"""
+    _, findings = load_task_suite(parse_text(text, ".yaml", Path("suite.yaml")))
+    assert [(p.line, p.field) for p in findings.problems] == [
+        (5, "tasks[0].expected_patterns[1]"),
+        (6, "tasks[0].expected_files[0]"),
+    ]
+
+
+def test_a_wrong_target_is_told_beside_whatever_else_is_wrong() -> None:
+    task = {"id": "t", "category": "bug_fix", "prompt": "p"}
+    _, findings = load({"trials": 0, "target": "orcle", "targets": {"a": {"http": 5}}, "tasks": [task]})
+    assert {p.field.partition(".")[0] for p in findings.problems} == {"trials", "target", "targets"}
 
 
 @pytest.mark.parametrize("category", TASK_CATEGORIES)
@@ -141,8 +215,8 @@ def test_every_problem_is_told_at_once_with_its_line() -> None:
         "tasks[0].category: 'bugfix' is not allowed",
         "tasks[1]: category is missing",
         "tasks[1].prompt: must be text, not 5",
-        "tasks[2].expectedPatterns.patterns: 'regex:(' is not a regular expression",
-        "tasks[3].expectedFiles.files[0].path: must be a relative path inside the workspace",
+        "tasks[2].expectedPatterns[0]: 'regex:(' is not a regular expression",
+        "tasks[3].expectedFiles[0].path: must be a relative path inside the workspace",
         "tasks[3].id: task id 'c' is already used on line 14",
         "tasks[4].expectedToolSequence.calls[0]: must be a mapping",
         "tasks[5].id: must not hold {{",
@@ -169,6 +243,12 @@ def test_unknown_keys_are_warnings() -> None:
     assert findings.problems[1].suggestion == "expectedPatterns"
 
 
+def test_tasks_that_are_no_list_are_told_as_such() -> None:
+    for tasks, told in (("x", "must be a list, not text"), ({"a": {"prompt": "p"}}, "must be a list, not a mapping")):
+        assert messages(load({"name": "s", "tasks": tasks})[1]) == [f"tasks: {told}: a task suite lists its tasks"]
+    assert messages(load({"name": "s"})[1]) == ["tasks: is missing: a task suite lists its tasks"]
+
+
 @pytest.mark.parametrize(
     "data", [[], {"name": "s"}, {"tasks": 5}, {"name": "s", "tasks": []}, {"tasks": [{}], "name": 5}]
 )
@@ -186,6 +266,11 @@ def test_what_is_no_suite_is_refused_in_words(data: Any) -> None:
         ({"name": "s", "tasks": []}, True),
         ({"version": "2.0.0", "tasks": [{"label": "build", "command": "make"}]}, False),
         ({"tasks": {"build": {}}}, False),
+        ({"name": "s", "tasks": {"build": {}}}, False),
+        ({"tasks": {"a": {"category": "bug_fix", "prompt": "p"}}}, True),
+        ({"name": "s", "tasks": "a"}, True),
+        ({"name": "s", "tasks": None}, True),
+        ({"name": "s", "tasks": "a", "on": "push"}, False),
         ({"tasks": [{"prompt": "p"}], "test_cases": []}, False),
         ([{"prompt": "p"}], False),
         (None, False),
@@ -193,3 +278,17 @@ def test_what_is_no_suite_is_refused_in_words(data: Any) -> None:
 )
 def test_recognising_by_content(data: Any, is_ours: bool) -> None:
     assert looks_like_task_suite(data) is is_ours
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"name": "x", "tasks": [{"id": "a", "category": "bug_fix", "prompt": "p",}]'),
+        ("a.yaml", "name: x\ntasks:\n  - id: a\n   prompt: [\n"),
+        ("a.json", '{"cases": [{"id": "a", "assertions": [}]}'),
+    ],
+)
+def test_a_file_in_a_folder_that_is_too_broken_to_be_read_is_told(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    [file] = find_suites(tmp_path)
+    assert [problem.severity for problem in file.problems] == ["error"]

@@ -103,14 +103,14 @@ def test_a_sound_dataset_has_no_problems() -> None:
     ("data", "place", "message"),
     [
         (changed("id"), "id", "missing"),
-        (changed("id", ""), "id", "pattern"),
-        (changed("id", "my workflow"), "id", "pattern"),
-        (changed("id", "line\n"), "id", "pattern"),
+        (changed("id", ""), "id", "must not be empty"),
+        (changed("id", "my workflow"), "id", "must be made of letters, digits and"),
+        (changed("id", "line\n"), "id", "must be made of letters, digits and"),
         (changed("id", 7), "id", "must be text"),
         (changed("workflowName"), "workflowName", "missing"),
-        (changed("workflowName", ""), "workflowName", "at least 1 character"),
+        (changed("workflowName", ""), "workflowName", "must not be empty"),
         (changed("version"), "version", "missing"),
-        (changed("version", ""), "version", "at least 1 character"),
+        (changed("version", ""), "version", "must not be empty"),
         (changed("version", 1.0), "version", "must be text"),
         (changed("cases"), "cases", "missing"),
         (changed("cases", []), "cases", "at least one case"),
@@ -118,8 +118,8 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (changed("cases", "abc"), "cases", "must be a list"),
         (changed("cases.0", "abc"), "cases[0]", "a case is a mapping"),
         (changed("cases.0.id"), "cases[0].id", "missing"),
-        (changed("cases.0.id", "with.dot"), "cases[0].id", "pattern"),
-        (changed("cases.0.id", "with space"), "cases[0].id", "pattern"),
+        (changed("cases.0.id", "with.dot"), "cases[0].id", "must be made of letters, digits and"),
+        (changed("cases.0.id", "with space"), "cases[0].id", "must be made of letters, digits and"),
         (changed("cases.1.id", "basic"), "cases[1].id", "already the id of cases[0]"),
         (changed("cases.0.name", 5), "cases[0].name", "must be text"),
         (changed("cases.0.tags", "smoke"), "cases[0].tags", "must be a list"),
@@ -130,7 +130,7 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (changed("cases.0.assertions.0", {}), "cases[0].assertions[0].type", "missing"),
         (changed("cases.0.assertions.0.type", ["x"]), "cases[0].assertions[0].type", "unknown assertion type"),
         (changed("cases.0.assertions.0.path"), "cases[0].assertions[0].path", "missing"),
-        (changed("cases.0.assertions.0.path", ""), "cases[0].assertions[0].path", "at least 1 character"),
+        (changed("cases.0.assertions.0.path", ""), "cases[0].assertions[0].path", "must not be empty"),
         (changed("cases.0.assertions.0.value", 5), "cases[0].assertions[0].value", "must be text"),
         (changed("cases.0.assertions.1.path"), "cases[0].assertions[1].path", "missing"),
         (changed("cases.0.assertions.2.value", 0), "cases[0].assertions[2].value", "greater than 0"),
@@ -140,7 +140,7 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (changed("cases.0.assertions.4.value", 1.5), "cases[0].assertions[4].value", "whole number"),
         (changed("cases.0.assertions.5.value", 0), "cases[0].assertions[5].value", "greater than 0"),
         (changed("cases.0.assertions.7.nodeId"), "cases[0].assertions[7].nodeId", "missing"),
-        (changed("cases.0.assertions.7.nodeId", ""), "cases[0].assertions[7].nodeId", "at least 1 character"),
+        (changed("cases.0.assertions.7.nodeId", ""), "cases[0].assertions[7].nodeId", "must not be empty"),
         (changed("cases.0.assertions.8.value"), "cases[0].assertions[8].value", "missing"),
         ([], "", "a dataset is a mapping"),
         (None, "", "a dataset is a mapping"),
@@ -257,7 +257,7 @@ def test_a_dataset_may_say_how_it_is_run() -> None:
         ({"variants": "a"}, "variants"),
         ({"variants": [5]}, "variants[0]"),
         ({"variants": [{"id": "a", "target": "orakel"}]}, "variants[0].target"),
-        ({"target": {"command": "ls", "result": "art"}}, "target.command.result"),
+        ({"target": {"command": "ls", "result": "art"}}, "target.result"),
         ({"targets": {"x": "orakel"}}, "targets.x"),
         ({"targets": {"x": "x"}}, "targets.x"),
         ({"trials": 0}, "trials"),
@@ -266,13 +266,31 @@ def test_a_dataset_may_say_how_it_is_run() -> None:
         ({"scorers": [5]}, "scorers[0]"),
         ({"scorers": ["speed"]}, "scorers[0]"),
         ({"scorers": [{"name": "latency", "weight": -1}]}, "scorers[0].weight"),
-        ({"scorers": [{"name": "latency", "max": 5}]}, "scorers[0].latency.max"),
+        ({"scorers": [{"name": "latency", "max": 5}]}, "scorers[0].max"),
     ],
 )
 def test_what_says_how_it_is_run_is_checked_too(written: dict[str, Any], place: str) -> None:
     suite, findings = load({**SOUND, **written})
     assert suite is None
     assert [problem.field.startswith(place) for problem in findings.problems] == [True], findings.problems
+
+
+def test_variants_without_an_id_or_with_a_taken_one_are_told_beside_what_else_is_wrong() -> None:
+    variants = [{"id": "v", "modelByNode": 5}, {"tags": ["x"]}, {"id": "v"}, {"name": "v"}]
+    _, findings = load({**SOUND, "variants": variants})
+    assert sorted(f"{problem.field}: {problem.message}" for problem in findings.problems) == [
+        "variants[0].modelByNode: must be a mapping, not 5",
+        "variants[1].id: is missing",
+        "variants[2].id: is already the id of variants[0]",
+        "variants[3].name: is already the id of variants[0]",
+    ]
+
+
+def test_a_scorer_that_is_none_is_told_with_the_scorers_there_are() -> None:
+    _, findings = load({**SOUND, "scorers": ["latncy", "nothing", "llm-judge", {"name": "llm-judge"}]})
+    assert [problem.suggestion for problem in findings.problems] == ["latency", "", "", ""]
+    assert findings.problems[1].allowed == "latency, cost, tokens, similarity, FILE.py:NAME"
+    assert ["comes with the judges" in problem.message for problem in findings.problems] == [False, False, True, True]
 
 
 def test_scorers_take_the_place_of_the_default_ones() -> None:
@@ -335,6 +353,7 @@ def reloaded(suite: Suite) -> Suite | None:
         ({"cases": [], "workflowName": "w"}, True),
         ({"cases": 5, "workflowName": "w"}, True),
         ({"cases": [{"input": "x", "assertions": []}]}, True),
+        ({"id": "i", "version": "1", "cases": [{"input": "x"}]}, True),
         ({"cases": [{"input": "x"}]}, False),
         ({"workflowName": "w"}, False),
         ({"test_cases": []}, False),

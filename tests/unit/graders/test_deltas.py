@@ -74,6 +74,50 @@ def test_what_stays_close_enough(value: Any, tolerance: Any, answer: Any, passes
     assert (verdict.score == 1.0) is passes
 
 
+@pytest.mark.parametrize(
+    ("ignored", "answer", "passes"),
+    [
+        (["at"], {"n": 1, "at": 9, "took": {"ms": 3}}, True),
+        (["at"], {"n": 1, "took": {"ms": 3}}, True),
+        (["at"], {"n": 2, "at": 5, "took": {"ms": 3}}, False),
+        (["at", "took"], {"n": 1}, True),
+        (["at", "t*k.*"], {"n": 1}, True),
+        (["**.ms"], {"n": 1, "at": 5}, True),
+        (["**.ms"], {"n": 1, "at": 6}, False),
+    ],
+)
+def test_numbers_under_an_ignored_path_are_not_judged(
+    ignored: list[str], answer: Any, passes: bool, grade: Grading
+) -> None:
+    spec = {"type": "numeric_deltas", "value": {"n": 1, "at": 5, "took": {"ms": 3}}, "ignore_fields": ignored}
+    assert grade(spec, answer).passed is passes
+
+
+def test_ignored_paths_may_start_at_the_body(grade: Grading) -> None:
+    for path in ("count", "body.count"):
+        spec = {"type": "numeric_deltas", "value": COUNTED, "ignore_fields": [path]}
+        assert grade(spec, {"status": 200, "body": {"count": 99}}).passed
+        assert not grade(spec, {"status": 500, "body": {"count": 10}}).passed
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"ignore_fields": ["a"]}, "every number that could be judged is ignored"),
+        ({"ignore_fields": ["a..b"]}, "is no path"),
+        ({"tolerance": {"a": {"min_delta": "low"}}}, "a.min_delta must be a number, not 'low'"),
+        ({"tolerance": {"a": {"min_delta": True}}}, "a.min_delta must be a number, not true"),
+        ({"tolerance": {"min_delta": [1]}}, "min_delta must be a number, not a list"),
+        ({"tolerance": {"a": {"min_delta": 1, "maxdelta": 2}}}, "a.maxdelta is no limit"),
+        ({"tolerance": {"a": {"min_delta": 2, "max_delta": 1}}}, "a: min_delta 2 is larger than max_delta 1"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_in_words(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        registry.parse_options("grader", GraderSpec(kind="numeric_deltas", options={"value": {"a": 1}, **options}))
+    assert problem in caught.value.errors()[0]["msg"]
+
+
 class TestResponses:
     @pytest.mark.parametrize("path", ["count", "body.count", "body"])
     @pytest.mark.parametrize("whole", [True, False])

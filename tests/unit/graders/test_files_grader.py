@@ -101,7 +101,9 @@ def test_files_of_the_case_count_until_they_are_changed(build: Callable[..., Gra
     assert graded(build, wanted, files, {"sub/b.txt": "changed"}).score == 0.5
 
 
-@pytest.mark.parametrize(("path", "reason"), [("../secret", "outside the suite's folder"), ("gone", "cannot be read")])
+@pytest.mark.parametrize(
+    ("path", "reason"), [("../secret", "outside the suite's folder"), ("gone", "there is no file gone")]
+)
 def test_a_file_of_the_case_that_cannot_be_had_is_unscored(
     path: str, reason: str, build: Callable[..., Grader], tmp_path: Path
 ) -> None:

@@ -1,16 +1,26 @@
+"""What generated functions return is judged on data; what they do to their own process is a failure, never a hang."""
+
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from missing_parts import missing
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import Grader
+from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.engine.offloading import Offloader
+from evalharness.errors import Unscored, UsageError
+from evalharness.sandboxes.none import NoSandbox
 
 FACTORIAL = {
     "type": "function_output",
@@ -19,19 +29,250 @@ FACTORIAL = {
     "test_cases": [{"input": [5], "output": 120}, {"input": [0], "output": 1}],
     "timeout_per_case": 5,
 }
+RIGHT = "def factorial(n):\n    return n * factorial(n - 1) if n else 1\n"
 
 
-def test_generated_code_is_not_run_without_a_sandbox(
+ENDLESS = ("while", "yes", "setrecursionlimit")
+
+
+def called(code: str = "", **case: Any) -> dict[str, Any]:
+    """One call; only code that never ends meets a limit, however busy the machine is."""
+    limit_s = 1 if any(word in code for word in ENDLESS) else 30
+    return {"type": "function_output", "function_name": "f", "test_cases": [case], "timeout_per_case": limit_s}
+
+
+def test_a_right_function_passes_with_all_its_results(grade: Callable[..., Grade]) -> None:
+    verdict = grade(FACTORIAL, RIGHT)
+    assert (verdict.state, verdict.score, verdict.reason) == ("pass", 1.0, "")
+    assert verdict.evidence == {
+        "test_results": [{"case": 0, "passed": True, "output": 120}, {"case": 1, "passed": True, "output": 1}],
+        "passed_count": 2,
+        "total_count": 2,
+    }
+
+
+def test_the_score_is_the_share_of_cases_that_pass(grade: Callable[..., Grade]) -> None:
+    verdict = grade(FACTORIAL, "def factorial(n): return 120")
+    assert (verdict.state, verdict.score) == ("fail", 0.5)
+    assert verdict.reason == "1 of 2 test cases failed: case 1, factorial(0) gave 120, expected 1"
+    assert verdict.evidence["test_results"][1] == {"case": 1, "passed": False, "output": 120, "expected": 1}
+
+
+def test_the_flag_sandbox_decides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable[..., Grade]
 ) -> None:
-    """Not even on request: the originals ran it wherever they were, and their flag had no effect."""
+    """The originals ran the code wherever they were, and their flag had no effect; here the run decides."""
     monkeypatch.chdir(tmp_path)
-    code = "open('ran', 'w').close()\ndef factorial(n): return 120 if n else 1"
-    for sandbox in (True, False):
-        verdict = grade({**FACTORIAL, "sandbox": sandbox}, code)
-        assert (verdict.state, verdict.score) == ("awaiting", None)
-        assert verdict.reason == "generated code is graded in a sandbox, which this version does not have"
-    assert not (tmp_path / "ran").exists()
+    writes = f"try:\n    open({str(tmp_path / 'ran')!r}, 'w').close()\nexcept OSError:\n    pass\n"
+    assert grade({**FACTORIAL, "sandbox": False}, writes + RIGHT).passed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
+    context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
+    with pytest.raises(Unscored, match="not run without one"):
+        asyncio.run(build(FACTORIAL).grade(context))
+
+
+def test_without_isolation_the_same_runner_is_used(tmp_path: Path) -> None:
+    async def ask() -> Grade:
+        none, offloader = NoSandbox(), Offloader(1)
+        services = Services(tmp_path, none, offloader, environment={}, isolation=none)
+        try:
+            context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
+            return await registry.build_grader(GraderSpec.model_validate(FACTORIAL), services).grade(context)
+        finally:
+            offloader.close()
+            await none.close()
+
+    assert asyncio.run(ask()).passed
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("def g(): return 1", "the code defines no function 'f'"),
+        ("f = 1", "the code defines no function 'f'"),
+        ("def f(:", "SyntaxError"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("def f(): return 1 / 0", "ZeroDivisionError: division by zero (line 1 of the code)"),
+        ("def f(): return f()", "RecursionError"),
+        ("import sys\nsys.exit(0)", "the code called sys.exit(0)"),
+        ("import os\nos._exit(0)", "ended its process (exit code 0) before the function returned"),
+        ("print('ok')\nraise SystemExit", "the code called sys.exit(None)"),
+        ("while True: pass", "time limit: no result within 1 s"),
+        ("def f():\n    input()", "EOFError"),
+        ("def f():\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV"),
+        ("import os\nos.kill(os.getppid(), 9)", "the code ended the process that ran it"),
+        ("def f():\n    import os\n    os.closerange(0, 100)\n    return 1", "before the function returned"),
+        ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return f()", ""),
+        ("def f(): return object()", "a value of type object, which JSON cannot hold"),
+        ("def f(): return lambda: 1", "a value of type function, which JSON cannot hold"),
+        ("def f(): return {(1, 2): 3}", "a key of type tuple, which JSON cannot hold"),
+        ("def f():\n    a = []\n    a.append(a)\n    return a", "nested too deeply"),
+        ("def f(): return 10 ** 10_000", "a number of too many digits"),
+        ("def f(): return 'x' * 2_000_000", "larger than 1,048,576 bytes"),
+        ("class E(Exception):\n    def __str__(self): raise self\ndef f(): raise E", "E"),
+        ("import os\nos.write(3, b'nonsense\\n')", "the result cannot be read"),
+        ("import os\nos.write(3, b'[' * 100_000 + b'\\n')", "the result"),
+        ("open(f'/proc/{__import__(\"os\").getppid()}/fd/1', 'w')", "PermissionError"),
+    ],
+)
+def test_whatever_code_does_is_a_failure_with_a_reason(code: str, told: str, grade: Callable[..., Grade]) -> None:
+    verdict = grade(called(code, expected=1), code)
+    assert (verdict.state, verdict.score) == ("fail", 0.0)
+    assert told in verdict.evidence["test_results"][0]["error"]
+    assert told in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('noise' * 100_000)\ndef f(): return 1",
+        "import sys, os\ndef f():\n    os.system('echo noise'); sys.stderr.write('noise'); return 1",
+        "def f():\n    import threading\n    threading.Thread(target=threading.Event().wait).start()\n    return 1",
+        "import os\nif os.fork() == 0:\n    os.setsid()\n    __import__('time').sleep(60)\ndef f(): return 1",
+        "async def f(): return 1",
+        "f = lambda: 1",
+        "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\ndef f(): return P(1).x",
+        "if __name__ == '__main__':\n    raise SystemExit\ndef f(): return 1",
+        "import atexit, os\natexit.register(os._exit, 3)\ndef f(): return 1",
+    ],
+)
+def test_noise_and_leftovers_are_harmless(code: str, grade: Callable[..., Grade]) -> None:
+    assert grade(called(expected=1), code).passed
+
+
+def test_what_is_expected_never_enters_the_sandbox(grade: Callable[..., Grade]) -> None:
+    """Not even a function that looks through all memory of its process can find it."""
+    code = (
+        "import gc, sys\n"
+        "def f():\n"
+        "    frame, seen = sys._getframe(), []\n"
+        "    while frame: seen.append(repr(frame.f_locals)); frame = frame.f_back\n"
+        "    seen += [repr(o) for o in gc.get_objects() if isinstance(o, (dict, list))]\n"
+        "    return any('gold-' + 'answer' in text for text in seen)\n"
+    )
+    verdict = grade(called(expected="gold-" + "answer"), code)
+    assert verdict.evidence["test_results"][0]["output"] is False
+
+
+def test_one_case_cannot_change_the_next(grade: Callable[..., Grade]) -> None:
+    cases = [{"expected": 1}, {"expected": 1}]
+    code = "count = 0\ndef f():\n    global count\n    count += 1\n    return count"
+    assert grade({**called(expected=1), "test_cases": cases}, code).passed
+    killer = "import os\nn = 0\ndef f(kill):\n    if kill: os.kill(os.getpid(), 9)\n    return 1"
+    cases = [{"args": [True], "expected": 1}, {"args": [False], "expected": 1}]
+    assert grade({**called(expected=1), "test_cases": cases}, killer).score == 0.5
+
+
+def test_the_time_of_all_cases_is_bounded_by_the_case(build: Callable[..., Grader], tmp_path: Path) -> None:
+    async def ask() -> Grade:
+        none, offloader = NoSandbox(), Offloader(1)
+        services = Services(tmp_path, none, offloader, environment={}, isolation=none)
+        try:
+            case = Case(id="a", input="?", timeout_seconds=1.5)
+            context = GradeContext(case, Transcript(output="while True: pass"), index=0, seed=0)
+            written = {**FACTORIAL, "timeout_per_case": 1}
+            return await registry.build_grader(GraderSpec.model_validate(written), services).grade(context)
+        finally:
+            offloader.close()
+            await none.close()
+
+    results = asyncio.run(ask()).evidence["test_results"]
+    assert [result["error"] for result in results] == [
+        "time limit: no result within 1 s",
+        "time limit: everything together took more than 1.5 s",
+    ]
+
+
+def test_arguments_are_data_and_never_source(grade: Callable[..., Grade]) -> None:
+    """The originals pasted JSON into Python, so that true, null and quotes broke the program or ran as one."""
+    odd = [True, None, "'); import os; os._exit(0) #", '"""', "\\", {"a": [1.5, -0.0, "é\n"]}]
+    verdict = grade(
+        called(args=odd, kwargs={"key": [None]}, expected=[*odd, [None]]), "def f(*a, key): return [*a, key]"
+    )
+    assert verdict.passed, verdict.reason
+
+
+FENCED = "Here:\n```python\ndef f(): return 1\n```\nand in use:\n```python\nprint(f())\n```\n"
+
+
+@pytest.mark.parametrize("text", [FENCED, "~~~\ndef f(): return 1\n~~~", "```py\ndef f(): return 1"])
+def test_code_is_taken_out_of_its_fence(text: str, grade: Callable[..., Grade]) -> None:
+    assert grade(called(expected=1), text).passed
+
+
+def test_your_own_comparator_sees_data_only(tmp_path: Path, grade: Callable[..., Grade]) -> None:
+    (tmp_path / "compare.py").write_text(
+        "def close(value, expected):\n    return abs(value - expected) < 1, f'{value} is too far'\n"
+        "def odd(value, expected):\n    return 'yes'\n"
+    )
+    near = called(expected=3, comparator="compare.py:close")
+    assert grade(near, "def f(): return 2.5").passed
+    assert grade(near, "def f(): return 9").reason.endswith("f() gave 9, 9 is too far")
+    with pytest.raises(Unscored, match="returned str"):
+        grade(called(expected=3, comparator="compare.py:odd"), "def f(): return 1")
+
+
+def test_a_comparator_that_cannot_be_had_is_refused_before_anything_runs(build: Callable[..., Grader]) -> None:
+    with pytest.raises(UsageError, match="cannot be imported"):
+        build(called(expected=1, comparator="nowhere.py:same")).digest()
+
+
+def test_a_changed_comparator_changes_the_digest(tmp_path: Path, build: Callable[..., Grader]) -> None:
+    written = called(expected=1, comparator="compare.py:same")
+    (tmp_path / "compare.py").write_text("def same(value, expected): return True\n")
+    before = build(written).digest()
+    (tmp_path / "compare.py").write_text("def same(value, expected): return value == expected\n")
+    assert build(written).digest() != before
+
+
+@pytest.mark.parametrize(
+    ("code", "case", "state"),
+    [
+        ("function f(a, b) { console.log('noise'); return a + b }", {"args": [1, 2], "expected": 3}, "pass"),
+        ("const f = async (a) => new Map([['s', new Set([a])]])", {"args": [1], "expected": {"s": [1]}}, "pass"),
+        ("module.exports = { f: (o) => o.key }", {"kwargs": {"key": "v"}, "expected": "v"}, "pass"),
+        ("const f = () => 12345678901234567890n", {"expected": 12345678901234567890}, "pass"),
+        ("const f = () => undefined", {"expected": None}, "pass"),
+        ("const f = () => true", {"expected": 1}, "fail"),
+        ("process.exit(0)", {"expected": 1}, "fail"),
+        ("while (true) {}", {"expected": 1}, "fail"),
+        ("function f( {", {"expected": 1}, "fail"),
+        ("const f = () => f()", {"expected": 1}, "fail"),
+        ("const f = () => () => 1", {"expected": 1}, "fail"),
+        ("throw null", {"expected": 1}, "fail"),
+    ],
+)
+def test_javascript(code: str, case: Any, state: str, grade: Callable[..., Grade]) -> None:
+    if shutil.which("node") is None:
+        missing("node", "apt-get install nodejs")
+    verdict = grade({**called(code, **case), "executor": "node"}, f"```js\n{code}\n```")
+    assert verdict.state == state, verdict.reason
+    assert bool(verdict.reason) == (state == "fail")
+
+
+@pytest.mark.parametrize(
+    ("code", "case", "state"),
+    [
+        ("echo noise\nf() { echo $(($1 + $2)); }", {"args": [1, 2], "expected": 3}, "pass"),
+        ('f() { printf "%s|" "$@"; }', {"args": ["a b", "$(id)", "'"], "expected": "a b|$(id)|'|"}, "pass"),
+        ("f() { cat; echo '[1, 2]'; }", {"expected": [1, 2]}, "pass"),
+        ("f() { sleep 60 & echo 1; }", {"expected": 1}, "pass"),
+        ("f() { return 4; }", {"expected": ""}, "fail"),
+        ("exit 0", {"expected": ""}, "fail"),
+        ("f() { exit 0; }", {"expected": ""}, "fail"),
+        ("f( {", {"expected": 1}, "fail"),
+        ("g() { :; }", {"expected": ""}, "fail"),
+        ("while :; do :; done", {"expected": 1}, "fail"),
+        ("f() { yes; }", {"expected": 1}, "fail"),
+    ],
+)
+def test_shell(code: str, case: Any, state: str, grade: Callable[..., Grade]) -> None:
+    verdict = grade({**called(code, **case), "executor": "bash"}, code)
+    assert verdict.state == state, verdict.reason
+    assert bool(verdict.reason) == (state == "fail")
 
 
 def test_both_spellings_mean_the_same(build: Callable[..., Grader]) -> None:
@@ -44,9 +285,10 @@ def test_both_spellings_mean_the_same(build: Callable[..., Grader]) -> None:
     [
         {"args": [1, 2], "kwargs": {"c": 3}, "expected": None},
         {"expected": 1},
-        {"args": [0.1], "expected": 0.3, "comparator": "approx"},
+        {"args": [0.1], "expected": 0.3, "comparator": "approx", "tolerance": 0.1, "relative": 0.01},
         {"args": [[3, 1]], "expected": [1, 3], "comparator": "set"},
         {"args": ["x"], "expected": r"^\d+$", "comparator": "regex"},
+        {"args": ["x"], "expected": 1, "comparator": "compare.py:same"},
         {"args": [], "kwargs": None, "expected": True},
     ],
 )
@@ -61,10 +303,13 @@ def test_what_a_test_case_may_be(case: Any) -> None:
         ({"test_cases": [{"args": [1]}]}, "expected"),
         ({"test_cases": [{"args": [1], "input": [2], "expected": 1}]}, "input"),
         ({"test_cases": [{"args": [1], "expected": 1, "output": 2}]}, "output"),
-        ({"test_cases": [{"expected": 1, "comparator": "almost"}]}, "comparator"),
+        ({"test_cases": [{"expected": 1, "comparator": "aprox"}]}, "did you mean 'approx'"),
+        ({"test_cases": [{"expected": 1, "comparator": "x.py:"}]}, "not a reference"),
         ({"test_cases": [{"expected": 1, "comparator": "set"}]}, "expects a list"),
         ({"test_cases": [{"expected": "(", "comparator": "regex"}]}, "regular expression"),
         ({"test_cases": [{"expected": 1, "comparator": "regex"}]}, "regular expression"),
+        ({"test_cases": [{"expected": 1, "tolerance": 0.1}]}, "for the comparator 'approx'"),
+        ({"test_cases": [{"expected": 1, "kwargs": {"a": 1}}], "executor": "bash"}, "no kwargs"),
         ({"function_name": "f(); g"}, "name of a function"),
         ({"function_name": ""}, "name of a function"),
         ({"executor": "perl"}, "executor"),

@@ -25,6 +25,29 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ('\n```JSON\r\n{"a":\n1}\r\n```\n', {"a": 1}),
+        ("```\n[1]```", [1]),
+        ('```json\n"``` inside"\n```', "``` inside"),
+        ('Here it is:\n```json\n{"a": 1}\n```', None),
+        ('```json\n{"a": 1}\n```\nThat is all.', None),
+        ('```json\n{"a": 1}\n```\n```json\n{"a": 2}\n```', None),
+        ("```python\n[1]\n```", None),
+        ("```json [1]```", None),
+        ("```json\nnot JSON\n```", None),
+    ],
+)
+def test_a_fence_around_the_whole_answer_is_no_part_of_it(text: str, value: Any, grade: Grading) -> None:
+    if value is None:
+        assert grade({"json_equals": {"value": {"a": 1}}}, text).reason.startswith("not JSON (")
+    else:
+        assert grade({"json_equals": {"value": value}}, text).passed
+        assert grade({"json_schema": {"const": value}}, text).passed
+
+
+@pytest.mark.parametrize(
     ("value", "output", "difference"),
     [
         ({"a": 1, "b": 2}, '{"b": 2, "a": 1.0}', ""),

@@ -1,4 +1,4 @@
-"""An answer is data: no grader may hold the means to run it."""
+"""An answer is data: no grader may hold the means to run it. Generated code is run by runners, inside a sandbox."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 import evalharness.graders
 
 FOLDER = Path(evalharness.graders.__file__).parent
+RUNNERS = FOLDER.parent / "runners"
+ELSEWHERE = sorted(path for path in FOLDER.parent.rglob("*.py") if path.parent not in (FOLDER, RUNNERS))
 FILES = sorted(FOLDER.rglob("*.py"))
 BANNED_NAMES = {"eval", "exec", "compile", "__import__", "execfile", "globals", "locals", "breakpoint"}
 BANNED_MODULES = {
@@ -42,6 +44,20 @@ def test_there_are_graders_to_look_at() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_no_grader_can_run_an_answer(file: Path) -> None:
     assert means_of_execution(file.read_text(encoding="utf-8")) == []
+
+
+def test_only_runners_run_code() -> None:
+    executing = {"eval", "exec", "compile"}
+    found = {file for file in ELSEWHERE if executing & set(means_of_execution(file.read_text(encoding="utf-8")))}
+    assert found == set()
+
+
+def test_runners_need_nothing_of_the_harness() -> None:
+    """Only their own folder is there in the sandbox."""
+    for file in RUNNERS.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            assert not module.startswith("evalharness") or module.startswith("evalharness.runners"), file
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,18 @@ from evalharness.graders.paths import fits, is_there, read_path, value_at
         ("a.b.c", ("a.b", "c"), True),
         ("users.*.id", ("users", "ada@example.org", "id"), True),
         ("Users", ("users",), False),
+        ("created_*", ("created_at",), True),
+        ("*_at", ("created_at",), True),
+        ("created_*", ("created",), False),
+        ("created_*", ("created_at", "x"), False),
+        ("a.x*z.b", ("a", "xyz", "b"), True),
+        ("a?*", ("abc",), False),
+        ("a.b_*", ("a.b_c",), True),
+        ("a.*", ("a.b",), False),
+        ("**.**", ("a",), True),
+        ("**.a.**.b", ("a", "a", "c", "b"), True),
+        (".".join(["**", "a"] * 30), ("a",) * 60, True),
+        (".".join(["**", "a"] * 30), (*("a",) * 60, "b"), False),
     ],
 )
 def test_what_a_path_means(pattern: str, path: tuple[str, ...], expected: bool) -> None:
@@ -54,6 +66,10 @@ def test_what_is_no_path(written: str) -> None:
         ("**.id", {"a": [{"b": {"id": 1}}]}, True),
         ("**.id", {"a": [{"b": {}}]}, False),
         ("a.b", {"a.b": 1}, True),
+        ("a.created_*", {"a": {"created_at": 1}}, True),
+        ("a.created_*", {"a": {"updated_at": 1}}, False),
+        (".".join(["**"] * 30), {"a": 1}, True),
+        (".".join(["**"] * 30 + ["b"]), {"a": {"a": {"a": {"a": {"a": {"a": 1}}}}}}, False),
     ],
 )
 def test_whether_something_is_there(path: str, value: Any, expected: bool) -> None:
@@ -62,6 +78,8 @@ def test_whether_something_is_there(path: str, value: Any, expected: bool) -> No
 
 def test_the_value_at_a_place() -> None:
     assert value_at({"a": [{"b": 5}]}, ("a", "0", "b")) == 5
-    for path in (("a", "1"), ("a", "b"), ("a", "0", "c"), ("a", "0", "b", "c")):
+    assert value_at({"a": {1: "b"}}, ("a", "1")) == "b"
+    odd = (("a", "²"), ("a", "9" * 5000))  # once a crash
+    for path in (("a", "1"), ("a", "b"), ("a", "0", "c"), ("a", "0", "b", "c"), *odd):
         with pytest.raises(LookupError):
             value_at({"a": [{"b": 5}]}, path)

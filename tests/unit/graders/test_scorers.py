@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import Grader
+from evalharness.contracts import GradeContext, Grader
+from evalharness.domain.case import Case
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.engine.attempting import grade_once
 from evalharness.errors import Unscored, UsageError
 
 SLOW: dict[str, Any] = {
@@ -99,6 +103,12 @@ def named(artifact):
 """
 
 
+def graded_once(written: Any, build: Callable[..., Grader]) -> Grade:
+    """As the engine does it, which is where exceptions end."""
+    context = GradeContext(Case(id="a", input="?"), Transcript(output="Ada"), index=0, seed=0)
+    return asyncio.run(grade_once(GraderSpec.model_validate(written), build(written), context))
+
+
 class TestOwn:
     @pytest.fixture(autouse=True)
     def _file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,9 +146,22 @@ class TestOwn:
         with pytest.raises(UsageError, match=problem):
             build({"scorer": reference}).digest()
 
-    def test_one_that_cannot_score_is_refused(self, grade: Callable[..., Grade]) -> None:
-        with pytest.raises(UsageError, match="neither a function"):
-            grade({"scorer": "own.py:nothing"}, "Ada")
+    def test_one_that_cannot_score_is_refused_before_anything_runs(self, build: Callable[..., Grader]) -> None:
+        with pytest.raises(UsageError, match=r"own.py:nothing is neither a function"):
+            build({"scorer": "own.py:nothing"}).digest()
+
+    @pytest.mark.parametrize("name", ["raising", "too_much", "text"])
+    def test_one_that_only_measures_and_fails_counts_as_0(self, name: str, build: Callable[..., Grader]) -> None:
+        """Left out of the mean it would raise a trial's score."""
+        verdict = graded_once({"scorer": f"own.py:{name}", "required": False}, build)
+        assert (verdict.state, verdict.score, verdict.required) == ("fail", 0.0, False)
+        assert verdict.reason
+        assert verdict.evidence["metadata"]["error"] == verdict.reason
+
+    def test_one_that_decides_and_fails_is_unscored_like_every_grader(self, build: Callable[..., Grader]) -> None:
+        verdict = graded_once({"scorer": "own.py:raising"}, build)
+        assert (verdict.state, verdict.score) == ("unscored", None)
+        assert "KeyError: 'gone'" in verdict.reason
 
     def test_its_time_is_limited(self, tmp_path: Path, grade: Callable[..., Grade]) -> None:
         (tmp_path / "slow.py").write_text("import asyncio\nasync def score(artifact):\n    await asyncio.sleep(60)\n")

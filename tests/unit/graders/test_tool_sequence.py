@@ -38,6 +38,7 @@ def calls(*names: str) -> list[dict[str, Any]]:
         ("exact", "a b", "a b b", False, 4 / 5),
         ("exact", "", "", True, 1),
         ("exact", "", "a", False, 0),
+        ("exact", "", "a b c", False, 0),
         ("any_order", "a b", "b a", True, 1),
         ("any_order", "a b", "b x a", True, 4 / 5),
         ("any_order", "a a b", "a b", False, 4 / 5),

@@ -26,19 +26,19 @@ def artifact(text: str, **more: Any) -> dict[str, Any]:
     return {"snapshot": {"outputs": {"primaryOutput": text}}, "events": [], **more}
 
 
-def linked(text: str, case_id: str) -> dict[str, Any]:
-    event = {"type": "recording:linked", "recordingId": f"eval__ds__{case_id}__claude__coder__inv0"}
-    return {**artifact(text), "events": [event]}
+def linked(text: str, case_id: str, variant: str = "claude", **more: Any) -> dict[str, Any]:
+    event = {"type": "recording:linked", "recordingId": f"eval__ds__{case_id}__{variant}__coder__inv0"}
+    return {**artifact(text, **more), "events": [event]}
 
 
 class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def target(self, written: Any, **options: Any) -> Target:
+    def target(self, written: Any, file: str = "run.json", **options: Any) -> Target:
         text = written if isinstance(written, str) else json.dumps(written)
-        (self.folder / "run.json").write_text(text)
-        spec = TargetSpec.model_validate({"artifact": {"file": "run.json", **options}})
+        (self.folder / file).write_text(text)
+        spec = TargetSpec.model_validate({"artifact": {"file": file, **options}})
         return registry.build_target(spec, self.services())
 
     def services(self) -> Services:
@@ -112,7 +112,38 @@ def test_several_artifacts_of_a_case_are_those_of_its_trials(place: Place) -> No
     assert [place.answer(two, "a", index).output for index in (0, 1)] == ["first", "second"]
     with pytest.raises(TrialSkipped, match="2 artifacts"):
         place.answer(two, "a", 2)
-    assert place.answer({"a": artifact("only")}, "a", 5).output == "only"
+    for only in ({"a": artifact("only")}, artifact("only")):
+        assert place.answer(only, "a").output == "only"
+        with pytest.raises(TrialSkipped, match="holds 1 artifact of case a, not more"):
+            place.answer(only, "a", 1)
+
+
+def test_a_case_id_does_not_outdo_the_variant_and_the_dataset_that_recordings_name(place: Place) -> None:
+    """Such an artifact once answered for every variant."""
+    written = [linked("A", "a", "big", caseId="a"), linked("B", "a", "small"), linked("C", "z", "tiny", caseId="a")]
+    for variant, text in (("big", "A"), ("small", "B"), ("tiny", "C")):
+        assert place.answer(written, "a", variant=variant).output == text
+        with pytest.raises(TrialSkipped, match=f"1 artifact of case a and variant {variant}"):
+            place.answer(written, "a", 1, variant=variant)
+    with pytest.raises(TrialSkipped, match="no artifact of case a and variant huge"):
+        place.answer(written, "a", variant="huge")
+    with pytest.raises(TrialSkipped, match="no artifact of case a"):
+        place.answer(written, "a", dataset="other")
+    with pytest.raises(TrialSkipped, match="no artifact of case z"):
+        place.answer(written, "z")
+
+
+def test_the_run_id_of_a_failed_run_names_its_variant_too(place: Place) -> None:
+    written = [artifact("A", runId="eval-ds-a-big-error"), artifact("B", runId="eval-ds-a-small", caseId="a")]
+    assert place.answer([written[0]], "a", dataset="ds", variant="big").output == "A"
+    assert place.answer(written, "a", dataset="ds", variant="small").output == "B"
+    with pytest.raises(TrialSkipped):
+        place.answer([written[1]], "a", dataset="ds", variant="big")
+
+
+def test_a_run_id_full_of_dashes_is_no_trouble(place: Place) -> None:
+    with pytest.raises(TrialSkipped):
+        place.answer([artifact("A", runId="eval-" + "a-" * 50_000)], "a")
 
 
 def test_what_its_agents_took_is_reported(place: Place) -> None:
@@ -124,20 +155,43 @@ def test_what_its_agents_took_is_reported(place: Place) -> None:
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
-        ("", "is empty"),
-        ("[]", "is empty"),
-        ("{", "line 1 is not JSON"),
-        ('{"a": 1}', "case a: an artifact is a mapping"),
-        ('{"snapshot": {}}', "it: events is missing"),
-        ('[{"snapshot": {}, "events": []}, 5]', "element 1: an artifact is a mapping"),
-        ('{"snapshot": {}, "events": []}\n{"snapshot": {}}\n', "line 2: events is missing"),
-        ('{"snapshot": {"a": NaN}, "events": []}', "nan"),
-        ("[" * 100_000, "holds no artifacts"),
+        ("", "run.json:1: is not JSON: it is empty"),
+        ("[]", "run.json: holds no artifact"),
+        ("{", "run.json:1: is not JSON: Expecting property name"),
+        ('{\n"a": {\n"snapshot" {}}}', r"run.json:3: is not JSON: Expecting ':' delimiter \(column 12\)"),
+        ('{"a": 1}', "run.json:1: case a: an artifact is a mapping"),
+        ('{"a": {"snapshot": {}, "events": []},\n "b": [\n5]}', "run.json:3: case b: an artifact is a mapping"),
+        ('{"snapshot": {}}', "run.json:1: events is missing"),
+        ('{"runId": "r"}', "run.json:1: snapshot is missing; events is missing"),
+        ('[\n{"snapshot":\n{}, "events": []},\n\n5]', "run.json:5: an artifact is a mapping"),
+        ('{"snapshot": {}, "events": []}\n{"snapshot": {}}\n', "run.json:2: events is missing"),
+        ('{"snapshot": {}, "events": []}\nnot json\n', "run.json:2: is not JSON: Expecting value"),
+        ('{"snapshot": {}, "events": {}}', "run.json:1: events must be a list"),
+        ('{"snapshot": {"a": NaN}, "events": []}', "run.json:1: holds the number nan"),
+        ('{"snapshot": {"a": %s}, "events": []}' % ("9" * 5000), "run.json:1: is not JSON: Exceeds the limit"),
+        ("[" * 100_000, "run.json:1: is not JSON: nested too deeply"),
     ],
+    ids=lambda text: text[:30],
 )
 def test_a_broken_file_is_told_before_any_trial(written: str, problem: str, place: Place) -> None:
     with pytest.raises(TargetUnavailable, match=problem):
         asyncio.run(place.target(written).open())
+
+
+def test_every_problem_of_a_file_is_told_with_advice_but_not_thousands(place: Place) -> None:
+    sound = json.dumps(artifact("A"))
+    with pytest.raises(TargetUnavailable) as raised:
+        asyncio.run(place.target(f"{sound}\n5\n{{\n{sound}\n[]", file="run.jsonl").open())
+    assert [line.partition("run.jsonl")[2][:3] for line in raised.value.message.splitlines()] == [":2:", ":3:", ":5:"]
+    assert "one per line" in raised.value.hint
+    with pytest.raises(TargetUnavailable) as raised:
+        asyncio.run(place.target("5\n" * 3000, file="run.jsonl").open())
+    assert len(raised.value.message.splitlines()) == 21
+    assert raised.value.message.endswith("… and 2,980 more like these")
+
+
+def test_a_byte_order_mark_is_no_problem(place: Place) -> None:
+    assert place.answer("\ufeff" + json.dumps(artifact("A")), "a").output == "A"
 
 
 def test_a_missing_file_is_told_before_any_trial(place: Place) -> None:

@@ -1,0 +1,57 @@
+"""Save sessions: a session as an eval file; a run of them as database, JSON documents and log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import count
+from pathlib import Path
+
+from evalharness import settings
+from evalharness.actions.collect_sessions import eval_run_of
+from evalharness.actions.execute_runs import concurrency_of
+from evalharness.domain.run import Run
+from evalharness.domain.session import EvalCriteria, Session
+from evalharness.domain.session_results import Config, EvalRun
+from evalharness.errors import UsageError
+from evalharness.redaction import Redactor
+from evalharness.reports.session_database import save_run_sessions
+from evalharness.reports.session_files import save_run_json, save_run_log, save_run_sessions_json, write_new
+from evalharness.stores.sql_store import SqlStore
+
+WRITERS = {
+    "Sessions DB": save_run_sessions,
+    "Sessions JSON": save_run_sessions_json,
+    "Results JSON": save_run_json,
+    "Log": save_run_log,
+}
+
+
+def save_session(session: Session, filename: str, folder: Path) -> Path:
+    """`<filename or the session's id>.json`, made ready to be an eval; with `_1`, `_2`, … where that is taken."""
+    stem = (filename or session.id).removesuffix(".json")
+    if not stem or stem.startswith(".") or any(letter in stem for letter in "/\\\0"):
+        raise UsageError(f"'{stem}' cannot be the name of an eval", hint="give a file name without folders")
+    ready = session if session.evals else session.model_copy(update={"evals": EvalCriteria()})
+    data = Redactor(settings.secrets()).redact_value(ready.model_dump(mode="json"))
+    names = (f"{stem}.json" if number == 0 else f"{stem}_{number}.json" for number in count())
+    return write_new(folder, names, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+
+
+def save_runs(runs: Iterable[Run], store: SqlStore, folder: Path) -> list[tuple[str, Path]]:
+    """The files of all these runs, each with its label."""
+    return [saved for run in runs for saved in save_run(_collected(run, store), folder, store.redactor)]
+
+
+def save_run(run: EvalRun, folder: Path, redactor: Redactor) -> list[tuple[str, Path]]:
+    return [(label, write(run, folder, redactor)) for label, write in WRITERS.items()]
+
+
+def _collected(run: Run, store: SqlStore) -> EvalRun:
+    config = Config(
+        agent_filename=run.target.label,
+        evals_dir=run.root,
+        concurrency=concurrency_of(run.options, run.suite.config),
+        repeat=run.lock.trials,
+    )
+    return eval_run_of(run, store.trials(run.id), config)

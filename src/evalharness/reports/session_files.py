@@ -1,0 +1,150 @@
+"""What is kept of a run of recorded sessions in files of its own: the results, the sessions with them, and a log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from evalharness.domain.go_durations import duration_text
+from evalharness.domain.session import Session
+from evalharness.domain.session_checks import check_lines, eval_result
+from evalharness.domain.session_results import EvalRun, Result, RunOutput, RunOutputConfig, Summary
+from evalharness.errors import UsageError
+from evalharness.redaction import Redactor
+from evalharness.reports.wording import harmless
+
+GOOD, FAIR = 0.75, 0.5
+LABEL_WIDTH = 14
+
+
+def save_run_json(run: EvalRun, folder: Path, redactor: Redactor) -> Path:
+    """The results alone, with what each agent said and printed: `<run>.json`."""
+    return _write(folder / f"{run.name}.json", _json(run.model_dump(mode="json"), redactor))
+
+
+def save_run_sessions_json(run: EvalRun, folder: Path, redactor: Redactor) -> Path:
+    """The run with all its sessions, each with its criteria and its result: `<run>-sessions.json`."""
+    return _write(folder / f"{run.name}-sessions.json", _json(run_output(run).model_dump(mode="json"), redactor))
+
+
+def save_run_log(run: EvalRun, folder: Path, redactor: Redactor) -> Path:
+    """The run as people read it: `<run>.log`."""
+    lines = [*_header(run), *(line for result in run.results for line in result_lines(result))]
+    text = "\n".join([*lines, *summary_lines(run.summary, run.duration)]) + "\n"
+    return _write(folder / f"{run.name}.log", redactor.redact(text))
+
+
+def run_output(run: EvalRun) -> RunOutput:
+    config = run.config
+    return RunOutput(
+        name=run.name,
+        timestamp=run.timestamp,
+        duration=duration_text(run.duration, timedelta(milliseconds=1)),
+        config=RunOutputConfig(
+            agent=config.agent_filename,
+            judge_model=config.judge_model,
+            concurrency=config.concurrency,
+            evals_dir=config.evals_dir,
+            base_image=config.base_image,
+        ),
+        summary=run.summary,
+        sessions=tuple(map(judged_session, run.results)),
+    )
+
+
+def judged_session(result: Result) -> Session:
+    """An eval that broke before there was a session is not left out: its title and its result are what there is."""
+    session = result.session or Session(title=result.title)
+    return session.model_copy(update={"eval_result": eval_result(result)})
+
+
+def result_lines(result: Result) -> Iterator[str]:
+    lines = check_lines(result)
+    yield harmless(f"{'✓' if lines.passed else '✗'} {result.title} (${result.cost:.6f})")
+    yield from (harmless(f"  ✓ {line}") for line in lines.successes)
+    yield from (harmless(f"  ✗ {line}") for line in lines.failures)
+
+
+def summary_lines(summary: Summary, duration: timedelta) -> Iterator[str]:
+    """Only what there are numbers for."""
+    yield ""
+    if summary.failed_evals:
+        yield _summary_line("❌", "Errors", f"{summary.failed_evals}/{summary.total_evals} evaluations failed")
+    yield from _share("Sizes", summary.sizes_passed, summary.sizes_total)
+    if summary.tools_count:
+        mean = summary.tools_f1_sum / summary.tools_count
+        evals = f"({summary.tools_count} eval{'' if summary.tools_count == 1 else 's'})"
+        yield _summary_line(_icon(mean), "Tool Calls", f"{mean:.1%} avg F1 {evals}")
+    yield from _share("Relevance", int(summary.relevance_passed), int(summary.relevance_total))
+    yield from _share("Assertions", summary.assertions_passed, summary.assertions_total)
+    yield ""
+    yield f"Total Cost: ${summary.total_cost:.6f}"
+    yield f"Total Time: {duration_text(duration, timedelta(seconds=1))}"
+
+
+def _share(label: str, passed: int, total: int) -> Iterator[str]:
+    if total:
+        yield _summary_line(_icon(passed / total), label, f"{passed}/{total} passed ({passed / total:.1%})")
+
+
+def _summary_line(icon: str, label: str, told: str) -> str:
+    return f"{icon} {label:>{LABEL_WIDTH}}: {told}"
+
+
+def _icon(share: float) -> str:
+    return "✅" if share > GOOD else "⚠️" if share > FAIR else "❌"
+
+
+def _header(run: EvalRun) -> list[str]:
+    config = run.config
+    return [
+        f"=== Evaluation Run: {run.name} ===",
+        f"Started: {_rfc3339(run.timestamp)}",
+        f"Agent: {config.agent_filename}",
+        f"Evals dir: {config.evals_dir}",
+        f"Judge model: {config.judge_model}",
+        f"Concurrency: {config.concurrency}",
+        "",
+    ]
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _json(data: Any, redactor: Redactor) -> str:
+    return json.dumps(redactor.redact_value(data), ensure_ascii=False, indent=2) + "\n"
+
+
+def _write(path: Path, text: str) -> Path:
+    make_folder(path.parent)
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    return path
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror or error}") from None
+
+
+def write_new(folder: Path, names: Iterable[str], text: str) -> Path:
+    """Under the first of the names that is free; a file that is there is never replaced."""
+    make_folder(folder)
+    for name in names:
+        try:
+            with (folder / name).open("x", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"cannot write {folder / name}: {error.strerror or error}") from None
+        return folder / name
+    raise UsageError(f"no name is free in {folder}")

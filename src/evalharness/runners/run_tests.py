@@ -1,0 +1,139 @@
+"""The runner of `code_tests`: the code in one process, its tests in another, and between them only data.
+
+The tests have passed when they have run to their end in a process that the code cannot reach. So nothing that the code
+does to its own process helps it: exiting, printing, patching modules, redefining `check`, objects equal to everything.
+Nor does it ever see the tests: its process is forked before they are read.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any
+
+from evalharness.runners.call_python import described, load
+from evalharness.runners.channel import (
+    REPLY,
+    become_child,
+    make_importable,
+    read_frame,
+    shut_out_children,
+    take_stdout,
+    tell,
+)
+from evalharness.runners.objects import CALL, EVERYTHING, Link, OtherSideEnded
+
+TESTS = "tests.py"
+CHECK = "check"
+
+
+def main() -> None:
+    channel = take_stdout()
+    shut_out_children()
+    question = read_frame()
+    make_importable(question["path"])
+    tell(channel, ready=True)
+    link = Link(_start_code(question["code"]), serves=CALL)
+    asked = read_frame()
+    _end_after(asked["timeout_s"])
+    problem = run_tests(asked, link)
+    tell(channel, passed=problem is None, **({} if problem is None else {"reason": problem}))
+
+
+def run_tests(asked: dict[str, Any], link: Link) -> str | None:
+    """Why the tests did not pass, or None."""
+    entry_point = asked["entry_point"]
+    try:
+        compiled = compile(asked["tests"], TESTS, "exec")
+        known = _run_prefix(asked["prefix"])
+        known |= _names_of_code(compiled, entry_point, link, known)
+        if entry_point and not callable(known.get(entry_point)):
+            return f"the code defines no function '{entry_point}'"
+        candidate = known.get(entry_point)
+        exec(compiled, known)
+        if isinstance(check := known.get(CHECK), FunctionType):
+            check(candidate)
+    except OtherSideEnded as error:
+        return str(error)
+    except BaseException as error:  # noqa: BLE001 - however the tests end, unless at their end, they have not passed
+        return _failure(error, asked["tests"])
+    return None
+
+
+def _end_after(timeout_s: float) -> None:
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as handlers are called
+        raise OtherSideEnded(f"time limit: the tests took more than {timeout_s:g} s")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+
+
+def _start_code(code: str) -> int:
+    """The process of the code; returns the way to it."""
+    ours, its = socket.socketpair()
+    if os.fork() == 0:
+        try:
+            become_child(its.fileno())
+            _serve_code(code)
+        finally:
+            os._exit(0)
+    its.close()
+    return ours.detach()
+
+
+def _serve_code(code: str) -> None:
+    names: dict[str, Any] = {}
+    link = Link(REPLY, {**EVERYTHING, "names": lambda wanted: {name: names[name] for name in wanted if name in names}})
+    try:
+        names |= load(code)
+    except BaseException as error:  # noqa: BLE001 - whatever generated code raises is its result
+        link.receive()
+        link.send({"ended": f"the code cannot be loaded: {described(error)}"})
+    try:
+        link.serve()
+    except BaseException as error:  # noqa: BLE001 - what is no Exception ends it
+        link.send({"ended": described(error)})
+
+
+def _run_prefix(prefix: str) -> dict[str, Any]:
+    """What a prompt defines for its tests comes from the prompt, whatever the code made of it."""
+    known: dict[str, Any] = {"__name__": "tests"}
+    try:
+        exec(compile(prefix, "prompt.py", "exec"), known)
+    except Exception:  # noqa: BLE001 - a prompt need not be a program
+        return {"__name__": "tests"}
+    return known
+
+
+def _names_of_code(compiled: CodeType, entry_point: str, link: Link, known: dict[str, Any]) -> dict[str, Any]:
+    """What the tests take from the code. It cannot lend them built-ins, but for the function that is tested."""
+    unknown = {name for name in _names(compiled) if name not in known and not hasattr(builtins, name)}
+    found = link.ask("names", sorted(unknown | {entry_point} if entry_point else unknown))
+    return dict(found)
+
+
+def _names(compiled: CodeType) -> Iterator[str]:
+    yield from compiled.co_names
+    for constant in compiled.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _failure(error: BaseException, tests: str) -> str:
+    line = _line_in_tests(error.__traceback__)
+    shown = tests.split("\n")[line - 1].strip() if line else ""
+    what = described(error)
+    return f"{what} at line {line} of the tests: {shown}" if shown else what
+
+
+def _line_in_tests(traceback: TracebackType | None) -> int:
+    line = 0
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == TESTS:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line

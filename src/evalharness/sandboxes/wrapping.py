@@ -1,0 +1,147 @@
+"""The command line of bubblewrap: what there is inside a sandbox, and what of it can be written.
+
+Flags, environment and files are handed over through descriptors, since a command line can be read by every user of the
+machine. Nothing is started here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.domain.process import Limits, ProcessRequest
+from evalharness.errors import SandboxUnavailable, TargetUnavailable
+from evalharness.sandboxes.family_use import MEMORY_FOLDERS
+from evalharness.sandboxes.programs import SYSTEM_FOLDERS, is_system
+
+MEMORY_FOLDER_BYTES = 67_108_864
+OPEN_FILES = 1024
+OWN_PROCESSES = 3
+"""At most: a first bubblewrap that shows the way, the one outside, the one inside."""
+USER = 1000
+OUTER_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+"""For the programs that build the sandbox: a LD_PRELOAD meant for the program inside is not for them."""
+
+LAST = ("--remount-ro", "/")
+"""What bubblewrap makes up around the mounts is memory, too."""
+ISOLATED = ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv")
+WITHOUT_RIGHTS = ("--cap-drop", "ALL", "--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox")
+SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/nsswitch.conf", "/etc/mime.types")
+NETWORK_FILES = (
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols"),
+    *("/etc/ssl", "/etc/ca-certificates", "/etc/pki", "/etc/crypto-policies"),
+)
+USERS = {
+    "/etc/passwd": f"user:x:{USER}:{USER}::/tmp:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
+    "/etc/group": f"user:x:{USER}:\nnogroup:x:65534:\n",
+}
+
+# $1 … -- are control groups to enter. Should the machine run out of memory, what is in the sandbox is to go first.
+ENTER = (
+    "echo 1000 >/proc/self/oom_score_adj; "
+    'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A path of the machine at the same place inside; `source` is where its links lead to."""
+
+    place: str
+    writable: bool = False
+
+    @property
+    def source(self) -> Path:
+        return Path(self.place).resolve()
+
+    def flags(self) -> tuple[str, ...]:
+        return ("--bind" if self.writable else "--ro-bind", str(self.source), self.place)
+
+
+def mounts_of(request: ProcessRequest, program_folders: Iterable[str]) -> list[Mount]:
+    """The workspace and what may be read; outer folders first, so that an inner one keeps its own rights."""
+    workspace = _absolute(request.cwd)
+    readable = {place for place in map(_absolute, (*program_folders, *request.readable)) if not is_system(place)}
+    mounts: list[Mount] = []
+    for place in sorted({*readable, workspace}, key=lambda place: (place.count("/"), place)):
+        around = next((mount for mount in reversed(mounts) if Path(place).is_relative_to(mount.place)), None)
+        if place == workspace or around is None or around.writable:
+            mounts.append(Mount(place, writable=place == workspace))
+    return mounts
+
+
+def system_flags() -> list[str]:
+    """The part that is the same for every process."""
+    flags = [*ISOLATED, *WITHOUT_RIGHTS]
+    for folder in map(Path, SYSTEM_FOLDERS):
+        if folder.is_symlink():
+            flags += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            flags += ["--ro-bind", str(folder), str(folder)]
+    flags += ["--proc", "/proc", "--dev", "/dev"]
+    for place in MEMORY_FOLDERS:
+        flags += ["--perms", "1777", "--size", str(MEMORY_FOLDER_BYTES), "--tmpfs", place]
+    flags += ["--remount-ro", "/dev"]
+    for file in SYSTEM_FILES:
+        flags += ["--ro-bind-try", file, file]
+    return flags
+
+
+def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[str]:
+    """The part that differs."""
+    if request.network:
+        yield "--share-net"
+        for file in NETWORK_FILES:
+            yield from ("--ro-bind-try", file, file)
+    for mount in mounts:
+        yield from mount.flags()
+    yield from ("--chdir", _absolute(request.cwd))
+    for name, value in request.env.items():
+        yield from ("--setenv", name, value)
+
+
+def bounded(limits: Limits, *, counts_processes: bool) -> list[str]:
+    """Limits that processes hand down to their children; those of a family are in `cgroups.py` and `family_use.py`."""
+    words = ["/usr/bin/prlimit", f"--fsize={limits.file_bytes}", "--core=0", f"--nofile={OPEN_FILES}"]
+    if counts_processes:  # `family_use.py` counts better, but only now and then
+        words += [f"--nproc={limits.processes + OWN_PROCESSES + 1}", f"--data={2 * limits.memory_bytes}"]
+    return [*words, "--"]
+
+
+def check(request: ProcessRequest) -> None:
+    """Raises where the request cannot be meant. A NUL would be the end of one flag and the beginning of another."""
+    words = (*request.argv, *request.env, *request.env.values(), *request.readable, request.cwd)
+    if any("\0" in word for word in words):
+        raise TargetUnavailable("cannot start a process: a word, a path or a variable holds a NUL character")
+    for place in request.readable:
+        if not os.path.exists(place):  # noqa: PTH110 - what may not be looked at is not there either
+            raise SandboxUnavailable(f"the readable path '{place}' does not exist", hint="correct or remove it")
+    folder = Path(request.cwd).resolve()
+    if is_system(folder) or len(folder.parts) < 3:  # it can be written and, by root, is given away
+        raise SandboxUnavailable(f"'{request.cwd}' cannot be a workspace", hint="use a folder of its own")
+    if not folder.is_dir():
+        raise SandboxUnavailable(
+            f"the workspace '{request.cwd}' is not a folder", hint="create it, or correct the path"
+        )
+
+
+def pack(flags: Iterable[str]) -> bytes:
+    """For `--args`."""
+    return b"".join(os.fsencode(flag) + b"\0" for flag in flags)
+
+
+def _absolute(path: str) -> str:
+    return os.path.normpath(Path(path).absolute())
+
+
+def memory_file(held: ExitStack, content: bytes) -> int:
+    """A descriptor from which `content` can be read once."""
+    descriptor = os.memfd_create("evalharness")
+    held.callback(os.close, descriptor)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

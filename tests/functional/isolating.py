@@ -1,0 +1,134 @@
+"""How tests isolate a process, once in each way the machine allows: as root with and without control groups, as a user.
+
+An ordinary user is made of root by dropping to nobody; where the tests are run by an ordinary user, that is the one.
+Run as a program, this file is the harness of that user: requests come pickled on stdin, results go to stdout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.errors import TargetUnavailable
+from evalharness.sandboxes import dropping_root
+from evalharness.sandboxes.bubblewrap import Bubblewrap
+
+GROUPS, NO_GROUPS, USER = "root with control groups", "root without control groups", "user"
+MODES = [GROUPS, NO_GROUPS, USER] if os.geteuid() == 0 else [USER]
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+SOURCE = Path(__file__).parents[2] / "src"
+Outcome = ProcessResult | TargetUnavailable
+
+
+@dataclass
+class Isolated:
+    """Processes isolated in one mode, in a workspace that whoever runs them may use."""
+
+    mode: str
+    workspace: Path
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def beside(self) -> Path:
+        return self.workspace.parent
+
+    def run(self, *argv: str, **options: Any) -> ProcessResult:
+        outcome = self.outcome(self.request(*argv, **options))
+        assert isinstance(outcome, ProcessResult), outcome
+        return outcome
+
+    def shell(self, line: str, **options: Any) -> ProcessResult:
+        return self.run("/bin/sh", "-c", line, **options)
+
+    def python(self, code: str, *arguments: str, **options: Any) -> ProcessResult:
+        return self.run("/usr/bin/python3", "-c", code, *arguments, **options)
+
+    def request(self, *argv: str, **options: Any) -> ProcessRequest:
+        settings = {"cwd": str(self.workspace), "env": ENV, "timeout_s": 60.0, **options}
+        return ProcessRequest(argv, **settings)
+
+    def outcome(self, *requests: ProcessRequest) -> Outcome:
+        """What became of the last of them; all are run at once."""
+        if self.mode == USER and os.geteuid() == 0:
+            dropping_root.give_away(self.workspace)
+            self.outcomes = as_user(requests)
+        else:
+            self.outcomes = asyncio.run(run_all(requests, uses_groups=self.mode != NO_GROUPS))
+        return self.outcomes[-1]
+
+    def all_of(self, *requests: ProcessRequest) -> list[Outcome]:
+        self.outcome(*requests)
+        return self.outcomes
+
+
+@contextmanager
+def isolated(mode: str, folder: Path) -> Iterator[Isolated]:
+    """Root's workspace lies where nobody else may go; the user's is his own."""
+    is_dropped = mode == USER and os.geteuid() == 0
+    beside = Path(tempfile.mkdtemp(prefix="evalharness-test-")) if is_dropped else folder / "closed"
+    workspace = beside / "workspace"
+    workspace.mkdir(parents=True)
+    beside.chmod(0o755 if is_dropped else 0o700)
+    try:
+        yield Isolated(mode, workspace)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+async def run_all(requests: Iterable[ProcessRequest], *, uses_groups: bool = True) -> list[Outcome]:
+    sandbox = Bubblewrap(uses_groups=uses_groups)
+
+    async def run(request: ProcessRequest) -> Outcome:
+        try:
+            return await sandbox.run(request)
+        except TargetUnavailable as error:
+            return error
+
+    try:
+        return await asyncio.gather(*map(run, requests))
+    finally:
+        await sandbox.close()
+
+
+def user_command(*paths: Path) -> list[str]:
+    """What makes the rest of a command line an ordinary user's, who can get to the harness and to `paths`."""
+    if os.geteuid() != 0:
+        return []
+    needed = {path.resolve() for path in (SOURCE, Path(__file__), Path(sys.prefix), Path(sys.base_prefix), *paths)}
+    return [*dropping_root.way_to(needed), *dropping_root.DROP]
+
+
+def start_harness(mode: str) -> subprocess.Popen[bytes]:
+    """A harness in a process of its own, to be given its requests."""
+    return subprocess.Popen(
+        [*(user_command() if mode == USER else ()), sys.executable, __file__, mode],
+        env={**ENV, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def as_user(requests: Iterable[ProcessRequest]) -> list[Outcome]:
+    harness = start_harness(USER)
+    answer, errors = harness.communicate(pickle.dumps(list(requests)))
+    assert harness.returncode == 0, errors.decode(errors="replace")
+    outcomes: list[Outcome] = pickle.loads(answer)
+    return outcomes
+
+
+if __name__ == "__main__":
+    asked = pickle.load(sys.stdin.buffer)
+    sys.stdout.buffer.write(pickle.dumps(asyncio.run(run_all(asked, uses_groups=sys.argv[1] != NO_GROUPS))))

@@ -1,0 +1,197 @@
+"""Recorded sessions through the real command: an agent that prints events, files for other tools, a real sandbox."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Outcome, drive
+from missing_parts import missing
+from recorded import AGENT, TARGET, asked, item, save, session
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "target.yaml").write_text(TARGET)
+    evals = save(
+        tmp_path / "evals",
+        files=asked("list them", "list_directory", title="Files", at=30, evals={"size": "S", "working_dir": "two"}),
+        talk=session(item("user", "Hi"), item("assistant", "Hello"), item("user", "Bye"), title="Talk"),
+    )
+    folder = evals / "working_dirs" / "two"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("a")
+    (folder / "b.txt").write_text("b")
+    return tmp_path
+
+
+@pytest.fixture
+def bubblewrap() -> None:
+    if shutil.which("bwrap") is None:
+        missing("bubblewrap", "install the package bubblewrap")
+
+
+def run(project: Path, *words: str) -> Outcome:
+    return drive(project, "run", "evals", "--target", "target.yaml", *words)
+
+
+def rows(path: Path, sql: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_sessions_are_asked_again_and_what_came_of_it_is_kept(project: Path) -> None:
+    done = run(project, "--save-sessions", "out", "--repeat", "2")
+    assert done.code == 0, done.both
+    saved = {path.suffix: path for path in (project / "out").iterdir() if not path.stem.endswith("-sessions")}
+    name = saved[".db"].stem
+    assert sorted(path.name for path in (project / "out").iterdir()) == sorted(
+        [f"{name}.db", f"{name}.json", f"{name}-sessions.json", f"{name}.log"]
+    )
+    assert f"run {name} " in done.out
+    assert done.out.splitlines()[-4:] == [
+        f"Sessions DB: out/{name}.db",
+        f"Sessions JSON: out/{name}-sessions.json",
+        f"Results JSON: out/{name}.json",
+        f"Log: out/{name}.log",
+    ]
+    titles = ["Files #1", "Talk #1", "Files #2", "Talk #2"]
+    assert [row["title"] for row in json.loads(saved[".json"].read_text())["results"]] == titles
+    assert rows(saved[".db"], "SELECT title, input_tokens, output_tokens, cost FROM sessions ORDER BY title") == [
+        ("Files #1", 10, 1, 0.5),
+        ("Files #2", 10, 1, 0.5),
+        ("Talk #1", 20, 2, 1.0),
+        ("Talk #2", 20, 2, 1.0),
+    ]
+    conversation = rows(
+        saved[".db"],
+        "SELECT json_extract(message_json, '$.role'), json_extract(message_json, '$.content') FROM session_items i "
+        "JOIN sessions s ON s.id = i.session_id WHERE s.title = 'Files #1' ORDER BY position",
+    )
+    assert conversation == [
+        ("user", "list them"),
+        ("assistant", ""),
+        ("tool", "a.txt b.txt"),
+        ("assistant", "You said: list them."),
+    ]
+    assert "✓ Files #1 ($0.500000)\n  ✓ size S\n  ✓ tool calls\n" in saved[".log"].read_text()
+
+
+def test_an_agent_that_calls_other_tools_fails(project: Path) -> None:
+    save(project / "evals", files=asked("list them", "list_directory", "read_file", title="Files"))
+    done = run(project, "--only", "files.json", "--save-sessions", "out", "--json")
+    assert done.code == 1
+    assert done.report["failures"][0]["reason"] == "tool_calls_f1: tool calls score 0.67; called: list_directory"
+    assert "Log: out/" in done.err
+    [document] = (project / "out").glob("*-sessions.json")
+    [saved] = json.loads(document.read_text())["sessions"]
+    assert saved["eval_result"]["failures"] == ["tool calls score 0.67"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "asked_about"), [("TAL", ["talk"]), ("f*", ["files"]), ("*.json", ["files", "talk"])]
+)
+def test_only_takes_texts_and_globs_of_file_names(project: Path, pattern: str, asked_about: list[str]) -> None:
+    assert sorted(run(project, "--only", pattern, "--json").states()) == asked_about
+
+
+def test_criteria_without_a_judge_leave_the_run_undecided(project: Path) -> None:
+    save(project / "evals", files=asked("list them", "list_directory", evals={"relevance": ["It lists two files"]}))
+    done = run(project, "--json")
+    assert (done.code, done.report["verdict"]) == (4, "UNDECIDED")
+    assert done.states() == {"files": ["awaiting"], "talk": ["passed"]}
+
+
+def test_a_session_that_needs_an_image_is_skipped(project: Path) -> None:
+    save(project / "evals", talk=asked("hi", evals={"image": "debian"}))
+    done = run(project, "--json", "--verbose")
+    assert done.states() == {"files": ["passed"], "talk": ["skipped"]}
+    assert [trial["reason"] for trial in done.report["trials"]] == ["", "needs containers"]
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+def test_the_setup_is_run_before_the_agent(project: Path, sandbox: str, request: pytest.FixtureRequest) -> None:
+    if sandbox == "bubblewrap":
+        request.getfixturevalue("bubblewrap")
+    evals = {"working_dir": "two", "setup": "cp a.txt c.txt && rm b.txt"}
+    save(project / "evals", files=asked("list them", "list_directory", evals=evals))
+    done = run(project, "--only", "files", "--sandbox", sandbox, "--save-sessions", "out")
+    assert done.code == 0, done.both
+    [database] = (project / "out").glob("*.db")
+    [(listed,)] = rows(database, "SELECT json_extract(message_json, '$.content') FROM session_items WHERE position = 2")
+    assert listed == "a.txt c.txt"
+
+
+def test_the_setup_cannot_reach_out_of_its_sandbox(project: Path, bubblewrap: None) -> None:
+    save(project / "evals", files=asked("list them", evals={"setup": f"echo gone > {project}/escaped"}))
+    done = run(project, "--only", "files", "--json")
+    assert done.states() == {"files": ["error"]}
+    assert done.report["trials"][0]["reason"].startswith("the setup failed: exit code ")
+    assert not (project / "escaped").exists()
+
+
+def test_a_failing_setup_is_an_error_and_is_among_what_is_saved(project: Path) -> None:
+    save(project / "evals", files=asked("list them", title="Files", evals={"setup": "echo no disk >&2; exit 4"}))
+    done = run(project, "--only", "files", "--sandbox", "none", "--save-sessions", "out")
+    assert done.code == 3
+    [document] = (project / "out").glob("*-sessions.json")
+    [saved] = json.loads(document.read_text())["sessions"]
+    assert saved["eval_result"]["error"] == "the setup failed: exit code 4: no disk"
+    [database] = (project / "out").glob("*.db")
+    assert rows(database, "SELECT title, error FROM eval_results") == [
+        ("Files", "the setup failed: exit code 4: no disk")
+    ]
+
+
+def test_the_oracle_answers_as_recorded(project: Path) -> None:
+    done = drive(project, "run", "evals", "--target", "oracle", "--json")
+    assert done.states() == {"files": ["passed"], "talk": ["passed"]}
+
+
+def test_every_broken_file_is_named(project: Path) -> None:
+    save(project / "evals", bad="{", worse=asked("hi", evals={"siez": "S"}))
+    done = drive(project, "validate", "evals")
+    assert done.code == 2
+    assert "evals/bad.json:1: " in done.err
+    assert "evals/worse.json:1: evals.siez: unknown key 'siez'" in done.err
+    assert "did you mean 'size'?" in done.err
+
+
+def test_a_folder_of_sessions_is_listed_and_found_from_above(project: Path) -> None:
+    assert "evals: ok: recorded-sessions suite 'evals', 2 cases" in drive(project, "validate", ".").out
+    assert "evals" in drive(project, "list-suites", ".").out
+
+
+def test_a_registered_folder_is_run_by_its_name(project: Path) -> None:
+    assert drive(project, "run", "evals", "--target", "oracle", "--store", "store.db").code == 0
+    (project / "elsewhere").mkdir()
+    done = drive(project / "elsewhere", "run", "evals", "--target", "oracle", "--store", "../store.db", "--json")
+    assert done.states() == {"files": ["passed"], "talk": ["passed"]}
+
+
+def test_a_stored_run_is_graded_again_by_changed_sessions(project: Path) -> None:
+    name = run(project, "--store", "store.db", "--json").report["metadata"]["run_name"]
+    save(project / "evals", files=asked("list them", "read_file", title="Files", evals={"working_dir": "two"}))
+    done = drive(project, "regrade", name, "--suite", "evals", "--store", "store.db", "--json")
+    assert (done.code, done.states()["files"]) == (1, ["failed"])
+
+
+def test_sessions_of_other_suites_can_be_saved_too(project: Path) -> None:
+    (project / "suite.yaml").write_text(
+        "target: echo\ntest_cases:\n  - {id: a, input: hello, expected: {size_class: S}}\n"
+    )
+    assert drive(project, "run", "suite.yaml", "--save-sessions", "out").code == 0
+    [database] = (project / "out").glob("*.db")
+    assert rows(database, "SELECT title, passed FROM eval_results") == [("a", 1)]
+
+
+def test_a_folder_that_cannot_be_written_is_told(project: Path) -> None:
+    (project / "out").write_text("")
+    done = run(project, "--save-sessions", "out", "--json")
+    assert (done.code, "cannot make the folder out" in done.json["error"]["message"]) == (2, True)

@@ -1,0 +1,138 @@
+"""When a sandbox is done, however it ended, there is nothing of it: no process, no control group, no descriptor."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from driving import wait_until
+from isolating import GROUPS, MODES, NO_GROUPS, USER, Isolated, isolated, start_harness
+from missing_parts import missing
+from sandboxed import children
+
+from evalharness.domain.process import Limits
+from evalharness.sandboxes import dropping_root
+from evalharness.sandboxes.bubblewrap import Bubblewrap
+from evalharness.sandboxes.cgroups import Cgroups
+
+RUNAWAYS = "setsid sleep 600 & (setsid sleep 600 &) ; touch started; while :; do sleep 600; done"
+
+
+IN_THIS_PROCESS = [mode for mode in MODES if mode != USER or os.geteuid() != 0]
+
+
+@pytest.fixture(params=MODES)
+def box(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Isolated]:
+    if shutil.which("bwrap") is None:
+        missing("bubblewrap", "apt-get install bubblewrap")
+    if request.param == GROUPS and Cgroups.find() is None:
+        missing("control groups that can be written", "run the tests on a machine, not in a container")
+    with isolated(request.param, tmp_path) as made:
+        yield made
+
+
+def groups_of(pid: int | str = "*") -> set[str]:
+    found = Cgroups.find()
+    if found is None:
+        return set()
+    return {path.name for parent in (found.processes, found.memory) for path in parent.glob(f"evalharness-{pid}-*")}
+
+
+def processes_with(word: str) -> set[str]:
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes():
+                found.add(path.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_runaways_end_with_the_first_process(box: Isolated) -> None:
+    word = secrets.token_hex(16)
+    assert box.run("/bin/sh", "-c", RUNAWAYS.replace("while", "exit; while"), word).exit_code == 0
+    assert processes_with(word) == set()
+
+
+@pytest.mark.parametrize("box", IN_THIS_PROCESS, indirect=True)
+def test_many_runs_leave_nothing(box: Isolated) -> None:
+    async def many() -> None:
+        sandbox = Bubblewrap(uses_groups=box.mode != NO_GROUPS)
+        lines = {"true": 60.0, "sleep 600": 0.3, "setsid sleep 600 & exit 0": 60.0, "kill -9 $$": 60.0}
+        requests = [box.request("/bin/sh", "-c", line, timeout_s=timeout_s) for line, timeout_s in lines.items()]
+        requests.append(box.request("cat", "/dev/zero", flood_bytes=1_000_000))
+        requests.append(box.request("python3", "-c", "import os\nwhile 1: os.fork()", limits=Limits(processes=10)))
+        try:
+            await asyncio.gather(*map(sandbox.run, requests))
+            before = open_files(), children()
+            for _ in range(4):
+                await asyncio.gather(*map(sandbox.run, requests))
+            assert (open_files(), children()) == before
+            assert groups_of(os.getpid()) == set()
+        finally:
+            await sandbox.close()
+
+    asyncio.run(many())
+
+
+@pytest.mark.parametrize("box", IN_THIS_PROCESS, indirect=True)
+def test_a_cancelled_run_leaves_nothing(box: Isolated) -> None:
+    word = secrets.token_hex(16)
+
+    async def cancelled() -> None:
+        sandbox = Bubblewrap(uses_groups=box.mode != NO_GROUPS)
+        try:
+            running = asyncio.create_task(sandbox.run(box.request("/bin/sh", "-c", RUNAWAYS, word)))
+            while not (box.workspace / "started").exists():
+                await asyncio.sleep(0.01)
+            running.cancel()
+            await asyncio.wait([running])
+            assert running.cancelled()
+        finally:
+            await sandbox.close()
+
+    asyncio.run(cancelled())
+    assert processes_with(word) == set()
+    assert groups_of(os.getpid()) == set()
+
+
+def test_a_harness_killed_with_9_leaves_nothing_that_the_next_one_does_not_remove(box: Isolated) -> None:
+    word = secrets.token_hex(16)
+    if box.mode == USER and os.geteuid() == 0:
+        dropping_root.give_away(box.workspace)
+    harness = start_harness(box.mode)
+    assert harness.stdin is not None
+    with harness:
+        harness.stdin.write(pickle.dumps([box.request("/bin/sh", "-c", RUNAWAYS, word)]))
+        harness.stdin.flush()
+        wait_until((box.workspace / "started").exists)
+        left_over = groups_of(harness.pid)
+        assert processes_with(word)
+        harness.send_signal(signal.SIGKILL)
+    wait_until(lambda: not processes_with(word))
+    if box.mode == GROUPS:
+        assert left_over, "else there would be nothing to remove"
+    box.shell("true")
+    assert groups_of(harness.pid) == set()
+
+
+@pytest.mark.parametrize("box", IN_THIS_PROCESS, indirect=True)
+def test_no_folder_is_left(box: Isolated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    box.shell("true")
+    assert list(temporary.iterdir()) == []

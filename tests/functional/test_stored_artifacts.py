@@ -1,0 +1,236 @@
+"""`eval-harness regrade --artifact`: every artifact is graded once, where it belongs, or its place is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Outcome, drive, write
+
+VARIANTS = [{"id": "big"}, {"id": "small", "target": "cmd:nobody-runs-this"}]
+
+
+def artifact(text: str, **more: Any) -> dict[str, Any]:
+    return {
+        "runId": "run-1",
+        "snapshot": {"status": "complete", "outputs": {"main": {"text": text}}},
+        "events": [],
+        **more,
+    }
+
+
+def recorded(text: str, case: str, variant: str, dataset: str = "greet.v1", **more: Any) -> dict[str, Any]:
+    id_ = f"eval__{dataset}__{case}__{variant}__main__inv0"
+    return artifact(text, events=[{"type": "recording:linked", "nodeId": "main", "recordingId": id_}], **more)
+
+
+def dataset(*ids: str, **more: Any) -> str:
+    says_hello = [{"type": "output.contains", "path": "outputs.main.text", "value": "hello"}]
+    cases = [{"id": id_, "input": {"task": "greet"}, "assertions": says_hello} for id_ in ids]
+    return json.dumps({"id": "greet.v1", "workflowName": "greet", "version": "1.0.0", "cases": cases, **more})
+
+
+def grade_artifacts(folder: Path, artifacts: Any, *words: str, **more: Any) -> Outcome:
+    ids = more.pop("ids", ("one", "two", "three"))
+    write(folder, artifact_json=json.dumps(artifacts), dataset_json=dataset(*ids, **more))
+    return drive(folder, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json", "--json", *words)
+
+
+def states_by_variant(done: Outcome) -> dict[str, dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for report in done.json.get("eval_reports") or [done.report]:
+        cases = found.setdefault(report["metadata"]["variant"], {})
+        for trial in report["trials"]:
+            cases.setdefault(trial["case_id"], []).append(trial["state"])
+    return found
+
+
+def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path: Path) -> None:
+    done = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")})
+    assert done.code == 1, done.err
+    assert done.states() == {"one": ["passed"], "three": ["failed"]}
+    assert "warning: cases without an artifact, left out: two" in done.err
+    assert "hello" in done.report["failures"][0]["reason"]
+    [run] = drive(tmp_path, "runs", "--json").json["runs"]
+    assert run["run"] == done.report["metadata"]["run_name"]
+    good = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")}, "--case", "one")
+    assert (good.code, good.states()) == (0, {"one": ["passed"]})
+    assert "warning" not in good.err, "the artifact of a case that was not selected is no news"
+
+
+def test_one_artifact_is_one_trial(tmp_path: Path) -> None:
+    """Where another case has more artifacts, one that has a single artifact is not judged by it again."""
+    done = grade_artifacts(
+        tmp_path, {"one": [artifact("hello"), artifact("bye"), artifact("hello")], "two": artifact("hello")}
+    )
+    assert done.states() == {"one": ["passed", "failed", "passed"], "two": ["passed", "skipped", "skipped"]}
+    assert done.report["summary"]["trials"] == {
+        "planned": 6, "passed": 3, "failed": 1, "error": 0, "skipped": 2, "awaiting": 0, "pending": 0,
+    }  # fmt: skip
+    assert done.report["measurements"]["pass_rate"]["n_trials"] == 4
+
+
+def test_an_artifact_that_names_no_case_answers_only_the_one_it_is_given_for(tmp_path: Path) -> None:
+    refused = grade_artifacts(tmp_path, artifact("hello"))
+    assert refused.code == 2
+    assert "artifact.json does not say which case it belongs to" in refused.json["error"]["message"]
+    assert "one, two, three" in refused.json["error"]["hint"]
+    assert grade_artifacts(tmp_path, artifact("hello"), "--case", "two").states() == {"two": ["passed"]}
+    assert grade_artifacts(tmp_path, artifact("hello"), ids=("only",)).states() == {"only": ["passed"]}
+    unknown = grade_artifacts(tmp_path, artifact("hello"), "--case", "tow")
+    assert unknown.code == 2
+    assert "Did you mean 'two'?" in unknown.json["error"]["message"]
+
+
+def test_artifacts_of_variants_make_a_run_for_each_variant_they_name(tmp_path: Path) -> None:
+    variants = [{"id": id_, "modelByNode": {"main": id_}} for id_ in ("big", "small", "tiny")]
+    stored = [artifact("hello", runId="eval-greet.v1-one-big"), artifact("bye", runId="eval-greet.v1-one-small")]
+    done = grade_artifacts(tmp_path, stored, variants=variants)
+    assert done.code == 1, done.both
+    assert states_by_variant(done) == {"big": {"one": ["passed"]}, "small": {"one": ["failed"]}}
+    alone = grade_artifacts(tmp_path, {"one": artifact("hello")}, variants=variants)
+    assert alone.states() == {"one": ["passed"]}
+
+
+@pytest.mark.parametrize(("of_big", "of_small"), [("one", "one"), ("one", ""), ("", "one"), ("", "")])
+def test_an_artifact_with_a_case_id_still_belongs_to_its_variant(tmp_path: Path, of_big: str, of_small: str) -> None:
+    """It once answered for every variant: a false pass."""
+    stored = [
+        recorded("hello", "one", "big", **({"caseId": of_big} if of_big else {})),
+        recorded("bye", "one", "small", **({"caseId": of_small} if of_small else {})),
+    ]
+    done = grade_artifacts(tmp_path, stored, variants=VARIANTS)
+    assert states_by_variant(done) == {"big": {"one": ["passed"]}, "small": {"one": ["failed"]}}
+
+
+def test_variants_that_only_the_recordings_know_are_kept_apart_too(tmp_path: Path) -> None:
+    done = grade_artifacts(tmp_path, [recorded("hello", "one", "x"), recorded("bye", "one", "y")])
+    assert states_by_variant(done) == {"x": {"one": ["passed"]}, "y": {"one": ["failed"]}}
+
+
+def test_recording_ids_of_other_tools_are_matched_by_the_datasets_id(tmp_path: Path) -> None:
+    write(tmp_path, a_json=json.dumps([recorded("hello", "one", "big", "a__b"), recorded("bye", "two", "big", "a__b")]))
+    write(tmp_path, d_json=dataset("one", "two").replace("greet.v1", "a__b"))
+    done = drive(tmp_path, "regrade", "--artifact", "a.json", "--dataset", "d.json", "--json")
+    assert states_by_variant(done) == {"big": {"one": ["passed"], "two": ["failed"]}}
+
+
+def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path) -> None:
+    lines = [
+        recorded("hello", "one", "big"),
+        artifact("hello", caseId="nope"),
+        recorded("hello", "one", "huge"),
+        recorded("hello", "two", "big", "other"),
+        artifact("hello", runId="run-7"),
+        recorded("hello", "two", "big", "other", caseId="two"),
+    ]
+    write(
+        tmp_path,
+        artifact_jsonl="\n".join(map(json.dumps, lines)),
+        dataset_json=dataset("one", "two", variants=VARIANTS),
+    )
+    done = drive(tmp_path, "regrade", "--artifact", "artifact.jsonl", "--dataset", "dataset.json", "--json")
+    assert states_by_variant(done) == {"big": {"one": ["passed"]}}
+    [told] = [line for line in done.err.splitlines() if "artifacts of no" in line]
+    assert told == (
+        "warning: 5 artifacts of no case or variant of dataset.json, left out: artifact.jsonl:2 (caseId nope), "
+        "artifact.jsonl:3 (recording eval__greet.v1__one__huge__main__inv0), "
+        "artifact.jsonl:4 (recording eval__other__two__big__main__inv0), artifact.jsonl:5 (names no case), "
+        "artifact.jsonl:6 (caseId two, recording eval__other__two__big__main__inv0)"
+    )
+    nothing = grade_artifacts(tmp_path, [artifact("hello", caseId="nope")])
+    assert nothing.code == 2
+    assert "artifact.json:1 (caseId nope)" in nothing.json["error"]["message"]
+
+
+def test_an_artifact_without_a_variant_is_graded_in_each_run_and_told(tmp_path: Path) -> None:
+    stored = [recorded("hello", "one", "big"), recorded("hello", "one", "small"), artifact("bye", caseId="two")]
+    done = grade_artifacts(tmp_path, stored, variants=VARIANTS)
+    both = {"one": ["passed"], "two": ["failed"]}
+    assert states_by_variant(done) == {"big": both, "small": both}
+    assert "1 artifact without a variant, graded in each of 2 runs: artifact.json:1 (caseId two)" in done.err
+
+
+def test_grading_an_artifact_again_does_not_count_as_another_failure(tmp_path: Path) -> None:
+    write(tmp_path, artifact_json=json.dumps({"one": artifact("bye")}), dataset_json=dataset("one"))
+    for _ in range(2):
+        done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json", "--json")
+        assert done.report["failures"][0]["details"] == {"failed": 1}
+    run = drive(tmp_path, "run", "dataset.json", "--target", "null", "--json")
+    assert run.report["failures"][0]["details"]["failure_count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "artifact.json:1: is not JSON: it is empty"),
+        ("{\n\n]", "artifact.json:3: is not JSON: Expecting property name"),
+        ('{"runId": "r"}', "artifact.json:1: snapshot is missing; events is missing"),
+        ('\n{"snapshot": {}}', "artifact.json:2: events is missing"),
+        (
+            '{\n"one":\n[{"snapshot": {}, "events": []},\n {"snapshot": [], "events": 5}]}',
+            "artifact.json:4: case one: ",
+        ),
+    ],
+)
+def test_a_file_that_holds_no_artifact_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
+    write(tmp_path, artifact_json=text, dataset_json=dataset("one"))
+    done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json")
+    assert done.code == 2
+    assert problem in done.err
+    assert "an artifact is {runId, snapshot, events}" in done.err
+    missing = drive(tmp_path, "regrade", "--artifact", "nowhere.json", "--dataset", "dataset.json")
+    assert missing.code == 2
+    assert "nowhere.json: cannot be read: No such file" in missing.err
+
+
+SCORERS = """
+count = 5
+def boom(artifact):
+    raise RuntimeError("kaput")
+def half(artifact):
+    return 0.5
+"""
+
+
+def test_scorers_can_be_chosen(tmp_path: Path) -> None:
+    done = grade_artifacts(tmp_path, {"one": artifact("hello")}, "--scorer", "cost", ids=("one",))
+    [trial] = done.report["trials"]
+    assert [grade["grader"] for grade in trial["grades"]] == ["assertions", "cost"]
+
+
+def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
+    """It once was left out of the mean, which raised the score, and nobody heard of it."""
+    write(
+        tmp_path,
+        scorers_py=SCORERS,
+        dataset_json=dataset("one", "two", target="echo", scorers=["scorers.py:boom", "scorers.py:half"]).replace(
+            '{"task": "greet"}', '"hello"'
+        ),
+    )
+    done = drive(tmp_path, "run", "dataset.json", "--json")
+    assert done.code == 0, done.both
+    assert [trial["score"] for trial in done.report["trials"]] == [0.25, 0.25]
+    grade = done.report["trials"][0]["grades"][1]
+    assert (grade["state"], grade["score"]) == ("fail", 0.0)
+    assert "RuntimeError: kaput" in grade["reason"]
+    alone = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:boom")
+    assert alone.code == 0
+    assert "scorers.py:boom: no score in 2 trials: the grader raised RuntimeError: kaput" in alone.out
+    assert "score        0 %" in alone.out
+    refused = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:count")
+    assert refused.code == 2
+    assert "scorers.py:count is neither a function nor has it a method score" in refused.err
+
+
+def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:
+    agent = "def run(task, context):\n    return 'hello ' + context.variant['id']\n"
+    write(tmp_path, agent_py=agent, dataset_json=dataset("one", target="agent.py:run", variants=[{"id": "big"}]))
+    done = drive(tmp_path, "run", "dataset.json", "--json")
+    assert done.code == 0, done.both
+    assert done.report["trials"][0]["output"] == "hello big"
+    command = "cmd:sh -c 'echo hello $EVALHARNESS_VARIANT'"
+    done = drive(tmp_path, "run", "dataset.json", "--target", command, "--json")
+    assert "big" in done.report["trials"][0]["output"]

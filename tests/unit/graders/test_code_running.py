@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalharness.contracts import Services
+from evalharness.engine.offloading import Offloader
+from evalharness.errors import Unscored
+from evalharness.graders.code_running import code_in, find_program
+from evalharness.sandboxes.none import NoSandbox
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "name", "code"),
+    [
+        ("def f(): pass\n", "python", "f", "def f(): pass\n"),
+        ("    return 1\n", "python", "f", "    return 1\n"),
+        ("Sure!\n```python\nx = 1\n```\nDone.", "python", "f", "x = 1\n"),
+        ("Sure!\r\n```Python\r\nx = 1\r\n```\r\n", "python", "f", "x = 1\n"),
+        ("```python title=a.py\nx = 1\n```", "python", "f", "x = 1\n"),
+        ("```\nx = 1\n```\n```python\ny = 2\n```", "python", "f", "y = 2\n"),
+        ("```text\nx\n```\n```\ny\n```", "python", "f", "x\n"),
+        ("```js\nx\n```", "node", "f", "x\n"),
+        ("```sh\nx\n```", "bash", "f", "x\n"),
+        ("```python\ndef f(): 1\n```\n```python\nf()\n```", "python", "f", "def f(): 1\n"),
+        ("```python\ndef f(): 1\n```\n```python\ndef f(): 2\n```", "python", "f", "def f(): 2\n"),
+        ("```python\nimport a\n```\n```python\nb = a\n```", "python", "f", "import a\n\nb = a\n"),
+        ("```python\nimport a\n```\n```python\nb = a\n```", "python", None, "import a\n\nb = a\n"),
+        ("```python\nfoo = 1\n```\n```python\nf = 2\n```", "python", "f", "f = 2\n"),
+        ("```python\nasync def f(): 1\n```\n```python\nf == 2\n```", "python", "f", "async def f(): 1\n"),
+        ("```js\nconst f = 1\n```\n```js\nf(2)\n```", "node", "f", "const f = 1\n"),
+        ("```bash\nf() { :; }\n```\n```bash\nf 2\n```", "bash", "f", "f() { :; }\n"),
+        ("- item:\n  ```python\n  if x:\n      y\n  ```", "python", "f", "if x:\n    y\n"),
+        ("````python\n```\nx\n```\n````", "python", "f", "```\nx\n```\n"),
+        ("~~~python\nx = '```'\n~~~", "python", "f", "x = '```'\n"),
+        ("```python\nx = 1", "python", "f", "x = 1\n"),
+        ("use ```x``` inline", "python", "f", "use ```x``` inline"),
+        ("", "python", "f", ""),
+    ],
+)
+def test_the_code_of_an_answer(text: str, language: str, name: str | None, code: str) -> None:
+    assert code_in(text, language, name) == code
+
+
+def test_an_interpreter_that_is_missing_is_nobodys_failure(tmp_path: Path) -> None:
+    services = Services(tmp_path, NoSandbox(), Offloader(1), environment={})
+    with pytest.raises(Unscored, match="no-such-interpreter is not installed"):
+        find_program("no-such-interpreter", services)
+
+
+def test_an_interpreter_elsewhere_is_found_by_the_path_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "own-interpreter").write_text("#!/bin/sh\n")
+    (tmp_path / "own-interpreter").chmod(0o755)
+    services = Services(tmp_path, NoSandbox(), Offloader(1), environment={"PATH": str(tmp_path)})
+    assert find_program("own-interpreter", services) == str(tmp_path / "own-interpreter")

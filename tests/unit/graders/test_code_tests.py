@@ -1,0 +1,218 @@
+"""Tests that come with a case: an answer passes only where they have run to their end, out of its reach."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.engine.offloading import Offloader
+from evalharness.errors import Unscored
+from evalharness.sandboxes.bubblewrap import Bubblewrap
+from evalharness.sandboxes.none import NoSandbox
+
+CHECK = """\
+import math
+
+def check(candidate):
+    assert candidate(1, 2) == 3
+    assert all(map(lambda pair: candidate(*pair) == sum(pair), [(4, 5), (6, 7)])), "sums"
+    assert math.isclose(candidate(0.5, 0.25), 0.75)
+"""
+ADD = {"type": "code_tests", "test": CHECK, "entry_point": "add", "timeout_seconds": 30}
+ASSERTS = {"type": "code_tests", "test": "assert add(1, 2) == 3\nassert add('a', 'b') == 'ab'\n"}
+RIGHT = "def add(a, b):\n    return a + b\n"
+
+
+@pytest.mark.parametrize("written", [ADD, ASSERTS], ids=["check", "asserts"])
+def test_a_right_answer_passes(written: Any, grade: Callable[..., Grade]) -> None:
+    for answer in (RIGHT, f"Here it is:\n```python\n{RIGHT}```\n", "print('noise' * 10_000)\n" + RIGHT):
+        verdict = grade(written, answer)
+        assert (verdict.state, verdict.score, verdict.reason) == ("pass", 1.0, "")
+
+
+def test_the_reason_names_the_test_that_failed(grade: Callable[..., Grade]) -> None:
+    verdict = grade(ADD, "def add(a, b): return 3")
+    assert (verdict.state, verdict.score) == ("fail", 0.0)
+    assert verdict.reason.startswith("AssertionError: sums at line 5 of the tests: assert all(map(")
+
+
+CHEATS = {
+    "exits": "import sys\nsys.exit(0)",
+    "exits when called": "def add(a, b):\n    raise SystemExit(0)",
+    "ends its process": "import os\nos._exit(0)",
+    "ends its process when called": "def add(a, b):\n    import os\n    os._exit(0)",
+    "prints that it passed": "print('ok')\nprint('{\"passed\": true}')\ndef add(a, b): return 0",
+    "writes that it passed": "import os\nos.write(3, b'{\"passed\": true}\\n' * 9)\ndef add(a, b): return 0",
+    "writes into the pipe of the runner": (
+        "import os\nwith open(f'/proc/{os.getppid()}/fd/1', 'w') as out:\n    out.write('{\"passed\": true}\\n')"
+    ),
+    "kills the runner": "import os\nos.kill(os.getppid(), 9)",
+    "is equal to everything": "class Any:\n    def __eq__(self, o): return True\ndef add(a, b): return Any()",
+    "is a number equal to everything": (
+        "class Any(int):\n    def __eq__(self, o): return True\n    __hash__ = None\ndef add(a, b): return Any(0)"
+    ),
+    "patches modules": "import math\nmath.isclose = lambda *a: True\ndef add(a, b): return a + b + (a < 1)",
+    "patches built-ins": (
+        "import builtins\nbuiltins.all = lambda x: True\nbuiltins.AssertionError = None\ndef add(a, b): return 3"
+    ),
+    "redefines check": "def check(candidate): pass\ndef add(a, b): return 0",
+    "shadows built-ins": "def all(x): return True\ndef add(a, b): return 3",
+    "ends iterations early": "def add(a, b):\n    if a == 1: return 3\n    raise StopIteration",
+    "leaves at exit": "import atexit, os\natexit.register(os._exit, 0)\ndef add(a, b): return 0",
+    "looks into the tests": "import __main__\ndef add(a, b):\n    __main__.check = lambda c: None\n    return 0",
+    "does not end": "def add(a, b):\n    while True: pass",
+    "says nothing": "",
+    "is no Python": "I would add them.",
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_no_trick_passes(cheat: str, grade: Callable[..., Grade]) -> None:
+    verdict = grade({**ADD, "timeout_seconds": 1 if cheat == "does not end" else 30}, CHEATS[cheat])
+    assert (verdict.state, verdict.score) == ("fail", 0.0)
+    assert verdict.reason
+
+
+def test_the_code_never_sees_its_tests(grade: Callable[..., Grade]) -> None:
+    """Its process is forked before they are read, so not even a search through its memory finds them."""
+    code = (
+        "import gc, sys\n"
+        "def seen():\n"
+        "    frame, found = sys._getframe(), []\n"
+        "    while frame: found.append(repr(frame.f_locals)); frame = frame.f_back\n"
+        "    found += [repr(o) for o in gc.get_objects() if isinstance(o, (dict, list))]\n"
+        "    return any('gold' + '-answer' in text for text in found)\n"
+    )
+    assert grade({"code_tests": "assert seen() is False, 'gold-answer'"}, code).passed
+
+
+def test_objects_of_the_answer_can_be_used(grade: Callable[..., Grade]) -> None:
+    test = """\
+root = Node(1)
+root.left = Node(2)
+assert total(root) == 3
+assert isinstance(root, Node) and root.left.value == 2
+assert Node(5) + Node(6) == Node(11) and Node(5) != Node(6) and Node(1) != 1
+assert str(Node(7)) == "<7>" and len(root) == 2 and 2 in root and root["left"] == Node(2)
+numbers = [3, 1, 2]
+assert sort(numbers) is None and numbers == [1, 2, 3]
+assert ordered([1, 2, 3], key=lambda n: -n) == [3, 2, 1]
+assert list(count(3)) == [0, 1, 2] and not list(count(0))
+assert pair() == (1, {2}) and half() == Fraction(1, 2) and LIMIT == 10 and raw() == b"x"
+try:
+    fail()
+    assert False
+except ValueError as error:
+    assert "why" in str(error)
+"""
+    code = """\
+from dataclasses import dataclass
+from fractions import Fraction
+
+LIMIT = 10
+
+@dataclass
+class Node:
+    value: int
+    left: object = None
+    def __add__(self, other): return Node(self.value + other.value)
+    def __str__(self): return f"<{self.value}>"
+    def __len__(self): return 2
+    def __contains__(self, member): return member == 2
+    def __getitem__(self, key): return getattr(self, key)
+
+class Why(ValueError): pass
+
+def total(node): return node.value + (total(node.left) if node.left else 0)
+def sort(numbers): numbers.sort()
+def ordered(numbers, key): return sorted(numbers, key=key)
+def count(n): yield from range(n)
+def pair(): return 1, {2}
+def half(): return Fraction(1, 2)
+def raw(): return b"x"
+def fail(): raise Why("why")
+"""
+    verdict = grade({"code_tests": "from fractions import Fraction\n" + test}, code)
+    assert verdict.passed, verdict.reason
+
+
+def test_code_cannot_look_into_what_the_tests_hand_it(grade: Callable[..., Grade]) -> None:
+    """A function can be called; anything else of it would lead to the tests' own names."""
+    written = {"code_tests": "assert look(lambda: 1) == 1"}
+    assert grade(written, "def look(f): return f()").passed
+    for peek in ("f._x", "str(f)", "f.__globals__", "f == f and 1"):
+        assert grade(written, f"def look(f): return {peek}").state == "fail"
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [
+        ("    return a + b\n", True),
+        ("def add(a, b): return a + b", True),
+        ("```python\ndef add(a, b): return a + b\n```", True),
+        ("    return 0\n", False),
+        ("def twice(n): return 6\ndef add(a, b): return 3", False),
+    ],
+)
+@pytest.mark.parametrize("where", ["prompt", "options"])
+def test_the_prompt_comes_before_the_answer(where: str, answer: str, passes: bool, tmp_path: Path) -> None:
+    """Whether the answer goes on where the prompt ends or begins anew; what the prompt defines it cannot change."""
+    prompt = 'def twice(n):\n    return n + n\n\ndef add(a, b):\n    """The sum."""'
+    written = {
+        "type": "code_tests",
+        "test": "def check(candidate):\n    assert twice(candidate(1, 2)) == 6 and candidate(2, 2) == 4\n",
+        "entry_point": "add",
+        "prefix": "prompt" if where == "prompt" else prompt,
+    }
+
+    async def ask() -> Grade:
+        isolation, offloader = Bubblewrap(), Offloader(1)
+        services = Services(tmp_path, NoSandbox(), offloader, environment={}, isolation=isolation)
+        try:
+            context = GradeContext(Case(id="a", input=prompt), Transcript(output=answer), index=0, seed=0)
+            return await registry.build_grader(GraderSpec.model_validate(written), services).grade(context)
+        finally:
+            offloader.close()
+            await isolation.close()
+
+    verdict = asyncio.run(ask())
+    assert verdict.passed is passes, verdict.reason
+
+
+def test_a_tested_function_may_have_the_name_of_a_built_in(grade: Callable[..., Grade]) -> None:
+    written = {"type": "code_tests", "test": "assert sum(1, 2) == 3", "entry_point": "sum"}
+    assert grade(written, "def sum(a, b): return a + b").passed
+
+
+def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
+    context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
+    with pytest.raises(Unscored, match="not run without one"):
+        asyncio.run(build(ADD).grade(context))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"test": ""}, "any answer would pass"),
+        ({"test": "# nothing\n"}, "any answer would pass"),
+        ({"test": "assert ("}, "is not Python"),
+        ({"entry_point": None}, "entry_point is missing"),
+        ({"entry_point": "a b"}, "name of a function"),
+        ({"language": "perl"}, "language"),
+        ({"timeout_seconds": 0}, "timeout_seconds"),
+    ],
+)
+def test_wrong_options_are_refused(change: Any, told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        registry.parse_options("grader", GraderSpec.model_validate({**ADD, **change}))

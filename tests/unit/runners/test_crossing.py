@@ -1,0 +1,87 @@
+"""Values on their way between two processes: equal data arrives, of built-in types, and objects stay at home."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, OrderedDict, namedtuple
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.runners.crossing import decode, encode
+
+
+def crossed(value: Any) -> Any:
+    lent: list[Any] = []
+
+    def lend(thing: Any) -> int:
+        lent.append(thing)
+        return len(lent) - 1
+
+    return decode(json.loads(json.dumps(encode(value, lend))), lambda number: ("lent", type(lent[number]).__name__))
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+hashable = scalars | st.tuples(scalars, scalars) | st.frozensets(scalars)
+values = st.recursive(
+    hashable | st.complex_numbers(allow_nan=False) | st.decimals(allow_nan=False) | st.fractions(),
+    lambda inner: st.lists(inner) | st.tuples(inner) | st.dictionaries(hashable, inner) | st.sets(hashable),
+)
+
+
+@given(values)
+def test_data_arrives_as_it_was(value: Any) -> None:
+    arrived = crossed(value)
+    assert arrived == value
+    assert type(arrived) is type(value)
+
+
+class Liar(int):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+Point = namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    ("value", "arrived"),
+    [
+        (Liar(3), 3),
+        (Level.LOW, 1),
+        (Point(1, 2), (1, 2)),
+        (Counter("aab"), {"a": 2, "b": 1}),
+        (OrderedDict(a=1), {"a": 1}),
+        (bytearray(b"x"), b"x"),
+        (Decimal("0.10"), Decimal("0.10")),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (math, math),
+        (object(), ("lent", "object")),
+        ([print], [("lent", "builtin_function_or_method")]),
+    ],
+)
+def test_classes_are_left_behind(value: Any, arrived: Any) -> None:
+    found = crossed(value)
+    assert found == arrived
+    assert type(found) is type(arrived)
+
+
+def test_not_a_number_stays_none() -> None:
+    assert math.isnan(crossed(float("nan")))
+
+
+@pytest.mark.parametrize("written", [{"module": "evalharness"}, {"spell": 1}, {"module": "os; import evil"}])
+def test_nothing_but_the_library_is_imported_for_the_other_side(written: Any) -> None:
+    assert decode(written, lambda held: ("not imported", held))[0] == "not imported"

@@ -1,0 +1,19 @@
+"""What an unknown name is answered with."""
+
+from __future__ import annotations
+
+from evalharness.errors import UnknownName
+
+
+def test_a_few_choices_are_all_listed_in_the_order_given() -> None:
+    error = UnknownName("colour", "rde", ["red", "green", "blue", "red"])
+    assert str(error) == "unknown colour 'rde'. Did you mean 'red'?"
+    assert error.hint == "known: red, green, blue"
+    assert UnknownName("colour", "x", []).hint == ""
+
+
+def test_of_many_choices_the_first_five_are_listed() -> None:
+    error = UnknownName("run", "brave-oter-007", [f"brave-otter-{number:03}" for number in range(50)])
+    assert error.message == "unknown run 'brave-oter-007'. Did you mean 'brave-otter-007'?"
+    assert error.hint == "known: " + ", ".join(f"brave-otter-{number:03}" for number in range(5)) + " and 45 more"
+    assert len(error.choices) == 50

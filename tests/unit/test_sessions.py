@@ -1,0 +1,244 @@
+"""The public module of recorded sessions: its names, its files, and evaluating a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded import AGENT, TARGET, asked, item, save, session
+
+from evalharness import sessions
+from evalharness.domain.case import Case
+from evalharness.engine.planning import matches
+from evalharness.errors import InvalidFile, NothingSelected, UsageError
+from evalharness.registry import load
+from evalharness.sessions import Config, Runner, Session, evaluate_sessions
+
+DOCUMENTED = (
+    "Config", "EvalRun", "GenerateRunName", "InputSession", "Judge", "NewJudge", "RelevanceResult", "Result",
+    "RunOutput", "RunOutputConfig", "Runner", "Save", "SaveRunJSON", "SaveRunSessions", "SaveRunSessionsJSON",
+    "SessionFromEvents", "Summary",
+)  # fmt: skip
+FUNCTIONS = {name for name in DOCUMENTED if name.startswith(("Generate", "New", "Save", "SessionFrom"))}
+CONFIG = (
+    "AgentFilename", "EvalsDir", "JudgeModel", "Concurrency", "TTYFd", "Only", "BaseImage", "KeepContainers", "EnvVars",
+    "Repeat",
+)  # fmt: skip
+
+
+def snake(name: str) -> str:
+    """SaveRunJSON as save_run_json."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+@pytest.fixture
+def evals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two sessions, and beside it the agent that answers them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "target.yaml").write_text(TARGET)
+    return save(
+        tmp_path / "evals",
+        files=asked("list them", "list_directory", at=30, title="Files", evals={"size": "S"}),
+        talk=session(item("user", "Hi"), item("assistant", "Hello"), item("user", "Bye"), title="Talk"),
+    )
+
+
+def evaluated(evals: Path, **config: Any) -> sessions.EvalRun:
+    target = config.pop("agent_filename", "target.yaml")
+    return evaluate_sessions(Config(agent_filename=target, evals_dir=str(evals), **config), store=":memory:")
+
+
+def test_every_documented_name_is_here_or_said_to_come() -> None:
+    names = {snake(name) if name in FUNCTIONS else name for name in DOCUMENTED}
+    assert names <= {*sessions.__all__, *sessions.LATER}
+    assert {snake(name) for name in CONFIG} == set(Config.model_fields)
+    assert not set(sessions.LATER) & set(sessions.__all__)
+    assert all(getattr(sessions, name) is not None for name in sessions.__all__)
+
+
+def test_run_names() -> None:
+    names = [sessions.generate_run_name() for _ in range(100)]
+    assert all(re.fullmatch(r"[a-z]+-[a-z]+-\d{3}", name) for name in names)
+    assert len(set(names)) > 90
+
+
+@pytest.mark.parametrize(
+    ("patterns", "name", "is_kept"),
+    [
+        (["mytestsession"], "MyTestSession.json", True),
+        (["TEST"], "test-session.json", True),
+        (["auth*"], "auth-login.json", True),
+        (["*.json"], "a.json", True),
+        (["other"], "test-session.json", False),
+        (["evals"], "test-session.json", False),
+        ([], "test-session.json", False),
+    ],
+)
+def test_only(patterns: list[str], name: str, is_kept: bool) -> None:
+    """Texts and globs; in the original `*` matches nothing. The folder's own name says nothing about its sessions."""
+    case = Case(id=Path(name).stem, input="x", metadata={"session": {"file": name}})
+    assert any(matches(pattern, case, "evals") for pattern in patterns) is is_kept
+
+
+def test_a_stream_with_unknown_events_is_read() -> None:
+    stream = '{"type": "brand_new"}\n{"type": "agent_choice", "content": "Valid"}'
+    assert load("transcript", "docker-agent")(stream).output == "Valid"
+
+
+def test_a_session_is_rebuilt_with_an_id_and_a_time_of_its_own() -> None:
+    one, two = (sessions.session_from_events([{"type": "agent_choice", "content": "Hi"}], "t", ["q"]) for _ in "ab")
+    assert one.id != two.id
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one.created_at)
+
+
+def test_saving_a_session_never_replaces_another(tmp_path: Path) -> None:
+    written = Session.model_validate(asked("hi", non_interactive=True))
+    folder = tmp_path / "evals"
+    saved = [sessions.save_session(written, name, folder) for name in ("name", "name", "", "name.json")]
+    assert [path.name for path in saved] == ["name.json", "name_1.json", "1.json", "name_2.json"]
+    text = saved[0].read_text(encoding="utf-8")
+    assert json.loads(text)["evals"] == {"relevance": []}
+    assert json.loads(text)["non_interactive"] is True
+    assert '\n  "title"' in text
+
+
+def test_criteria_that_are_there_stay_when_a_session_is_saved(tmp_path: Path) -> None:
+    path = sessions.save(Session.model_validate(asked("hi", evals={"size": "S"})), "a", tmp_path)
+    assert json.loads(path.read_text(encoding="utf-8"))["evals"] == {"relevance": [], "size": "S"}
+
+
+@pytest.mark.parametrize("name", ["../a", "a/b", "..", "\0"])
+def test_a_session_is_saved_in_its_folder_only(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be the name"):
+        sessions.save_session(Session(id="1"), name, tmp_path)
+
+
+def test_a_session_without_name_and_id_cannot_be_saved(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        sessions.save_session(Session(), "", tmp_path)
+
+
+def test_a_folder_is_evaluated(evals: Path) -> None:
+    run = evaluated(evals)
+    files, talk = run.results
+    assert (files.title, files.question, files.response) == ("Files", "list them", "You said: list them.")
+    assert (files.size, files.size_expected, files.tool_calls_score, files.tool_calls_expected) == ("S", "S", 1.0, 1.0)
+    assert (files.input_path, files.error) == (str(evals / "files.json"), "")
+    assert (talk.question, talk.response) == ("Hi\nBye", "You said: Hi.You said: Bye.")
+    assert (talk.tool_calls_expected, talk.cost, talk.output_tokens) == (0.0, 1.0, 2)
+    assert talk.session is not None
+    assert [each.message.message.role for each in talk.session.messages if each.message] == [
+        "user", "assistant", "user", "assistant",
+    ]  # fmt: skip
+    assert "a_new_kind_of_event" in [event["type"] for event in talk.raw_output]
+    assert (run.summary.total_evals, run.summary.failed_evals, run.summary.total_cost) == (2, 0, 1.5)
+    assert "Total Cost: $1.500000" in sessions.summary_text(run)
+
+
+def test_zero_workers_mean_as_many_as_there_are_cpus(evals: Path) -> None:
+    """In the original none, so that every eval is an empty result that passes."""
+    run = evaluated(evals, concurrency=0)
+    assert run.config.concurrency == os.cpu_count()
+    assert all(result.response for result in run.results)
+
+
+def test_repeats_come_round_by_round_with_their_number(evals: Path) -> None:
+    assert [result.title for result in evaluated(evals, repeat=2).results] == [
+        "Files #1",
+        "Talk #1",
+        "Files #2",
+        "Talk #2",
+    ]
+    assert [result.title for result in evaluated(evals, repeat=0).results] == ["Files", "Talk"]
+
+
+def test_what_breaks_is_a_result_with_an_error(evals: Path) -> None:
+    (evals.parent / "target.yaml").write_text("command: 'echo no model >&2; exit 7'\nevents: docker-agent\n")
+    run = evaluated(evals, only=("talk",))
+    [result] = run.results
+    assert "no model" in result.error
+    assert (run.summary.failed_evals, result.session is not None) == (1, True)
+
+
+def test_any_target_can_be_asked(evals: Path) -> None:
+    (evals.parent / "mine.py").write_text("def answer(messages):\n    return messages[-1]['content'].upper()\n")
+    [talk] = evaluated(evals, agent_filename="mine.py:answer", only=("talk",)).results
+    assert talk.response == "BYE"
+    assert talk.session is not None
+    assert [each.message.message.content for each in talk.session.messages if each.message] == ["Hi", "Bye", "BYE"]
+
+
+def test_the_oracle_passes_what_was_recorded(evals: Path) -> None:
+    run = evaluated(evals, agent_filename="oracle", only=("files",))
+    assert [(r.response, r.size, r.tool_calls_score, r.error) for r in run.results] == [("Done.", "S", 1.0, "")]
+
+
+def test_a_session_with_an_image_is_skipped_and_says_why(evals: Path) -> None:
+    save(evals, boxed=asked("hi", evals={"image": "debian"}))
+    [result] = evaluated(evals, only=("boxed",)).results
+    assert result.error == "skipped: needs containers"
+
+
+def test_variables_reach_the_agent(evals: Path) -> None:
+    (evals.parent / "target.yaml").write_text("command: 'printf %s \"$GREETING\"'\n")
+    [result] = evaluated(evals, only=("talk",), env_vars=("GREETING=hello",)).results
+    assert result.response == "hello"
+    assert "GREETING" not in os.environ
+
+
+def test_it_works_inside_a_running_loop(evals: Path) -> None:
+    async def inside() -> int:
+        return len(evaluated(evals).results)
+
+    assert asyncio.run(inside()) == 2
+
+
+def test_the_runner_tells_what_it_will_ask(evals: Path) -> None:
+    found = Runner(Config(agent_filename="target.yaml", evals_dir=str(evals), repeat=2)).sessions()
+    assert [(one.title, one.repeat_index) for one in found] == [
+        ("Files #1", 1), ("Talk #1", 1), ("Files #2", 2), ("Talk #2", 2),
+    ]  # fmt: skip
+    assert found[0].source_path == str(evals / "files.json")
+    assert "source_path" not in found[0].model_dump(mode="json")
+    [once] = Runner(Config(evals_dir=str(evals), only=("TALK",))).sessions()
+    assert (once.title, once.repeat_index) == ("Talk", 0)
+
+
+def test_the_runner_runs(evals: Path) -> None:
+    runner = Runner(Config(agent_filename="target.yaml", evals_dir=str(evals)), store=":memory:")
+    assert [result.title for result in runner.run().results] == ["Files", "Talk"]
+
+
+@pytest.mark.parametrize(
+    ("config", "error", "words"),
+    [
+        ({"judge_model": "gpt"}, UsageError, "invalid judge model format"),
+        ({"judge_model": "/gpt"}, UsageError, "invalid judge model format"),
+        ({"base_image": "debian"}, UsageError, "needs containers"),
+        ({"agent_filename": ""}, UsageError, "agent_filename is empty"),
+        ({"only": ("nothing",)}, NothingSelected, "no case of evals"),
+        ({"evals_dir": "gone"}, InvalidFile, "no such file or folder"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(
+    config: dict[str, Any], error: type[Exception], words: str, evals: Path
+) -> None:
+    with pytest.raises(error, match=words):
+        evaluate_sessions(Config(**{"agent_filename": "oracle", "evals_dir": str(evals), **config}), store=":memory:")
+
+
+def test_bad_files_are_named_all_at_once(evals: Path) -> None:
+    save(evals, bad="{", worse=asked("hi", evals={"sizes": "S"}))
+    for ask in (evaluated, lambda folder: Runner(Config(evals_dir=str(folder))).sessions()):
+        with pytest.raises(InvalidFile) as caught:
+            ask(evals)
+        assert {Path(problem.file).name for problem in caught.value.problems if problem.severity == "error"} == {
+            "bad.json",
+            "worse.json",
+        }
