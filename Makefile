@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_PACKAGES := faketime nodejs
+TEST_PACKAGES := bubblewrap faketime nodejs
 INPUTS := pyproject.toml constraints.txt src/evalharness/version.py scripts/setup
 
 .PHONY: demo test lint soak bench clean

@@ -23,6 +23,7 @@ from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import dropping_root
 from evalharness.sandboxes.bubblewrap import Bubblewrap
+from evalharness.sandboxes.cgroups import Cgroups
 
 GROUPS, NO_GROUPS, USER = "root with control groups", "root without control groups", "user"
 MODES = [GROUPS, NO_GROUPS, USER] if os.geteuid() == 0 else [USER]
@@ -75,6 +76,12 @@ class Isolated:
 @contextmanager
 def isolated(mode: str, folder: Path) -> Iterator[Isolated]:
     """Root's workspace lies where nobody else may go; the user's is his own."""
+    from missing_parts import missing  # here, because the harness of the user, see below, cannot reach pytest
+
+    if shutil.which("bwrap") is None:
+        missing("bubblewrap", "apt-get install bubblewrap")
+    if mode == GROUPS and Cgroups.find() is None:
+        missing("control groups that can be written", "run the tests on a machine, not in a container")
     is_dropped = mode == USER and os.geteuid() == 0
     beside = Path(tempfile.mkdtemp(prefix="evalharness-test-")) if is_dropped else folder / "closed"
     workspace = beside / "workspace"
@@ -110,7 +117,7 @@ def user_command(*paths: Path) -> list[str]:
 
 
 def start_harness(mode: str) -> subprocess.Popen[bytes]:
-    """A harness in a process of its own, to be given its requests."""
+    """A harness in a process of its own, to be given its requests; the first line on stderr is its number."""
     return subprocess.Popen(
         [*(user_command() if mode == USER else ()), sys.executable, __file__, mode],
         env={**ENV, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -130,5 +137,6 @@ def as_user(requests: Iterable[ProcessRequest]) -> list[Outcome]:
 
 
 if __name__ == "__main__":
+    print(os.getpid(), file=sys.stderr, flush=True)
     asked = pickle.load(sys.stdin.buffer)
     sys.stdout.buffer.write(pickle.dumps(asyncio.run(run_all(asked, uses_groups=sys.argv[1] != NO_GROUPS))))

@@ -129,6 +129,15 @@ def test_regressions_run_against_a_real_server(regressions: Path) -> None:
     assert set(tokens) == {"Bearer token-of-the-test"}
 
 
+def test_a_base_url_that_is_none_is_told_with_the_file_and_the_way_out(regressions: Path) -> None:
+    done = drive(regressions, "run", "endpoint.json", "--var", "api_base_url=127.0.0.1:8765", "--var", "test_token=t")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: endpoint.json: target http.url: must start with http:// or https://, not '127.0.0.1:8765'",
+        "  where a {{variable}} stands there, give it another value with --var",
+    ]
+
+
 def test_a_changed_response_is_a_regression_that_names_the_field(regressions: Path) -> None:
     changed = {**USERS, "pagination": {"page": 1, "per_page": 50, "total": 41}}
     with api({"/v1/users": changed}) as (base, _):

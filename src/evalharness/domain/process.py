@@ -17,7 +17,7 @@ class Limits:
     """What an isolated process and everything it starts may use together; `file_bytes` bounds each single file."""
 
     memory_bytes: int = 536_870_912
-    processes: int = 64
+    processes: int = 256
     file_bytes: int = 67_108_864
     disk_bytes: int = 268_435_456
 
@@ -45,7 +45,8 @@ class ProcessRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """`exit_code` is None when the harness ended the process, and minus the signal's number when a signal did.
+    """`exit_code` is None when the harness ended the process, and minus the signal's number when a signal did
+    (128 + the number in sandboxes that isolate, as a shell would say).
 
     Where a stream was cut, a line between its head and its tail says how many bytes are missing; the totals count
     everything that was read. `duration_s` lasts from the start until the process ended or hit a limit.

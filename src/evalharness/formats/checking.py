@@ -105,6 +105,8 @@ def known_options(
 
     Files that come from elsewhere may say more than our parts understand: `level` is how grave that is.
     """
+    if not written:
+        return {}
     try:
         known = registry.load(*part).Options.known_keys()
     except UnknownName:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
-from evalharness.errors import SandboxUnavailable, TargetUnavailable
+from evalharness.errors import SandboxUnavailable
 from evalharness.sandboxes import dropping_root, wrapping
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
 from evalharness.sandboxes.disk_use import is_larger_than
@@ -28,7 +29,8 @@ from evalharness.sandboxes.system_calls import filter_program
 LOOK_S = 0.05
 NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 UNPROTECTED = "or run without isolation: --sandbox none"
-NOT_STARTED = b"prlimit: failed to execute"
+Look = partial[Ended | None]
+"""Says which limit has been passed, if any; it may be given the first process."""
 
 
 class Bubblewrap:
@@ -44,11 +46,12 @@ class Bubblewrap:
         self._filter: bytes | None = None
         self._programs: dict[tuple[str, str], tuple[str, ...]] = {}
         self._opening = asyncio.Lock()
+        self._is_open = False
 
     async def open(self) -> None:
         """Raises SandboxUnavailable where nothing can be isolated: tried once, for real."""
         async with self._opening:
-            if self._system:
+            if self._is_open:
                 return
             for program, package in NEEDED.items():
                 if not os.access(f"/usr/bin/{program}", os.X_OK):
@@ -59,12 +62,9 @@ class Bubblewrap:
             self._groups = Cgroups.find() if self._uses_groups else None
             self._filter = filter_program()
             self._system = wrapping.system_flags()
-            try:
-                with tempfile.TemporaryDirectory(prefix="evalharness-") as folder:
-                    await self._run(ProcessRequest(("/usr/bin/true",), folder, {}))
-            except TargetUnavailable:
-                self._system = []
-                raise
+            with tempfile.TemporaryDirectory(prefix="evalharness-") as folder:
+                await self._run(ProcessRequest(("/usr/bin/true",), folder, {}))
+            self._is_open = True
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
         """A program that died by a signal has the exit code 128 + its number: that is all bubblewrap tells."""
@@ -110,6 +110,7 @@ class Bubblewrap:
     ) -> tuple[tuple[str, ...], list[int]]:
         """The command line, and the descriptors that it refers to."""
         mounts = wrapping.mounts_of(request, self._folders_for(request))
+        wrapping.check_program(request, mounts)
         flags = [*self._system, *wrapping.inner_flags(request, mounts), "--json-status-fd", str(told)]
         descriptors = [told]
         for place, content in wrapping.USERS.items():
@@ -126,7 +127,7 @@ class Bubblewrap:
         return (*enter, *drop, *isolate, *bounded, *request.argv), descriptors
 
     def _folders_for(self, request: ProcessRequest) -> tuple[str, ...]:
-        key = (request.argv[0] if request.argv else "", request.env.get("PATH", ""))
+        key = (request.argv[0], request.env.get("PATH", ""))
         if key not in self._programs:
             self._programs[key] = folders_for(key[0], request.env)
         return self._programs[key]
@@ -146,25 +147,29 @@ def _passed(meter: Cgroup | FamilyUse, workspace: Path, limits: Limits, root: in
     return meter.passed(root) or ("disk" if is_larger_than(workspace, limits.disk_bytes) else None)
 
 
-async def _watch(look: partial[Ended | None], root: int) -> Ended:
+async def _watch(look: Look, root: int) -> Ended:
+    """A workspace full of files takes long to look through: that may not take more than a tenth of the time."""
+    pause_s = LOOK_S
     while True:
-        await asyncio.sleep(LOOK_S)
-        if passed := await asyncio.to_thread(look, root):
+        await asyncio.sleep(pause_s)
+        passed, busy_s = await asyncio.to_thread(_timed, look, root)
+        if passed:
             return passed
+        pause_s = max(LOOK_S, 9 * busy_s)
+
+
+def _timed(look: Look, root: int) -> tuple[Ended | None, float]:
+    started_s = time.thread_time()
+    return look(root), time.thread_time() - started_s
 
 
 def _check_started(request: ProcessRequest, result: ProcessResult, told: bytes) -> None:
     """Bubblewrap tells the exit code of what it has started; where it says none, the failure is its own."""
-    said = result.stderr.decode(errors="replace").strip()
     if b'"exit-code"' not in told:
+        said = result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}"
         raise SandboxUnavailable(
-            f"bubblewrap cannot isolate '{' '.join(request.argv[:1])}': {said or f'exit code {result.exit_code}'}",
+            f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
             hint=f"bubblewrap 0.8 or newer and user namespaces are needed; {UNPROTECTED}",
-        )
-    if result.exit_code in (126, 127) and result.stderr.startswith(NOT_STARTED):
-        raise TargetUnavailable(
-            f"cannot start '{request.argv[0]}' in the sandbox: {said.rpartition(': ')[2]}",
-            hint="install it, correct the spelling, or name what it needs as readable",
         )
 
 

@@ -41,7 +41,7 @@ USERS = {
 
 # $1 … -- are control groups to enter. Should the machine run out of memory, what is in the sandbox is to go first.
 ENTER = (
-    "echo 1000 >/proc/self/oom_score_adj; "
+    "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; "
     'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
 )
 
@@ -113,6 +113,8 @@ def bounded(limits: Limits, *, counts_processes: bool) -> list[str]:
 
 def check(request: ProcessRequest) -> None:
     """Raises where the request cannot be meant. A NUL would be the end of one flag and the beginning of another."""
+    if not request.argv or not request.argv[0]:
+        raise TargetUnavailable("cannot start a process: the command is empty", hint="name the program to run")
     words = (*request.argv, *request.env, *request.env.values(), *request.readable, request.cwd)
     if any("\0" in word for word in words):
         raise TargetUnavailable("cannot start a process: a word, a path or a variable holds a NUL character")
@@ -126,6 +128,22 @@ def check(request: ProcessRequest) -> None:
         raise SandboxUnavailable(
             f"the workspace '{request.cwd}' is not a folder", hint="create it, or correct the path"
         )
+
+
+def check_program(request: ProcessRequest, mounts: Iterable[Mount]) -> None:
+    """Raises where the program is not there inside. Found out beforehand: afterwards a program can say anything."""
+    program = request.argv[0]
+    folders = request.env.get("PATH", os.defpath).split(os.pathsep) if "/" not in program else [request.cwd]
+    shown = [mount.place for mount in mounts]
+    for folder in folders:
+        place = Path(os.path.normpath(Path(request.cwd, folder, program)))
+        is_shown = is_system(place) or any(place.is_relative_to(mount) for mount in shown)
+        if is_shown and os.access(place, os.X_OK) and place.is_file():
+            return
+    raise TargetUnavailable(
+        f"cannot start '{program}' in the sandbox: no such program, or it may not be executed",
+        hint="install it, correct the spelling, or name it as readable",
+    )
 
 
 def pack(flags: Iterable[str]) -> bytes:

@@ -106,6 +106,7 @@ def test_a_file_of_another_kind_is_told_from_its_first_lines(tmp_path: Path) -> 
         (gzip.compress(b" " * 50_000_001), "larger than 50 MB when unpacked"),
         (gzip.compress(b"[]"), "a row is a mapping"),
     ],
+    ids=["not-packed", "cut", "not-utf-8", "bomb", "no-row"],
 )
 def test_a_packed_file_that_is_none(content: bytes, told: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl.gz"
