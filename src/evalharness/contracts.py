@@ -100,7 +100,7 @@ class Services:
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:
-            raise SandboxUnavailable("there is no sandbox here, and code that nobody vouches for is not run without one")
+            raise SandboxUnavailable("there is no sandbox here, and without one code that nobody vouches for is not run")
         return self.isolation
 
 
@@ -109,7 +109,7 @@ class Target(Protocol):
     keeps_time_limit: bool
     """Whether `answer` itself ends at `task.timeout_s`, with evidence; the engine then only watches over it."""
     reads_input: ClassVar[bool]
-    """Whether what it answers can depend on the question: variables that only the question holds are else not needed."""
+    """Whether its answer can depend on the question: else variables that only the question holds are not needed."""
 
     def digest(self) -> str:
         """Changes when the target may answer differently for a reason the harness can see."""

@@ -140,7 +140,7 @@ def test_a_harness_inside_a_trial_passes_the_outer_mark_on(tmp_path: Path) -> No
         ("/bin/sh", "-c", "echo $EVALHARNESS_TRIAL"), str(tmp_path), ENV | {"EVALHARNESS_TRIAL": "1"}
     )
     outer, inner = run(request).stdout.split()
-    assert outer == b"1" and int(inner) > 2**59
+    assert outer == b"1" and int(inner) >= 2**50
 
 
 def test_a_grandchild_that_holds_the_pipe_does_not_delay_the_result(tmp_path: Path) -> None:

@@ -21,11 +21,9 @@ EVAL_TYPES = ("capability", "regression")
 def looks_native(data: Any) -> bool:
     if isinstance(data, Mapping):
         return "test_cases" in data and "eval_suite" not in data
-    return isinstance(data, list) and bool(data) and all(map(_is_row, data))
-
-
-def _is_row(case: Any) -> bool:
-    return isinstance(case, Mapping) and "input" in case and EVAL_KEYS.isdisjoint(case)
+    rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
+    # One row that asks something is enough: what the others lack is then told row by row.
+    return any("input" in row for row in rows) and all(EVAL_KEYS.isdisjoint(row) for row in rows)
 
 
 def load_native(source: Source) -> tuple[Suite | None, Findings]:

@@ -130,7 +130,9 @@ def _tell_unused(document: Document) -> None:
     config = document.top.get("config")
     paths: list[FieldPath] = [(key,) for key in NOT_OF_A_PART if key in document.top]
     if isinstance(config, Mapping):
-        paths += [("config", key) for key in config if key in CONFIG_KEYS and key not in OF_A_PART]
+        usual = SuiteConfig().model_dump() | {"parallel_execution": SuiteConfig().parallel}
+        unusual = [key for key, value in config.items() if key in CONFIG_KEYS and value != usual[key]]
+        paths += [("config", key) for key in unusual if key not in OF_A_PART]
     for path in paths:
         message = "is not used: the suite that this file is part of decides"
         document.findings.add(document.at(*path), message, severity="warning")

@@ -27,7 +27,7 @@ from pathlib import Path
 MARK_VARIABLE = "EVALHARNESS_TRIAL"
 
 _PROC = Path("/proc")
-_ALL_MARKS = range(2**60, 2**61)  # so high that, as a limit of memory, no program would ever notice one
+_ALL_MARKS = range(2**50, 2**51)  # KiB: so high that, as a limit of memory, no program would ever notice one
 _TRIALS_PER_SANDBOX = 2**24
 _UNUSED_SIGNALS = frozenset(member for member in signal.Signals if member.name == "SIGSTKFLT")  # not on every processor
 _PR_SET_CHILD_SUBREAPER = 36
@@ -41,13 +41,13 @@ class _Process:
     parent: int
     session: int
     started_ticks: int
-    memory_limit: int
+    memory_limit_kib: int
     blocked_signals: int
 
 
 def new_marks() -> range:
     """One mark for each trial of one sandbox."""
-    first = _ALL_MARKS.start + secrets.randbits(36) * _TRIALS_PER_SANDBOX
+    first = _ALL_MARKS.start + secrets.randbits(26) * _TRIALS_PER_SANDBOX
     return range(first, first + _TRIALS_PER_SANDBOX)
 
 
@@ -78,7 +78,7 @@ def set_mark(pid: int, mark: int) -> None:
 
     try:
         _, hard = resource.prlimit(pid, resource.RLIMIT_RSS)
-        resource.prlimit(pid, resource.RLIMIT_RSS, (mark, hard))
+        resource.prlimit(pid, resource.RLIMIT_RSS, (mark * 1024, hard))
     except (OSError, ValueError):
         return  # another user's program, or a lower hard limit: the other signs remain
 
@@ -169,8 +169,8 @@ def _descendants(marks: range, others: Collection[int]) -> Iterator[_Process]:
 
 
 def _is_neighbour(process: _Process, marks: range) -> bool:
-    same_sandbox = process.memory_limit // _TRIALS_PER_SANDBOX == marks.start // _TRIALS_PER_SANDBOX
-    return same_sandbox and process.memory_limit not in marks
+    same_sandbox = process.memory_limit_kib // _TRIALS_PER_SANDBOX == marks.start // _TRIALS_PER_SANDBOX
+    return same_sandbox and process.memory_limit_kib not in marks
 
 
 def _children(parent: int) -> list[int]:
@@ -216,14 +216,14 @@ def _read(pid: int) -> _Process | None:
         parent=int(fields[1]),
         session=int(fields[3]),
         started_ticks=int(fields[19]),
-        memory_limit=int(fields[22]),
+        memory_limit_kib=int(fields[22]) // 1024,
         blocked_signals=int(fields[29]),
     )
 
 
 def _marks_of(process: _Process) -> list[int]:
     """From its limit and its environment, where a harness inside a trial adds its own mark to the one it was given."""
-    marks = [process.memory_limit] if process.memory_limit in _ALL_MARKS else []
+    marks = [process.memory_limit_kib] if process.memory_limit_kib in _ALL_MARKS else []
     try:
         variables = content(f"{_PROC}/{process.pid}/environ").split(b"\0")
     except OSError:

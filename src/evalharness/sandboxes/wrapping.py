@@ -15,6 +15,7 @@ from pathlib import Path
 from evalharness.domain.process import Limits, ProcessRequest
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes.family_use import MEMORY_FOLDERS
+from evalharness.sandboxes.processes import MARK_VARIABLE
 from evalharness.sandboxes.programs import SYSTEM_FOLDERS, is_system
 
 MEMORY_FOLDER_BYTES = 67_108_864
@@ -39,9 +40,11 @@ USERS = {
     "/etc/group": f"user:x:{USER}:\nnogroup:x:65534:\n",
 }
 
-# $1 … -- are control groups to enter. Should the machine run out of memory, what is in the sandbox is to go first.
+# $1 … -- are control groups to enter. Should the machine run out of memory, what is in the sandbox is to go first. The
+# mark is set here, because `none.py` can be too late for the first child, and of that child a user can read no other.
 ENTER = (
-    "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; "
+    "{ echo 1000 >/proc/self/oom_score_adj; "
+    f'ulimit -S -m "${{{MARK_VARIABLE}##* }}"; }} 2>/dev/null; '
     'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
 )
 
