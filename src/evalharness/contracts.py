@@ -100,7 +100,7 @@ class Services:
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:
-            raise SandboxUnavailable("there is no sandbox here, and without one code that nobody vouches for is not run")
+            raise SandboxUnavailable("there is no sandbox here, and code that nobody vouches for needs one")
         return self.isolation
 
 

@@ -31,7 +31,7 @@ from evalharness.domain.scores import (
 )
 from evalharness.domain.suite import Variant
 from evalharness.errors import DatasetValidationError, InvalidFile
-from evalharness.formats.source import Source, parse_text, read_source
+from evalharness.formats.syntax.source import Source, parse_text, read_source
 from evalharness.formats.workflow_datasets import EvalCase, EvalDataset, check_dataset, repeated_ids
 
 __all__ = [

@@ -53,7 +53,7 @@ class UsageError(HarnessError):
 class InvalidFile(UsageError):
     """Files with problems; `problems` holds every one of them (`domain.problem.Problem`).
 
-    `rest` is what could be read all the same (a `formats.source.Source`), so that its problems can be told as well.
+    `rest` is what could be read all the same (a `Source` of `formats.syntax`), so that its problems can be told, too.
     """
 
     def __init__(self, problems: Sequence[Any], rest: Any = None) -> None:

@@ -214,7 +214,7 @@ def test_the_schema_agrees_with_validate(tmp_path: Path) -> None:
 
 
 def plain_data(path: Path) -> object:
-    from evalharness.formats.source import read_source
+    from evalharness.formats.syntax.source import read_source
 
     return read_source(path).data
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
 from evalharness.formats.recognising import named_format
-from evalharness.formats.source import parse_text
+from evalharness.formats.syntax.source import parse_text
 from evalharness.formats.task_records import EvalTask
 
 SPELLINGS = sorted({spelling for name in EvalTask.model_fields for spelling in (name, to_camel(name))})

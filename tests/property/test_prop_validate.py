@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evalharness.actions.run_suite import RunRequest, plan_runs
 from evalharness.errors import MissingVariable, NothingSelected
-from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
+from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
 from evalharness.formats.loading import LoadedFile, load_file
 from evalharness.formats.recognising import Format
 from evalharness.redaction import Redactor

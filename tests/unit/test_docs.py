@@ -14,10 +14,10 @@ from evalharness.cli.main import ALIASES, cli
 from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS
 from evalharness.engine.judging import PRECEDENCE
-from evalharness.formats.evals import CASE_KEYS
+from evalharness.formats.evals.suite_fields import SUITE_KEYS
+from evalharness.formats.evals.written_evals import CASE_KEYS
 from evalharness.formats.recognising import NATIVE, recognise
-from evalharness.formats.source import parse_text
-from evalharness.formats.suite_fields import SUITE_KEYS
+from evalharness.formats.syntax.source import parse_text
 from evalharness.targets.http import NOT_THE_TARGETS_FAULT
 
 ROOT = Path(__file__).parents[2]

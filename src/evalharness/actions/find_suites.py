@@ -15,7 +15,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.loading import LoadedFile, load_paths
 from evalharness.formats.ready_made import ready_made_suites
-from evalharness.formats.source import ENDINGS
+from evalharness.formats.syntax.source import ENDINGS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import MEMORY
 from evalharness.stores.suites import RegisteredSuite, SuiteLine

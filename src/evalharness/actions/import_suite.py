@@ -9,14 +9,14 @@ from evalharness.actions.load_suites import load_suites
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.errors import InvalidFile, UsageError
-from evalharness.formats import limits
-from evalharness.formats.columns import columns_of, parse_mapping
 from evalharness.formats.dumping import dump_suite
-from evalharness.formats.presets import Preset, read_rows, suite_from_preset
 from evalharness.formats.recognising import recognise
-from evalharness.formats.source import DELIMITED, read_source
-from evalharness.formats.table_suites import suite_from_rows
-from evalharness.formats.tables import looks_like_table, read_table
+from evalharness.formats.syntax import limits
+from evalharness.formats.syntax.source import DELIMITED, read_source
+from evalharness.formats.tables.columns import columns_of, parse_mapping
+from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
+from evalharness.formats.tables.rows import looks_like_table, read_table
+from evalharness.formats.tables.table_suites import suite_from_rows
 
 YAML_ENDINGS = (".yaml", ".yml")
 

@@ -16,8 +16,8 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.variables import escape
 from evalharness.errors import UsageError
-from evalharness.formats.suite_fields import INHERITED
-from evalharness.formats.yaml_writing import indented, yaml_lines
+from evalharness.formats.evals.suite_fields import INHERITED
+from evalharness.formats.syntax.yaml_writing import indented, yaml_lines
 
 ALWAYS = ("schema_version", "name")
 NOT_A_KIND = ("kind", "type", "required", "weight", "name", "tools")

@@ -10,11 +10,11 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import needed
 from evalharness.errors import InvalidFile
-from evalharness.formats.layout import is_config
+from evalharness.formats.evals.layout import is_config
 from evalharness.formats.not_suites import not_a_suite, passed_over
 from evalharness.formats.recognising import SESSIONS, Format, mentions_a_suite, named_format, recognise
 from evalharness.formats.session_folders import holds_sessions, load_sessions
-from evalharness.formats.source import ENDINGS, Source, read_source
+from evalharness.formats.syntax.source import ENDINGS, Source, read_source
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
 

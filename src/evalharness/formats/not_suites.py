@@ -7,13 +7,13 @@ from typing import Any
 
 from evalharness.domain.problem import Problem, field_text
 from evalharness.errors import closest
-from evalharness.formats.columns import columns_of
-from evalharness.formats.evals import CASE_KEYS
-from evalharness.formats.layout import GRADERS, is_config
+from evalharness.formats.evals.layout import GRADERS, is_config
+from evalharness.formats.evals.suite_fields import SUITE_KEYS
+from evalharness.formats.evals.written_evals import CASE_KEYS
 from evalharness.formats.recognising import Format
-from evalharness.formats.source import Source, import_advice
-from evalharness.formats.suite_fields import SUITE_KEYS
-from evalharness.formats.tables import looks_like_table
+from evalharness.formats.syntax.source import Source, import_advice
+from evalharness.formats.tables.columns import columns_of
+from evalharness.formats.tables.rows import looks_like_table
 
 NEEDED = (
     "a native file needs test_cases, an eval-harness file evals (expected_output, baseline, eval_suite), "

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from evalharness.domain.options import Options
 from evalharness.domain.problem import FieldPath, Problem, Severity, field_text, quoted
 from evalharness.errors import UnknownName, closest
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 
 Model = TypeVar("Model", bound=BaseModel)
 

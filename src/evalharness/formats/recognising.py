@@ -8,11 +8,11 @@ from typing import Any
 
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName
-from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
-from evalharness.formats.native import load_native, looks_native
+from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
+from evalharness.formats.evals.native import load_native, looks_native
 from evalharness.formats.problems import Findings
 from evalharness.formats.recorded_sessions import load_session, looks_like_session
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
 from evalharness.formats.workflow_datasets import load_workflow_dataset, looks_like_dataset
 

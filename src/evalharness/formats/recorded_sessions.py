@@ -27,7 +27,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, has_braces
 from evalharness.formats.checking import kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 
 WORKING_DIRS = "working_dirs"
 MAX_FILES = 10_000

@@ -12,9 +12,9 @@ from pydantic_core import core_schema
 from evalharness import registry
 from evalharness.domain.options import Options
 from evalharness.domain.suite import Suite
-from evalharness.formats.expectations import DOCUMENTED_TYPES
-from evalharness.formats.regressions import COMPARISONS
-from evalharness.formats.suite_fields import NOT_ACTED_ON
+from evalharness.formats.evals.expectations import DOCUMENTED_TYPES
+from evalharness.formats.evals.regressions import COMPARISONS
+from evalharness.formats.evals.suite_fields import NOT_ACTED_ON
 
 Schema = dict[str, Any]
 

@@ -14,11 +14,11 @@ from evalharness.domain.record import Json
 from evalharness.domain.session import Session, recorded_seconds
 from evalharness.domain.suite import Suite
 from evalharness.errors import InvalidFile
-from evalharness.formats import limits
 from evalharness.formats.problems import Findings
 from evalharness.formats.recognising import SESSIONS, recognise
 from evalharness.formats.recorded_sessions import case_of, read_session, suite_of
-from evalharness.formats.source import Source, read_source
+from evalharness.formats.syntax import limits
+from evalharness.formats.syntax.source import Source, read_source
 
 ENDING = ".json"
 MARK = b'"message"'

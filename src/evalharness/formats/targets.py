@@ -9,7 +9,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.errors import InvalidFile
 from evalharness.formats.checking import check_target
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import read_source
+from evalharness.formats.syntax.source import read_source
 
 
 def load_target(path: Path) -> TargetSpec:

@@ -21,7 +21,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, has_braces
 from evalharness.formats.checking import check_files, check_target, kind_of, read_spec
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 from evalharness.formats.task_records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile
 
 DEFAULT_TIMEOUT_S = 120.0

@@ -21,7 +21,7 @@ from evalharness.domain.variables import escape, has_braces
 from evalharness.errors import UnknownName
 from evalharness.formats.checking import check_grader, check_target, is_grader, kind_of, read_spec
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 
 VARIANT_KEYS = {"id", "providerTypeByNode", "modelByNode", *Variant.model_fields}
 DEFAULT_SCORERS = ("latency", "cost", "tokens")

@@ -18,9 +18,9 @@ def test_a_problem_reads_as_one_line_with_everything_a_user_needs() -> None:
         allowed="exact, contains",
         suggestion="exact",
     )
-    assert str(problem) == (
-        "suite.yaml:12: test_cases[3].graders[0]: unknown grader 'exat'; did you mean 'exact'?"
-    ), "who is told what was meant needs no list"
+    assert str(problem) == ("suite.yaml:12: test_cases[3].graders[0]: unknown grader 'exat'; did you mean 'exact'?"), (
+        "who is told what was meant needs no list"
+    )
     assert str(replace(problem, suggestion="")).endswith("unknown grader 'exat'; allowed: exact, contains")
 
 

@@ -13,8 +13,8 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.variables import fill
 from evalharness.errors import UsageError
 from evalharness.formats.dumping import dump_suite
-from evalharness.formats.native import load_native
-from evalharness.formats.source import parse_text
+from evalharness.formats.evals.native import load_native
+from evalharness.formats.syntax.source import parse_text
 
 
 def load(text: str) -> Suite:

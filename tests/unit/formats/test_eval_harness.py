@@ -12,9 +12,9 @@ from eval_files import grader, load, load_text, one_case, put, sound, told
 
 from evalharness.domain.suite import Suite
 from evalharness.formats.dumping import dump_suite
-from evalharness.formats.eval_harness import load_eval_harness, looks_eval_harness
-from evalharness.formats.native import looks_native
-from evalharness.formats.source import read_source
+from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
+from evalharness.formats.evals.native import looks_native
+from evalharness.formats.syntax.source import read_source
 
 CAPABILITY = """\
 id: cap-1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from eval_files import load, load_text, put, sound, told
 
-from evalharness.formats.layout import metric_name
+from evalharness.formats.evals.layout import metric_name
 
 SUITE = "{id: a, input: x, expected_output: x}"
 THRESHOLDS = """\

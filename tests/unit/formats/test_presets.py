@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import InvalidFile
-from evalharness.formats.presets import Preset, read_rows, suite_from_preset
+from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "presets"
 HUMANEVAL = FIXTURES / "humaneval.jsonl"

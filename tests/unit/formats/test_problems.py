@@ -13,7 +13,7 @@ from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec
 from evalharness.formats.checking import check_grader
 from evalharness.formats.problems import Findings, in_words
-from evalharness.formats.source import parse_text
+from evalharness.formats.syntax.source import parse_text
 
 
 class Part(Record):

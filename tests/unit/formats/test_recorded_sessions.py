@@ -11,9 +11,9 @@ from recorded import asked, item, save, session
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
 from evalharness.formats.dumping import dump_suite
+from evalharness.formats.evals.native import load_native
 from evalharness.formats.loading import LoadedFile, load_paths
-from evalharness.formats.native import load_native
-from evalharness.formats.source import parse_text
+from evalharness.formats.syntax.source import parse_text
 
 
 def load(path: Path, format_name: str | None = None) -> LoadedFile:

@@ -11,10 +11,10 @@ import pytest
 
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, UsageError
-from evalharness.formats.columns import parse_mapping
 from evalharness.formats.problems import Findings
-from evalharness.formats.table_suites import suite_from_rows
-from evalharness.formats.tables import read_table
+from evalharness.formats.tables.columns import parse_mapping
+from evalharness.formats.tables.rows import read_table
+from evalharness.formats.tables.table_suites import suite_from_rows
 
 ROWS = [
     {"question": "2+2?", "answer": "4", "n": 4, "choices": ["3", "4"], "meta": {"source": "book", "page": 7}, "a.b": 1},

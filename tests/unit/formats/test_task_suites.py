@@ -12,7 +12,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
 from evalharness.formats.loading import find_suites
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import parse_text
+from evalharness.formats.syntax.source import parse_text
 from evalharness.formats.task_records import TASK_CATEGORIES
 from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
 

@@ -16,9 +16,9 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import fill
 from evalharness.formats.dumping import dump_suite
-from evalharness.formats.native import load_native
+from evalharness.formats.evals.native import load_native
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import parse_text
+from evalharness.formats.syntax.source import parse_text
 from evalharness.formats.workflow_datasets import (
     DATASET_KEYS,
     DEFAULT_SCORERS,

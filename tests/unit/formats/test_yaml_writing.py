@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.formats.yaml_writing import yaml_lines
+from evalharness.formats.syntax.yaml_writing import yaml_lines
 
 
 def written(value: Any) -> str:

@@ -16,7 +16,7 @@ from evalharness.domain.problem import FieldPath, quoted
 from evalharness.errors import InvalidFile
 from evalharness.formats.checking import kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import ENDINGS, Source, read_source
+from evalharness.formats.syntax.source import ENDINGS, Source, read_source
 
 REF = "$ref"
 MAX_DEPTH = 16

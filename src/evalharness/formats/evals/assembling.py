@@ -7,15 +7,15 @@ from typing import Any
 from evalharness.domain.case import Case
 from evalharness.domain.record import Json
 from evalharness.domain.suite import Suite
-from evalharness.formats.cases import CaseReader, Defaults
-from evalharness.formats.documents import Document
-from evalharness.formats.layout import Layout
+from evalharness.formats.evals.cases import CaseReader, Defaults
+from evalharness.formats.evals.documents import Document
+from evalharness.formats.evals.layout import Layout
+from evalharness.formats.evals.rebasing import rebased_target
+from evalharness.formats.evals.refs import Folder
+from evalharness.formats.evals.suite_fields import own_defaults, part_defaults, read_suite
+from evalharness.formats.evals.written_graders import GraderReader
 from evalharness.formats.problems import Findings
-from evalharness.formats.rebasing import rebased_target
-from evalharness.formats.refs import Folder
-from evalharness.formats.source import Source
-from evalharness.formats.suite_fields import own_defaults, part_defaults, read_suite
-from evalharness.formats.written_graders import GraderReader
+from evalharness.formats.syntax.source import Source
 
 
 class Assembly:

@@ -17,9 +17,9 @@ from evalharness.domain.problem import FieldPath
 from evalharness.domain.record import Json
 from evalharness.errors import closest
 from evalharness.formats.checking import is_file, kind_of
+from evalharness.formats.evals.refs import Folder
 from evalharness.formats.problems import Findings
-from evalharness.formats.refs import Folder
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 
 GRADERS = "config/graders.yaml"
 THRESHOLDS = "config/thresholds.yaml"

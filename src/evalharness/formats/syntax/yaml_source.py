@@ -23,10 +23,10 @@ from yaml.events import (
 
 from evalharness.domain.problem import Problem, field_text, quoted
 from evalharness.errors import InvalidFile
-from evalharness.formats import limits
-from evalharness.formats.lines import Lines, line_at
-from evalharness.formats.yaml_events import event_reader, syntax_problem
-from evalharness.formats.yaml_scalars import MAY_NOT_BE_TEXT, Refused, plain_scalar
+from evalharness.formats.syntax import limits
+from evalharness.formats.syntax.lines import Lines, line_at
+from evalharness.formats.syntax.yaml_events import event_reader, syntax_problem
+from evalharness.formats.syntax.yaml_scalars import MAY_NOT_BE_TEXT, Refused, plain_scalar
 
 MAX_ALIASES = 100
 MAX_COPIED_NODES = 1_000_000

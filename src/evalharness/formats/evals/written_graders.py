@@ -18,10 +18,10 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName
 from evalharness.formats.checking import check_grader, is_grader, kind_of, known_options, with_known_options
-from evalharness.formats.expectations import JUDGES, KINDS, SHARED, Expected, comparison
-from evalharness.formats.layout import Layout
+from evalharness.formats.evals.expectations import JUDGES, KINDS, SHARED, Expected, comparison
+from evalharness.formats.evals.layout import Layout
+from evalharness.formats.evals.rebasing import HERE, rebased_grader
 from evalharness.formats.problems import Findings
-from evalharness.formats.rebasing import HERE, rebased_grader
 
 METHODS = ("exact_match", "regex", "structural_match", "function_output")
 

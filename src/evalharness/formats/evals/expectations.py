@@ -16,7 +16,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import closest
 from evalharness.formats.checking import is_grader, kind_of, known_options, read_spec
-from evalharness.formats.evals import WrittenEval
+from evalharness.formats.evals.written_evals import WrittenEval
 
 KINDS = {
     "pattern": "regex",

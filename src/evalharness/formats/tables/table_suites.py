@@ -19,11 +19,11 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, has_braces
 from evalharness.errors import InvalidFile
 from evalharness.formats.checking import check_grader, kind_of
-from evalharness.formats.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty
-from evalharness.formats.json_source import parse_json
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import DELIMITED, Source
-from evalharness.formats.yaml_scalars import plain_scalar
+from evalharness.formats.syntax.json_source import parse_json
+from evalharness.formats.syntax.source import DELIMITED, Source
+from evalharness.formats.syntax.yaml_scalars import plain_scalar
+from evalharness.formats.tables.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty
 
 NUMBERS = ("numeric", "exit_code", "max_length")
 JSON_VALUES = ("json_equals", "json_schema")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalharness.domain.problem import FieldPath, Severity
-from evalharness.formats.evals import WrittenEval
+from evalharness.formats.evals.written_evals import WrittenEval
 from evalharness.formats.problems import Findings
 
 

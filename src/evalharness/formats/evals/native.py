@@ -8,12 +8,12 @@ from typing import Any
 
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
-from evalharness.formats.assembling import Assembly
 from evalharness.formats.checking import kind_of
-from evalharness.formats.documents import Document
-from evalharness.formats.evals import EVAL_KEYS, WrittenEval
+from evalharness.formats.evals.assembling import Assembly
+from evalharness.formats.evals.documents import Document
+from evalharness.formats.evals.written_evals import EVAL_KEYS, WrittenEval
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 
 EVAL_TYPES = ("capability", "regression")
 

@@ -18,11 +18,11 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, has_braces
 from evalharness.errors import InvalidFile
-from evalharness.formats import limits
 from evalharness.formats.checking import check_grader, kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.source import Source, parse_text, read_text
-from evalharness.formats.tables import rows_of
+from evalharness.formats.syntax import limits
+from evalharness.formats.syntax.source import Source, parse_text, read_text
+from evalharness.formats.tables.rows import rows_of
 
 Preset = Literal["humaneval", "mbpp"]
 Row = Mapping[str, Any]

@@ -14,15 +14,15 @@ from typing import Any
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
-from evalharness.formats.assembling import Assembly
-from evalharness.formats.cases import Defaults
 from evalharness.formats.checking import kind_of
-from evalharness.formats.documents import Document
-from evalharness.formats.evals import WrittenEval
-from evalharness.formats.native import EVAL_TYPES, native_document
+from evalharness.formats.evals.assembling import Assembly
+from evalharness.formats.evals.cases import Defaults
+from evalharness.formats.evals.documents import Document
+from evalharness.formats.evals.native import EVAL_TYPES, native_document
+from evalharness.formats.evals.refs import MAX_DEPTH, REF, is_ref
+from evalharness.formats.evals.written_evals import WrittenEval
 from evalharness.formats.problems import Findings
-from evalharness.formats.refs import MAX_DEPTH, REF, is_ref
-from evalharness.formats.source import Source
+from evalharness.formats.syntax.source import Source
 from evalharness.formats.task_suites import looks_like_task_suite
 from evalharness.formats.workflow_datasets import looks_like_dataset
 

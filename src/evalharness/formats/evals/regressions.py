@@ -14,10 +14,10 @@ from evalharness.domain.http_responses import is_response
 from evalharness.domain.record import Json
 from evalharness.domain.variables import MATCHER
 from evalharness.errors import UnknownName
-from evalharness.formats.evals import WrittenEval
-from evalharness.formats.expectations import Expected
-from evalharness.formats.refs import REF, Folder, is_ref
-from evalharness.formats.source import ENDINGS
+from evalharness.formats.evals.expectations import Expected
+from evalharness.formats.evals.refs import REF, Folder, is_ref
+from evalharness.formats.evals.written_evals import WrittenEval
+from evalharness.formats.syntax.source import ENDINGS
 
 BASELINE_KEYS = ("output", "response", "version", "captured_at", "environment")
 COMPARISONS = ("exact", "numeric", "structural", "semantic")

@@ -12,11 +12,11 @@ from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
-from evalharness.formats.cases import Defaults
 from evalharness.formats.checking import check_target, read_spec
-from evalharness.formats.documents import Document
-from evalharness.formats.rebasing import rebased_target
-from evalharness.formats.written_graders import GraderReader, Origin
+from evalharness.formats.evals.cases import Defaults
+from evalharness.formats.evals.documents import Document
+from evalharness.formats.evals.rebasing import rebased_target
+from evalharness.formats.evals.written_graders import GraderReader, Origin
 
 NOT_ACTED_ON = ("gate", "reporting", "notify")
 SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}

@@ -17,9 +17,9 @@ from evalharness.domain.record import Json
 from evalharness.domain.variables import escape
 from evalharness.errors import closest
 from evalharness.formats.checking import kind_of, known_options
-from evalharness.formats.evals import WrittenEval
-from evalharness.formats.refs import Folder
-from evalharness.formats.regressions import Baseline
+from evalharness.formats.evals.refs import Folder
+from evalharness.formats.evals.regressions import Baseline
+from evalharness.formats.evals.written_evals import WrittenEval
 
 Path = tuple[str, ...]
 DEFAULT_URL = "{{api_base_url}}"

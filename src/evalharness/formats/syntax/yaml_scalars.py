@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalharness.domain.problem import quoted
-from evalharness.formats import limits
+from evalharness.formats.syntax import limits
 
 MAY_NOT_BE_TEXT = frozenset("~nNtTfF-+.0123456789")
 """The first characters of every scalar that is something other than text."""

@@ -10,14 +10,14 @@ from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.formats.checking import check_files, check_target
-from evalharness.formats.evals import CASE_KEYS, EVAL_KEYS, WrittenEval
-from evalharness.formats.expectations import Expected, comparison, is_native_form, read_expected
-from evalharness.formats.inputs import Asked, InputReader
+from evalharness.formats.evals.expectations import Expected, comparison, is_native_form, read_expected
+from evalharness.formats.evals.inputs import Asked, InputReader
+from evalharness.formats.evals.rebasing import rebased_case, rebased_target
+from evalharness.formats.evals.refs import Folder
+from evalharness.formats.evals.regressions import Baseline, read_baseline, read_comparison
+from evalharness.formats.evals.written_evals import CASE_KEYS, EVAL_KEYS, WrittenEval
+from evalharness.formats.evals.written_graders import GraderReader, Origin
 from evalharness.formats.problems import Findings
-from evalharness.formats.rebasing import rebased_case, rebased_target
-from evalharness.formats.refs import Folder
-from evalharness.formats.regressions import Baseline, read_baseline, read_comparison
-from evalharness.formats.written_graders import GraderReader, Origin
 
 OWN_KEYS = CASE_KEYS - EVAL_KEYS - {"expected", "grader"}
 LIFTED = ("category", "difficulty", "tags", "timeout_seconds", "retries", "weight", "criticality", "cluster")

@@ -1,0 +1,1 @@
+"""Eval-harness files and native ones: written evals → cases with graders, targets and inputs."""

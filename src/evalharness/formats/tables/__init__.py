@@ -1,0 +1,1 @@
+"""Tables of questions and answers: rows and a mapping of columns, or a known benchmark, → cases."""
