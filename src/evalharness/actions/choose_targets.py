@@ -70,6 +70,8 @@ def _common_target(suite: Suite, where: str) -> TargetSpec:
     if own and not without:
         return next(iter(own.values())) if len(own) == 1 else TargetSpec(kind="null", name="each case's own")
     which = f"{where} names no target" + (f" for {_listed(without)}" if own else "")
+    if suite.targets:
+        raise UsageError(which, hint=f"choose one of its `targets:` with --target NAME: {_listed(list(suite.targets))}")
     raise UsageError(
         which, hint="add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle"
     )

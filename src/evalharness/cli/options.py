@@ -23,6 +23,11 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     return click.option(*names, envvar=variables, show_envvar=False, **settings)
 
 
+def split_at_commas(values: tuple[str, ...]) -> tuple[str, ...]:
+    """`--only a,b` is `--only a --only b`."""
+    return tuple(part for value in values for part in value.split(",") if part)
+
+
 format_option = option(
     "--format",
     "format_name",

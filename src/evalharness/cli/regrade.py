@@ -16,6 +16,7 @@ from evalharness.cli.options import (
     option,
     sandbox_option,
     scorer_option,
+    split_at_commas,
     store_option,
     var_option,
 )
@@ -113,7 +114,9 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
 def _selection(flags: dict[str, Any]) -> Any:
     from evalharness.engine.planning import Selection
 
-    return Selection(only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"])
+    return Selection(
+        only=split_at_commas(flags["only"]), tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
+    )
 
 
 def _regrade_artifact(flags: dict[str, Any]) -> int:

@@ -17,6 +17,7 @@ from evalharness.cli.options import (
     option,
     sandbox_option,
     scorer_option,
+    split_at_commas,
     store_option,
     var_option,
 )
@@ -76,6 +77,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.reporting import print_dry_run, print_saved, print_warnings, report_runs, watched
+    from evalharness.reports.session_files import make_folder
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
@@ -86,6 +88,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     with open_store(flags["store"], redactor, to_read=only_looks) as store:
         if flags["dry_run"]:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
+        if flags["save_sessions"]:
+            make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is told before anything is run
         with watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
             runs = run_suites(files, request, store, watcher)
             saved = _saved(runs, store, flags["save_sessions"]) if flags["save_sessions"] else []
@@ -120,7 +124,10 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
         trials=flags["trials"],
         scorers=flags["scorer"],
         selection=Selection(
-            only=flags["only"], tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
+            only=split_at_commas(flags["only"]),
+            tags=flags["tags"],
+            categories=flags["categories"],
+            limit=flags["limit"],
         ),
         failed_of=failed_of,
         variables=settings.parse_assignments(flags["variables"], "--var"),

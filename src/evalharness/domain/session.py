@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -121,7 +122,15 @@ class SessionAssertion(GoRecord):
 
     name: str = ""
     type: AssertionType
-    value: Json = None
+    value: Json
+
+    @field_validator("value")
+    @classmethod
+    def _says_something(cls, value: Json) -> Json:
+        """Every text holds the empty one: an assertion that was left unfinished would pass whatever is said."""
+        if value is None or value == "":
+            raise ValueError("is empty: the assertion would always hold")
+        return value
 
 
 class EvalCriteria(GoRecord):

@@ -118,9 +118,10 @@ class _Rebuilding:
         if self.was_asked:
             return
         self.was_asked = True
-        question = self.questions.pop(0) if self.questions else otherwise
-        if question:
-            self._say("user", question, event)
+        if self.questions:
+            self._say("user", self.questions.pop(0), event)
+        elif otherwise:
+            self._say("user", otherwise, event)
 
     def _end_message(self) -> None:
         """What the agent said, thought and called since its last message, if anything."""

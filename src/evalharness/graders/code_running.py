@@ -5,6 +5,7 @@ The programs that run it are in `runners/`; nothing of an answer is ever run, or
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import re
@@ -43,6 +44,7 @@ KEEP_BYTES = 33_554_432
 LONGEST_ERROR = 600
 START_S = 10.0
 """What the start of a sandbox and of its runner may take on a busy machine."""
+DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*")
 
 
@@ -57,8 +59,11 @@ class Replies:
 def code_in(text: str, language: str, name: str | None = None) -> str:
     """The code of an answer: what its fences of this language hold, else its first fence, else all of it.
 
-    Of several fences of the language the last one that defines `name` counts, else all together.
+    Of several fences of the language the last one that defines `name` counts, else all together. An answer that is
+    Python as it stands is taken as it stands: its fences are in its docstrings.
     """
+    if language == "python" and _is_python(text):
+        return text
     fences = list(_fences(text))
     own = [code for tag, code in fences if tag in LANGUAGES[language]]
     if not own:
@@ -67,6 +72,14 @@ def code_in(text: str, language: str, name: str | None = None) -> str:
         definition = re.compile(DEFINITIONS[language].format(name=re.escape(name)), re.MULTILINE)
         own = [code for code in own if definition.search(code)][-1:] or own
     return "\n".join(own)
+
+
+def _is_python(text: str) -> bool:
+    """Never so for prose; a program of nothing but names and texts (`Paris`) is none."""
+    try:
+        return any(isinstance(node, DEFINING) for node in ast.parse(text).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _fences(text: str) -> Iterable[tuple[str, str]]:

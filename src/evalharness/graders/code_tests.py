@@ -48,10 +48,17 @@ class CodeTestsOptions(Options):
         return name
 
     @model_validator(mode="after")
-    def _check_has_a_candidate(self) -> CodeTestsOptions:
-        functions = [node.name for node in _parsed(self.test).body if isinstance(node, ast.FunctionDef)]
+    def _something_is_run(self) -> CodeTestsOptions:
+        body = _parsed(self.test).body
+        functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
         if CHECK in functions and self.entry_point is None:
             raise ValueError("entry_point is missing: the function that check(candidate) is called with")
+        tests = [node for name, node in functions.items() if name.startswith("test_")]
+        for node in tests:
+            if [arg.arg for arg in node.args.args] not in ([], ["candidate"]):
+                raise ValueError(f"{node.name} asks for arguments that nobody gives; only `candidate` is known")
+        if not (CHECK in functions or tests or any(map(_is_run, body))):
+            raise ValueError("runs no test: any answer would pass; write asserts, check(candidate) or test_… functions")
         return self
 
 
@@ -79,6 +86,16 @@ class CodeTests(CodeGrader):
 
 def _joined(prefix: str, code: str) -> str:
     return f"{prefix}\n{code}" if prefix and not prefix.endswith("\n") else prefix + code
+
+
+def _is_run(node: ast.stmt) -> bool:
+    """Whether a statement of the tests does more than define something; unittest's test cases are run, too."""
+    if isinstance(node, ast.ClassDef):
+        return any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+    if isinstance(node, ast.Expr):
+        return not isinstance(node.value, ast.Constant)
+    defining = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Pass)
+    return not isinstance(node, defining)
 
 
 def _parsed(test: str) -> ast.Module:

@@ -55,7 +55,7 @@ class SessionAssertions(CodeGrader):
 
     async def _why_not(self, assertion: SessionAssertion, context: GradeContext) -> str:
         """Empty where the assertion holds."""
-        text, value = text_of(context), "" if assertion.value is None else as_text(assertion.value)
+        text, value = text_of(context), as_text(assertion.value)
         shown = f'"{head(value, LONGEST_VALUE)}"'
         match assertion.type:
             case "contains":

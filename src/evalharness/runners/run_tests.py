@@ -11,6 +11,7 @@ import builtins
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
@@ -57,10 +58,33 @@ def run_tests(asked: dict[str, Any], link: Link) -> str | None:
         exec(compiled, known)
         if isinstance(check := known.get(CHECK), FunctionType):
             check(candidate)
+        return _run_collected(known, candidate)
     except OtherSideEnded as error:
         return str(error)
     except BaseException as error:  # noqa: BLE001 - however the tests end, unless at their end, they have not passed
         return _failure(error, asked["tests"])
+
+
+def _run_collected(known: dict[str, Any], candidate: Any) -> str | None:
+    """Tests that wait for a test runner: `test_…` functions, and the methods of unittest's test cases."""
+    for name, value in list(known.items()):
+        if name.startswith("test_") and isinstance(value, FunctionType) and value.__code__.co_filename == TESTS:
+            value(*([candidate] if value.__code__.co_argcount else []))
+    unittest = sys.modules.get("unittest")
+    for value in list(known.values()):
+        if (
+            unittest
+            and isinstance(value, type)
+            and issubclass(value, unittest.TestCase)
+            and value.__module__ == "tests"
+        ):
+            result = unittest.TestResult()
+            unittest.defaultTestLoader.loadTestsFromTestCase(value).run(result)
+            if problems := [*result.failures, *result.errors]:
+                test, trace = problems[0]
+                return f"{test}: {trace.strip().splitlines()[-1]}"
+            if not result.testsRun or len(result.skipped) == result.testsRun:
+                return f"no test of {value.__name__} was run"
     return None
 
 

@@ -158,7 +158,7 @@ def test_all_problems_are_told_at_once_and_name_their_files(tmp_path: Path) -> N
         b="{",
         c=session({"message": {"message": {"role": 3}}}),
         d=session(item("assistant", "hello")),
-        e=asked("hi", evals={"assertions": [{"type": "holds"}]}),
+        e=asked("hi", evals={"assertions": [{"type": "contains", "value": ""}]}),
         f=asked("fine"),
     )
     found = errors(evals)

@@ -197,7 +197,7 @@ def test_a_tested_function_may_have_the_name_of_a_built_in(grade: Callable[..., 
 
 def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
     context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
-    with pytest.raises(Unscored, match="not run without one"):
+    with pytest.raises(Unscored, match="needs one"):
         asyncio.run(build(ADD).grade(context))
 
 
@@ -216,3 +216,33 @@ def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
 def test_wrong_options_are_refused(change: Any, told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         registry.parse_options("grader", GraderSpec.model_validate({**ADD, **change}))
+
+
+PYTEST_LIKE = (
+    "def test_sum():\n    assert add(1, 2) == 3\n\ndef test_text(candidate):\n    assert candidate('a', 'b') == 'ab'\n"
+)
+UNITTEST = (
+    "import unittest\nclass Sums(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n"
+)
+
+
+@pytest.mark.parametrize("test", [PYTEST_LIKE, UNITTEST], ids=["functions", "unittest"])
+def test_tests_that_wait_for_a_runner_are_run(test: str, grade: Callable[..., Grade]) -> None:
+    written = {"type": "code_tests", "test": test, "entry_point": "add", "timeout_seconds": 30}
+    assert grade(written, RIGHT).state == "pass"
+    wrong = grade(written, "def add(a, b):\n    return 999\n")
+    assert (wrong.state, "AssertionError" in wrong.reason) == ("fail", True)
+
+
+@pytest.mark.parametrize(
+    "test", ["x = 1", "def check_f(candidate):\n    assert candidate(1) == 1\n", "import math\n'a docstring'\n"]
+)
+def test_tests_that_run_nothing_are_refused(test: str) -> None:
+    spec = GraderSpec.model_validate({"type": "code_tests", "test": test, "entry_point": "f"})
+    with pytest.raises(ValidationError, match="any answer would pass"):
+        registry.parse_options("grader", spec)
+
+
+def test_a_fence_in_a_docstring_is_not_the_code(grade: Callable[..., Grade]) -> None:
+    answer = 'def add(a, b):\n    """Example:\n    ```\n    add(1, 2)\n    ```\n    """\n    return a + b\n'
+    assert grade(ADD, answer).state == "pass"

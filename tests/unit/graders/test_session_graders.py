@@ -87,7 +87,7 @@ def test_assertions_about_cost_and_tools(grade: Grading) -> None:
     assert judged("tool_called", "search") == 'tool_called: tool "search" was not called'
 
 
-@pytest.mark.parametrize(("kind", "value"), [("regex", "(["), ("cost_threshold", "cheap"), ("cost_threshold", None)])
+@pytest.mark.parametrize(("kind", "value"), [("regex", "(["), ("cost_threshold", "cheap"), ("cost_threshold", True)])
 def test_a_value_that_makes_no_sense_fails_its_assertion_alone(kind: str, value: Any, grade: Grading) -> None:
     verdict = grade({"session_assertions": [{"type": kind, "value": value}, {"type": "contains", "value": "ok"}]}, "ok")
     assert (verdict.state, verdict.score) == ("fail", 0.5)
