@@ -6,6 +6,7 @@ and raises has measured nothing: that counts as 0 and is told, since to leave it
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
@@ -49,7 +50,7 @@ class ScorerOptions(Options):
         return {} if written is None else written
 
 
-class ScorerGrader(CodeGrader):
+class ScorerGrader(CodeGrader, ABC):
     """How a score becomes a grade."""
 
     options: ScorerOptions
@@ -63,8 +64,9 @@ class ScorerGrader(CodeGrader):
         evidence = {"name": score.name, "raw_value": kept(score.raw_value), "metadata": kept(score.metadata)}
         return Grade.of(passed, score=score.value, reason=reason, evidence=evidence)
 
+    @abstractmethod
     async def score(self, artifact: EvalArtifact) -> Score:
-        raise NotImplementedError
+        """What is measured."""
 
     def without_verdict(self, reason: str) -> Grade:
         """What is left where `grade` raised."""
@@ -75,8 +77,9 @@ class ScorerGrader(CodeGrader):
 
 
 class BudgetOptions(ScorerOptions):
+    @abstractmethod
     def scorer(self) -> Scorer:
-        raise NotImplementedError
+        """What measures with these options."""
 
 
 class Budget(ScorerGrader):
