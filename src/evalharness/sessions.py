@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 from uuid import uuid4
 
 from evalharness import settings
@@ -58,6 +59,13 @@ __all__ = [
 
 LATER = ("Judge", "new_judge")
 """Names of the document that need a model to judge with; they come with the models."""
+
+
+def __getattr__(name: str) -> Any:
+    """`from … import` shows the words of an ImportError, but replaces those of an AttributeError with its own."""
+    if name in LATER:
+        raise ImportError(f"evalharness.sessions has no {name} yet: it comes with the models that judge")
+    raise AttributeError(f"module 'evalharness.sessions' has no attribute '{name}'")
 
 
 @dataclass(frozen=True, slots=True)

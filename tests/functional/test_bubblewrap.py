@@ -103,6 +103,16 @@ class TestWhatGoesInAndOut:
     def test_programs_know_who_they_are(self, box: Isolated) -> None:
         assert box.shell("id -un; id -gn; hostname").stdout == b"user\nuser\nsandbox\n"
 
+    def test_they_stand_back_behind_the_harness(self, box: Isolated) -> None:
+        assert int(box.shell("nice").stdout) == min(19, os.nice(0) + 5)
+
+    def test_the_first_process_of_a_sandbox(self, box: Isolated) -> None:
+        """Nobody else is there, and what it starts cannot kill it."""
+        line = "echo $$ /proc/[0-9]*; sh -c 'kill -9 1'; kill -TERM $$; exit 7"
+        result = box.shell(line, is_first=True)
+        assert (result.exit_code, result.stdout) == (7, b"1 /proc/1\n"), result.stderr
+        assert box.shell("echo $$").stdout != b"1\n"
+
     def test_no_descriptor_is_left_open(self, box: Isolated) -> None:
         assert box.python("import os; print(sorted(os.listdir('/proc/self/fd')))").stdout == b"['0', '1', '2', '3']\n"
 
@@ -183,6 +193,15 @@ class TestLimits:
         code = "import os\nprint('start', flush=True)\nwhile True:\n try: os.fork()\n except OSError: pass\n"
         result = box.python(code, limits=SMALL)
         assert (result.ended, result.exit_code, result.stdout) == ("processes", None, b"start\n")
+
+    def test_a_fork_bomb_starves_nobody(self, box: Isolated) -> None:
+        """With as many processes as there may be by default, none of which ever rests."""
+        bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass\n"
+        neighbour = "import time\nfor i in range(20): time.sleep(0.05)\nprint('done')\n"
+        neighbours = [box.request("/usr/bin/python3", "-c", neighbour) for _ in range(2)]
+        outcomes = box.all_of(*neighbours, box.request("/usr/bin/python3", "-c", bomb, timeout_s=10))
+        results = [outcome for outcome in outcomes if isinstance(outcome, ProcessResult)]
+        assert [(each.ended, each.stdout) for each in results] == [("exited", b"done\n")] * 2 + [("processes", b"")]
 
     def test_threads_count_as_processes(self, box: Isolated) -> None:
         code = "import threading, time\nfor i in range(99): threading.Thread(target=time.sleep, args=(30,)).start()\n"

@@ -80,7 +80,26 @@ def test_sessions_are_asked_again_and_what_came_of_it_is_kept(project: Path) -> 
         ("tool", "a.txt b.txt"),
         ("assistant", "You said: list them."),
     ]
+    assert "Agent: target.yaml\n" in saved[".log"].read_text()
     assert "✓ Files #1 ($0.500000)\n  ✓ size S\n  ✓ tool calls\n" in saved[".log"].read_text()
+
+
+@pytest.mark.parametrize("name", ["agents/fast.yml", "./target.yaml", "oracle"])
+def test_the_agent_is_told_as_the_user_named_it(project: Path, name: str) -> None:
+    (project / "agents").mkdir()
+    (project / "agents" / "fast.yml").write_text(f"name: speedy\n{TARGET.replace('agent.py', '../agent.py')}")
+    assert drive(project, "run", "evals", "--target", name, "--save-sessions", "out").code == 0
+    [document] = (project / "out").glob("*-sessions.json")
+    assert json.loads(document.read_text())["config"]["agent"] == name
+
+
+def test_a_run_that_is_shown_or_graded_again_can_be_saved_then(project: Path) -> None:
+    name = run(project, "--json").report["metadata"]["run_name"]
+    assert drive(project, "resume", name, "--save-sessions", "resumed").code == 0
+    assert drive(project, "regrade", name, "--save-sessions", "regraded").code == 0
+    for folder in ("resumed", "regraded"):
+        [document] = (project / folder).glob("*-sessions.json")
+        assert [one["title"] for one in json.loads(document.read_text())["sessions"]] == ["Files", "Talk"]
 
 
 def test_an_agent_that_calls_other_tools_fails(project: Path) -> None:
@@ -185,10 +204,13 @@ def test_a_stored_run_is_graded_again_by_changed_sessions(project: Path) -> None
 def test_sessions_of_other_suites_can_be_saved_too(project: Path) -> None:
     (project / "suite.yaml").write_text(
         "target: echo\ntest_cases:\n  - {id: a, input: hello, expected: {size_class: S}}\n"
+        "  - {id: b, input: hello, graders: [{contains: hell}, {exact: bye}]}\n"
     )
-    assert drive(project, "run", "suite.yaml", "--save-sessions", "out").code == 0
+    assert drive(project, "run", "suite.yaml", "--save-sessions", "out").code == 1
     [database] = (project / "out").glob("*.db")
-    assert rows(database, "SELECT title, passed FROM eval_results") == [("a", 1)]
+    assert rows(database, "SELECT title, passed FROM eval_results") == [("a", 1), ("b", 0)]
+    [log] = (project / "out").glob("*.log")
+    assert "✗ b ($0.000000)\n  ✗ assertion: exact (reason: " in log.read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_told(project: Path) -> None:

@@ -62,6 +62,14 @@ def test_every_documented_name_is_here_or_said_to_come() -> None:
     assert all(getattr(sessions, name) is not None for name in sessions.__all__)
 
 
+def test_a_name_that_is_to_come_says_so() -> None:
+    with pytest.raises(ImportError, match="no Judge yet: it comes with the models that judge"):
+        from evalharness.sessions import Judge  # noqa: F401
+    with pytest.raises(ImportError, match="no new_judge yet"):
+        _ = sessions.new_judge
+    assert not hasattr(sessions, "nonsense")
+
+
 def test_run_names() -> None:
     names = [sessions.generate_run_name() for _ in range(100)]
     assert all(re.fullmatch(r"[a-z]+-[a-z]+-\d{3}", name) for name in names)
@@ -242,3 +250,23 @@ def test_bad_files_are_named_all_at_once(evals: Path) -> None:
             "bad.json",
             "worse.json",
         }
+
+
+def test_what_was_left_out_of_a_long_stream_is_in_its_session(evals: Path) -> None:
+    agent = AGENT.replace('" ".join(sorted(os.listdir()))', '"x" * 1_000_000').replace(
+        "sys.argv[1:]", "sys.argv[1:] * 3"
+    )
+    (evals.parent / "agent.py").write_text(agent)
+    [result] = evaluated(evals, only=("files",)).results
+    assert result.raw_output[-1]["type"] == "left_out_events"
+    assert result.session is not None
+    said = [each.message.message for each in result.session.messages if each.message]
+    assert [len(message.tool_calls) for message in said if message.role == "assistant"] == [1, 0] * 3
+    assert (result.session.cost, result.session.output_tokens) == (result.cost, result.output_tokens) == (1.5, 3)
+
+
+def test_a_stream_that_was_cut_is_not_judged(evals: Path) -> None:
+    (evals.parent / "target.yaml").write_text(f"{TARGET}max_output_bytes: 1024\n")
+    (evals.parent / "agent.py").write_text(AGENT.replace('"starting up"', '"starting up" * 1000'))
+    [result] = evaluated(evals, only=("files",)).results
+    assert "bytes of events, of which max_output_bytes keeps 1024 at each end" in result.error

@@ -10,12 +10,13 @@ from uuid import NAMESPACE_OID, uuid5
 
 from evalharness import registry
 from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.session import EvalCriteria, Session, moment_of, recorded, session_file
 from evalharness.domain.session_checks import size_class, summarise_results, tool_calls_f1
 from evalharness.domain.session_events import session_from_events
-from evalharness.domain.session_messages import is_event_stream, session_from_transcript
+from evalharness.domain.session_messages import is_whole_event_stream, session_from_transcript
 from evalharness.domain.session_results import AssertionResult, Config, EvalRun, RelevanceResult, Result
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
@@ -24,6 +25,8 @@ from evalharness.engine.planning import filled_case, filled_suite
 from evalharness.errors import HarnessError
 
 NOT_RUN = "not run: the run was stopped before"
+SESSION_GRADERS = ("size_class", "tool_calls_f1", "relevance", "session_assertions")
+"""A result has fields of its own for what they find."""
 
 
 class Expected(NamedTuple):
@@ -90,7 +93,7 @@ class _Asked:
     def result(self, trial: Trial | None, expected: Expected) -> Result:
         about = {"input_path": self.path, "title": self.title, "question": "\n".join(self.questions)}
         if trial is None:
-            return Result(**about, error=NOT_RUN, session=self._session(None))
+            return Result(**about, state="error", error=NOT_RUN, session=self._session(None))
         transcript = trial.last.transcript or Transcript()
         called = [call.name for call in transcript.tool_calls]
         rows = {grade.kind: grade.evidence for grade in trial.grades if isinstance(grade.evidence, list)}
@@ -98,6 +101,7 @@ class _Asked:
         return Result(
             **about,
             response=transcript.text,
+            state=trial.state,
             cost=trial.cost_usd or 0.0,
             output_tokens=trial.output_tokens or 0,
             size=size_class(transcript.text) if trial.last.transcript else "",
@@ -107,7 +111,10 @@ class _Asked:
             relevance_passed=sum(found.passed for found in relevance),
             relevance_expected=len(expected.criteria),
             relevance_results=relevance,
-            assertion_results=tuple(AssertionResult.model_validate(row) for row in rows.get("session_assertions", ())),
+            assertion_results=(
+                *(AssertionResult.model_validate(row) for row in rows.get("session_assertions", ())),
+                *_told_as_assertions(trial.grades),
+            ),
             error=_error(trial),
             raw_output=transcript.events,
             session=self._session(trial.last.transcript),
@@ -120,7 +127,7 @@ class _Asked:
         }
         if transcript is None:
             session = session_from_events((), self.title, self.questions, **about)
-        elif is_event_stream(transcript.events):
+        elif is_whole_event_stream(transcript.events):
             session = session_from_events(transcript.events, self.title, self.questions, **about)
         else:
             session = session_from_transcript(transcript, self.questions, **about)
@@ -129,6 +136,14 @@ class _Asked:
         if "evals" in kept:
             changes["evals"] = EvalCriteria.model_validate(kept["evals"])
         return session.model_copy(update=changes)
+
+
+def _told_as_assertions(grades: Iterable[Grade]) -> Iterator[AssertionResult]:
+    """What suites of other kinds check, so that no result fails without a word about it."""
+    for grade in grades:
+        if grade.kind not in SESSION_GRADERS and grade.required and grade.state in ("pass", "fail"):
+            reason = "" if grade.passed else grade.reason
+            yield AssertionResult(name=grade.grader, type=grade.kind, passed=grade.passed, reason=reason)
 
 
 def _error(trial: Trial) -> str:

@@ -49,7 +49,7 @@ def save_run(run: EvalRun, folder: Path, redactor: Redactor) -> list[tuple[str, 
 
 def _collected(run: Run, store: SqlStore) -> EvalRun:
     config = Config(
-        agent_filename=run.target.label,
+        agent_filename=run.target.source_file or run.target.label,
         evals_dir=run.root,
         concurrency=concurrency_of(run.options, run.suite.config),
         repeat=run.lock.trials,

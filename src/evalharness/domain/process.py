@@ -17,7 +17,7 @@ class Limits:
     """What an isolated process and everything it starts may use together; `file_bytes` bounds each single file."""
 
     memory_bytes: int = 536_870_912
-    processes: int = 256
+    processes: int = 128
     file_bytes: int = 67_108_864
     disk_bytes: int = 268_435_456
 
@@ -27,8 +27,9 @@ class ProcessRequest:
     """`argv` is an argument list (a shell line is `("/bin/sh", "-c", line)`), `env` the child's complete environment.
 
     Of each stream the first and the last `keep_bytes` are kept; more than `flood_bytes` on one ends the process.
-    `readable`, `network` and `limits` matter to sandboxes that isolate: `readable` are folders and files that may be
-    read beside the system's own; only `cwd` may be written.
+    `readable`, `network`, `limits` and `is_first` matter to sandboxes that isolate: `readable` are folders and files
+    that may be read beside the system's own; only `cwd` may be written. A program that `is_first` is the sandbox's
+    process number 1: no other process of the sandbox holds its pipes, and none inside can kill it.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +42,7 @@ class ProcessRequest:
     readable: tuple[str, ...] = ()
     network: bool = False
     limits: Limits = Limits()
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class EvalCriteria(GoRecord):
     model_config = ConfigDict(extra="forbid")
     omitempty = ("size", "working_dir", "setup", "image", "assertions")
 
-    relevance: tuple[str, ...] = ()
+    relevance: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     size: Size = ""
     working_dir: str = ""
     setup: str = ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evalharness.domain.record import Json
 from evalharness.domain.session_results import Result, Summary
+from evalharness.domain.trial import TrialState
 
 SIZES = (("S", 500), ("M", 1500), ("L", 5000))
 """Each class with the number of bytes that is too many for it; everything beyond is XL."""
@@ -27,13 +29,26 @@ def tool_calls_f1(expected: Sequence[str], actual: Sequence[str]) -> float:
     return 2 * common / (len(expected) + len(actual))
 
 
+def threshold_of(value: Json) -> float | None:
+    """The dollars of a `cost_threshold`, also written as text; None where the value is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        threshold = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return threshold if math.isfinite(threshold) else None
+
+
 class CheckLines(NamedTuple):
     successes: tuple[str, ...]
     failures: tuple[str, ...]
+    awaiting: tuple[str, ...] = ()
+    """What nobody has judged yet."""
 
     @property
     def passed(self) -> bool:
-        return not self.failures
+        return not (self.failures or self.awaiting)
 
 
 def check_lines(result: Result) -> CheckLines:
@@ -44,7 +59,15 @@ def check_lines(result: Result) -> CheckLines:
     return CheckLines(
         tuple(line for check in checks for line in check.successes),
         tuple(line for check in checks for line in check.failures),
+        tuple(line for check in checks for line in check.awaiting),
     )
+
+
+def state_of(result: Result) -> TrialState:
+    if result.state:
+        return result.state
+    lines = check_lines(result)
+    return "error" if result.error else "failed" if lines.failures else "awaiting" if lines.awaiting else "passed"
 
 
 def _size(result: Result) -> CheckLines:
@@ -69,9 +92,11 @@ def _relevance(result: Result) -> CheckLines:
     share = f"relevance {result.relevance_passed:g}/{result.relevance_expected:g}"
     if result.relevance_passed >= result.relevance_expected:
         return CheckLines((share,), ())
+    if not result.is_judged:
+        return CheckLines((), (), (f"{share}: not judged",))
     failed = [found for found in result.relevance_results if not found.passed]
     lines = [f"relevance: {found.criterion}{_reason(found.reason)}" for found in failed]
-    return CheckLines((), tuple(lines) or (share if result.is_judged else f"{share}: not judged",))
+    return CheckLines((), tuple(lines) or (share,))
 
 
 def _assertions(result: Result) -> CheckLines:
@@ -89,13 +114,16 @@ def _reason(reason: str) -> str:
 def eval_result(result: Result) -> dict[str, Json]:
     """What a saved session tells about its evaluation; checks that were not made are left out."""
     lines = check_lines(result)
-    told: dict[str, Json] = {"passed": lines.passed}
+    state = state_of(result)
+    told: dict[str, Json] = {"passed": state == "passed", "state": state}
     if lines.successes:
         told["successes"] = list(lines.successes)
     if result.error:
         told["error"] = result.error
     elif lines.failures:
         told["failures"] = list(lines.failures)
+    if lines.awaiting:
+        told["awaiting"] = list(lines.awaiting)
     return {**told, "cost": result.cost, "output_tokens": result.output_tokens, "checks": _checks(result)}
 
 
@@ -107,7 +135,7 @@ def _checks(result: Result) -> dict[str, Json]:
         checks["size"] = {"passed": _size(result).passed, "actual": result.size, "expected": result.size_expected}
     if result.tool_calls_expected:
         checks["tool_calls"] = {"passed": _tool_calls(result).passed, "score": result.tool_calls_score}
-    if result.relevance_expected:
+    if result.relevance_expected and result.is_judged:
         checks["relevance"] = {
             "passed": _relevance(result).passed,
             "passed_count": int(result.relevance_passed),
@@ -134,7 +162,7 @@ def summarise_results(results: Iterable[Result]) -> Summary:
     assertions = [found for result in sound for found in result.assertion_results]
     return Summary(
         total_evals=len(everything),
-        failed_evals=len(everything) - len(sound),
+        failed_evals=sum(bool(result.error) and result.state != "skipped" for result in everything),
         total_cost=sum(result.cost for result in everything),
         sizes_passed=sum(result.size == result.size_expected for result in sizes),
         sizes_total=len(sizes),

@@ -73,6 +73,8 @@ class _Rebuilding:
             return
         if kind in ENDS_A_MESSAGE:
             self._end_message()
+            if not self.items and kind != "stream_stopped":  # whatever went wrong, something had been asked
+                self._ask(event)
         match kind:
             case "user_message":
                 self._user_message(event)

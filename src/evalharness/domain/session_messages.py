@@ -1,4 +1,4 @@
-"""From the transcript of any target to a session: for targets that print no events of docker-agent."""
+"""From the transcript of any target to a session: where there are no events of docker-agent, or not all of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
 from evalharness.domain.session import ChatMessage, FunctionCall, Session, SessionItem, SessionMessage, SessionToolCall
 from evalharness.domain.session_events import OF_THE_AGENT
+from evalharness.domain.stream_errors import LEFT_OUT
 from evalharness.domain.transcript import ToolCall, Transcript
 
 
-def is_event_stream(events: Iterable[Mapping[str, Json]]) -> bool:
-    return any(event.get("type") in OF_THE_AGENT for event in events)
+def is_whole_event_stream(events: Iterable[Mapping[str, Json]]) -> bool:
+    """Of a long stream not all events are kept; its messages are, and its totals."""
+    kinds = [event.get("type") for event in events]
+    return any(kind in OF_THE_AGENT for kind in kinds) and LEFT_OUT not in kinds
 
 
 def session_from_transcript(transcript: Transcript, questions: Sequence[str], *, session_id: str, now: str) -> Session:

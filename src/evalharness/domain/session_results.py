@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 from evalharness.domain.go_durations import GoDuration
 from evalharness.domain.record import Json, Record
 from evalharness.domain.session import GoRecord, Session
+from evalharness.domain.trial import TrialState
 
 
 class Config(Record):
@@ -61,12 +62,14 @@ class Result(GoRecord):
     """One session asked once. Where there is an `error` the rest says nothing about the agent."""
 
     model_config = ConfigDict(extra="ignore")
-    omitempty = ("relevance_results", "assertion_results", "error", "raw_output")
+    omitempty = ("state", "relevance_results", "assertion_results", "error", "raw_output")
 
     input_path: str = ""
     title: str = ""
     question: str = ""
     response: str = ""
+    state: TrialState | None = None
+    """What the run says; None where the checks alone decide."""
     cost: float = 0.0
     output_tokens: int = 0
     size: str = ""
@@ -89,7 +92,7 @@ class Result(GoRecord):
 
 
 class Summary(GoRecord):
-    """`failed_evals` are those with an error, which enter no other number but the cost."""
+    """`failed_evals` are those with an error. They and those that were skipped enter no other number but the cost."""
 
     model_config = ConfigDict(extra="ignore")
     omitempty = ("assertions_passed", "assertions_total")

@@ -1,4 +1,7 @@
-"""What went wrong according to an agent's own stream of events. Whether that fails a trial is the target's business."""
+"""What went wrong according to an agent's own stream of events, and what of the stream was not kept.
+
+Whether an error fails a trial is the target's business.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from evalharness.domain.record import Json
 from evalharness.domain.transcript import Transcript
 
 ERROR = "error"
+LEFT_OUT = "left_out_events"
+"""The type of the last event of a stream that was too long to be kept whole."""
 
 
 def error_event(message: str, said: dict[str, Json] | None = None) -> dict[str, Json]:

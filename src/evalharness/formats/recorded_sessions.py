@@ -23,6 +23,7 @@ from evalharness.domain.session import (
     questions_of,
     tools_called_in,
 )
+from evalharness.domain.session_checks import threshold_of
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, has_braces
 from evalharness.formats.checking import kind_of
@@ -32,6 +33,7 @@ from evalharness.formats.syntax.source import Source
 WORKING_DIRS = "working_dirs"
 MAX_FILES = 10_000
 NEEDS_CONTAINERS = "needs containers"
+NOTHING_CHECKED = "nothing is checked: any answer passes; add relevance, size or assertions to its `evals`"
 
 
 def looks_like_session(data: Any) -> bool:
@@ -56,14 +58,27 @@ def read_session(findings: Findings) -> Session | None:
     if not isinstance(data, Mapping | list):
         findings.add((), f"a session is a mapping with messages, not {kind_of(data)}")
         return None
+    evals = data.get("evals") if isinstance(data, Mapping) else None
+    written = evals if isinstance(evals, Mapping) else {}
+    _check_thresholds(findings, written.get("assertions"))
     try:
         session = Session.model_validate(data)
     except ValidationError as error:
         findings.invalid((), error, Session)
+        if isinstance(written.get("working_dir"), str):
+            _files(findings, written["working_dir"])
         return None
     if not questions_of(session):
         findings.add(("messages",), "hold no message of a user: there is nothing to ask")
     return session
+
+
+def _check_thresholds(findings: Findings, assertions: Any) -> None:
+    for number, written in enumerate(assertions if isinstance(assertions, list) else ()):
+        if isinstance(written, Mapping) and written.get("type") == "cost_threshold":
+            value = written.get("value", "")
+            if value not in ("", None) and threshold_of(value) is None:
+                findings.add(("evals", "assertions", number, "value"), "must be a number of dollars")
 
 
 def suite_of(name: str, cases: Iterable[dict[str, Json]]) -> Suite:
@@ -79,8 +94,9 @@ def case_of(session: Session, findings: Findings) -> dict[str, Json]:
     evals = session.evals or EvalCriteria()
     tools = tools_called_in(session)
     files = _files(findings, evals.working_dir)
-    if not (tools or evals.size or evals.relevance or evals.assertions):
-        findings.add((), "nothing is checked: any answer passes; add `evals`", severity="warning")
+    is_checked = tools or evals.size or evals.relevance or evals.assertions
+    if not (is_checked or evals.image or findings.has_errors):
+        findings.add((), NOTHING_CHECKED, severity="warning")
     kept: dict[str, Json] = {"file": path.name, "id": session.id}
     if session.evals is not None:
         kept["evals"] = session.evals.model_dump(mode="json")

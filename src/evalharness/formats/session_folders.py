@@ -5,7 +5,8 @@ Only the files of the folder itself count: below it lie earlier results and the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from evalharness.formats.syntax.source import Source, read_source
 ENDING = ".json"
 MARK = b'"message"'
 """What every session holds: files without it need not be parsed to be told apart."""
+NAMED_FILES = 3
+"""Of the files that share a warning."""
 
 
 class RecordedFile(NamedTuple):
@@ -32,7 +35,7 @@ class RecordedFile(NamedTuple):
 
 
 class SessionFolder(NamedTuple):
-    """`suite` is None where a file has an error. `files` are those that were taken for sessions."""
+    """`suite` is None where a file has an error. `files` are all but those that are suites of their own."""
 
     suite: Suite | None
     recorded: tuple[RecordedFile, ...]
@@ -41,11 +44,11 @@ class SessionFolder(NamedTuple):
 
 
 def session_files(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.suffix == ENDING and not path.name.startswith(".") and path.is_file() and not path.is_symlink()
-    )
+    return [path for path in _json_entries(folder) if path.is_file() and not path.is_symlink()]
+
+
+def _json_entries(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix == ENDING and not path.name.startswith("."))
 
 
 def holds_sessions(folder: Path, *, forced: bool = False) -> bool:
@@ -60,13 +63,15 @@ def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
     JSON files that are something else are left out, and said to be, unless they are suites of their own.
     """
     recorded: list[RecordedFile] = []
-    problems: list[Problem] = []
+    links = (path for path in _json_entries(folder) if path.is_symlink())
+    problems = [Problem(str(path), 0, "", "is a symbolic link: left out", severity="warning") for path in links]
     files: set[Path] = set()
     for path in session_files(folder):
         source, found = _read(path)
         problems += found
         if source is not None and not forced and not _is_meant_as_session(source):
             if recognise(source.data) is None:
+                files.add(path.resolve())
                 problems.append(Problem(str(path), 0, "", "is no recorded session: left out", severity="warning"))
             continue
         files.add(path.resolve())
@@ -80,7 +85,22 @@ def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
     is_sound = recorded and not any(problem.severity == "error" for problem in problems)
     name = folder.resolve().name or "sessions"
     suite = suite_of(name, (file.case for file in recorded)) if is_sound else None
-    return SessionFolder(suite, tuple(recorded), tuple(problems), frozenset(files))
+    return SessionFolder(suite, tuple(recorded), tuple(_warned_once(problems, folder)), frozenset(files))
+
+
+def _warned_once(problems: Iterable[Problem], folder: Path) -> Iterator[Problem]:
+    """A warning that many files share is told once, of the folder, naming some of them."""
+    alike: dict[Problem, list[Problem]] = {}
+    for problem in problems:
+        is_shared = problem.severity == "warning"
+        alike.setdefault(replace(problem, file=str(folder), line=0) if is_shared else problem, []).append(problem)
+    for shared, said in alike.items():
+        names = list(dict.fromkeys(Path(problem.file).name for problem in said))
+        if len(names) == 1:
+            yield from said
+            continue
+        named = ", ".join(names[:NAMED_FILES]) + (", …" if len(names) > NAMED_FILES else "")
+        yield replace(shared, message=f"{shared.message} (in {len(names)} files: {named})")
 
 
 def _read(path: Path) -> tuple[Source | None, tuple[Problem, ...]]:

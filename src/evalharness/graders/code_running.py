@@ -1,11 +1,11 @@
 """Generated code on its way into the sandbox: taken out of an answer, handed to a runner, and the runner's replies.
 
-The programs that run it are in `runners/`; nothing of an answer is ever run, or even parsed, in this process.
+The programs that run it are in `runners/`; nothing of an answer is ever run, or even parsed, in this process. Lines
+that come out of a sandbox must have the right shape, or else none is believed.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import re
@@ -34,38 +34,49 @@ LANGUAGES = {
     "bash": ("bash", "sh", "shell"),
 }
 DEFINITIONS = {
-    "python": r"^[ \t]*(async[ \t]+)?def[ \t]+{name}\b|^{name}[ \t]*(:[^=\n]+)?=(?!=)",
+    "python": r"^[ \t]*(async[ \t]+)?(def|class)[ \t]+{name}\b|^{name}[ \t]*(:[^=\n]+)?=(?!=)",
     "node": r"\bfunction\b[ \t*]*{name}\b|\b(const|let|var|class)[ \t]+{name}\b|\bexports\.{name}\b",
     "bash": r"^[ \t]*(function[ \t]+{name}\b|{name}[ \t]*\(\))",
 }
 PATH = "/usr/local/bin:/usr/bin:/bin"
+READY = b'{"ready": true}'
 KEEP_BYTES = 33_554_432
 """More than a runner ever says: its replies are never cut."""
+MOST_CODE = 1_000_000
+TOO_LONG = f"the answer is longer than {MOST_CODE:,} characters, too long to be run as code"
+DISTURBED = "the code disturbed the protocol: something else than a result came out of its sandbox"
 LONGEST_ERROR = 600
 START_S = 10.0
 """What the start of a sandbox and of its runner may take on a busy machine."""
-DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*")
+_FENCE = re.compile(r"([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`\n]*+")
+_DEFINED = re.compile(r"^(async def|def|class|import|from)\b|^\w+[ \t]*+=", re.MULTILINE)
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """What a runner said, and how its process ended."""
+    """What a runner said, and how its process ended. Nothing is `said` where a line was not a runner's."""
 
     said: tuple[dict[str, Any], ...]
     ended: Ended
+    is_disturbed: bool = False
+
+    def why_no_more(self, limit_s: float) -> str:
+        """Why it said nothing more."""
+        return DISTURBED if self.is_disturbed else why_ended(self.ended, limit_s)
 
 
 def code_in(text: str, language: str, name: str | None = None) -> str:
     """The code of an answer: what its fences of this language hold, else its first fence, else all of it.
 
-    Of several fences of the language the last one that defines `name` counts, else all together. An answer that is
-    Python as it stands is taken as it stands: its fences are in its docstrings.
+    Of several fences of the language the last one that defines `name` counts, else all together. Python whose first
+    fence is in one of its docstrings is taken as it stands.
     """
-    if language == "python" and _is_python(text):
-        return text
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     fences = list(_fences(text))
-    own = [code for tag, code in fences if tag in LANGUAGES[language]]
+    if language == "python" and fences and _is_in_docstring(text, fences[0][2]):
+        return text
+    own = [code for tag, code, _ in fences if tag in LANGUAGES[language]]
     if not own:
         return fences[0][1] if fences else text
     if name:
@@ -74,35 +85,44 @@ def code_in(text: str, language: str, name: str | None = None) -> str:
     return "\n".join(own)
 
 
-def _is_python(text: str) -> bool:
-    """Never so for prose; a program of nothing but names and texts (`Paris`) is none."""
-    try:
-        return any(isinstance(node, DEFINING) for node in ast.parse(text).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+def _is_in_docstring(text: str, line: int) -> bool:
+    """Whether this line of the text is inside of three quotes, after a definition. By the text alone: a parser needs a
+    thousand times the memory of what it reads, and nobody knows what that is."""
+    before = "\n".join(text.split("\n", line)[:line])
+    return any(before.count(quotes) % 2 for quotes in ('"""', "'''")) and _DEFINED.search(before) is not None
 
 
-def _fences(text: str) -> Iterable[tuple[str, str]]:
-    """Each fenced block of Markdown: its language in lower case and its content. One that is not closed ends last."""
+def _fences(text: str) -> Iterable[tuple[str, str, int]]:
+    """Each fenced block of Markdown: its language in lower case, its content and the number of the line it begins with.
+
+    One that is not closed ends last.
+    """
     lines = iter(text.replace("\r\n", "\n").split("\n"))
+    number = 0
     for line in lines:
+        number += 1
         opening = _FENCE.fullmatch(line)
         if opening is None:
             continue
         indent, fence, language = opening.groups()
         content = []
+        began = number - 1
         for inner in lines:
+            number += 1
             mark = inner.strip()
             if mark.startswith(fence) and not mark.strip(fence[0]):
                 break
             content.append(inner.removeprefix(indent))
-        yield language.lower(), "\n".join(content) + "\n"
+        yield language.lower(), "\n".join(content).removeprefix(_BYTE_ORDER_MARK) + "\n", began
 
 
 async def ask_runner(
     services: Services, program: ModuleType, questions: Sequence[Any], *, timeout_s: float, readable: Sequence[str] = ()
 ) -> Replies:
-    """Run one program of `runners/` in a sandbox of its own; raises Unscored where the sandbox is at fault."""
+    """Run one program of `runners/` in a sandbox of its own; raises Unscored where the sandbox is at fault.
+
+    A runner says that it is ready before it starts any code: after that whatever goes wrong is the code's fault.
+    """
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="evalharness-code-")).resolve()
     request = ProcessRequest(
         argv=(_python(), "-s", "-S", "-P", "-c", f"from {program.__name__} import main; main()"),
@@ -112,6 +132,7 @@ async def ask_runner(
         timeout_s=timeout_s,
         keep_bytes=KEEP_BYTES,
         readable=tuple(dict.fromkeys((*_python_folders(), *readable))),
+        is_first=True,
     )
     try:
         result = await services.isolated().run(request)
@@ -119,10 +140,13 @@ async def ask_runner(
         raise Unscored(f"{error.message}; {error.hint}" if error.hint else error.message) from error
     finally:
         await asyncio.to_thread(remove_folder, folder)
-    said = _lines(result.stdout)
-    if not said or "ready" not in said[0]:
+    first, _, rest = result.stdout.partition(b"\n")
+    if first != READY:
         raise Unscored(f"the sandbox did not start: {_why(result)}")
-    return Replies(said[1:], result.ended)
+    said = None if result.truncated else _said(rest, is_whole=result.ended == "exited")
+    if said is None and result.ended in ("exited", "flood"):
+        return Replies((), result.ended, is_disturbed=True)
+    return Replies(said or (), result.ended)
 
 
 def site_packages() -> list[str]:
@@ -172,6 +196,8 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": home,
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",  # else numpy starts a thread for each processor of the machine, up to the limit
+        "OMP_NUM_THREADS": "1",
     }
 
 
@@ -187,14 +213,19 @@ def _python_folders() -> list[str]:
     return [folder for folder in wanted if not Path(folder).is_relative_to("/usr")]
 
 
-def _lines(stdout: bytes) -> tuple[dict[str, Any], ...]:
-    """Every whole line; where the runner was killed in the middle of one, the rest is not heard."""
+def _said(lines: bytes, *, is_whole: bool) -> tuple[dict[str, Any], ...] | None:
+    """Every whole line; None where one is no mapping. A runner may be killed in the middle of its last one."""
+    *whole, rest = lines.split(b"\n")
+    if rest and is_whole:
+        return None
     found = []
-    for line in stdout.split(b"\n")[:-1]:
+    for line in whole:
         try:
             said = json.loads(line)
-        except ValueError:
-            break
+        except (ValueError, RecursionError, MemoryError):
+            return None
+        if not isinstance(said, dict):
+            return None
         found.append(said)
     return tuple(found)
 

@@ -7,7 +7,8 @@ judges it.
 from __future__ import annotations
 
 import ast
-from typing import Annotated, ClassVar, Literal
+import secrets
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -20,6 +21,7 @@ from evalharness.runners import run_tests
 
 PROMPT = "prompt"
 CHECK = "check"
+TEST = "test_"
 
 
 class CodeTestsOptions(Options):
@@ -35,57 +37,84 @@ class CodeTestsOptions(Options):
 
     @field_validator("test")
     @classmethod
-    def _is_python(cls, test: str) -> str:
-        if not _parsed(test).body:
+    def _tests_something(cls, test: str) -> str:
+        body = _parsed(test).body
+        if not body:
             raise ValueError("is empty: any answer would pass")
+        called = [node for name, node in _functions(body).items() if name == CHECK or name.startswith(TEST)]
+        if not any(map(_can_fail, (*called, *filter(_is_run, body)))):
+            raise ValueError("runs no test: any answer would pass; write asserts, check(candidate) or test_… functions")
         return test
 
     @field_validator("entry_point")
     @classmethod
     def _is_name(cls, name: str | None) -> str | None:
         if name is not None and not name.isidentifier():
-            raise ValueError("must be the name of a function")
+            hint = "; tests can make objects of a class by its name" if "." in name else ""
+            raise ValueError(f"must be the name of a function or a class{hint}")
         return name
 
     @model_validator(mode="after")
-    def _something_is_run(self) -> CodeTestsOptions:
-        body = _parsed(self.test).body
-        functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    def _arguments_are_given(self) -> CodeTestsOptions:
+        functions = _functions(_parsed(self.test).body)
         if CHECK in functions and self.entry_point is None:
             raise ValueError("entry_point is missing: the function that check(candidate) is called with")
-        tests = [node for name, node in functions.items() if name.startswith("test_")]
-        for node in tests:
-            if [arg.arg for arg in node.args.args] not in ([], ["candidate"]):
-                raise ValueError(f"{node.name} asks for arguments that nobody gives; only `candidate` is known")
-        if not (CHECK in functions or tests or any(map(_is_run, body))):
-            raise ValueError("runs no test: any answer would pass; write asserts, check(candidate) or test_… functions")
+        for name, node in functions.items():
+            if name.startswith(TEST) and [arg.arg for arg in node.args.args] not in ([], ["candidate"]):
+                raise ValueError(f"{name} asks for arguments that nobody gives; only `candidate` is known")
         return self
 
 
 class CodeTests(CodeGrader):
     Options: ClassVar[type[Options]] = CodeTestsOptions
+    version: ClassVar[str] = "2"
+    runs_code = True
     options: CodeTestsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
+        text = text_of(context)
+        if len(text) > code_running.MOST_CODE:
+            return Grade.of(False, reason=code_running.TOO_LONG)
         prefix = context.case.content_text if options.prefix == PROMPT else options.prefix
-        code = code_running.code_in(text_of(context), options.language, options.entry_point)
+        code = code_running.code_in(text, options.language, options.entry_point)
         limit_s = min(options.timeout_seconds, context.case.timeout_seconds or options.timeout_seconds)
-        first = {"code": _joined(prefix, code), "path": code_running.site_packages()}
-        then = {"tests": options.test, "entry_point": options.entry_point, "prefix": prefix, "timeout_s": limit_s}
+        token = secrets.token_hex(16)
+        first = {"code": code, "prefix": prefix, "path": code_running.site_packages()}
+        then = {
+            "tests": options.test,
+            "entry_point": options.entry_point,
+            "prefix": prefix,
+            "timeout_s": limit_s,
+            "token": token,
+        }
         replies = await code_running.ask_runner(
             self.services, run_tests, [first, then], timeout_s=limit_s + code_running.START_S
         )
-        verdict = next((reply for reply in replies.said if "passed" in reply), {})
-        if verdict.get("passed") is True:
+        if replies.ended != "exited" or not replies.said:
+            return Grade.of(False, reason=replies.why_no_more(limit_s))
+        return _graded(replies.said, token)
+
+
+def _graded(said: tuple[dict[str, Any], ...], token: str) -> Grade:
+    """By the one verdict of the process that ran the tests: it alone was told the token, after the code was started."""
+    verdict = said[0]
+    is_sound = len(said) == 1 and verdict.keys() == {"token", "passed", "reason"} and verdict["token"] == token
+    match verdict:
+        case {"passed": True} if is_sound:
             return Grade.of(True)
-        if replies.ended != "exited" or not verdict:
-            return Grade.of(False, reason=code_running.why_ended(replies.ended, limit_s))
-        return Grade.of(False, reason=code_running.on_one_line(str(verdict["reason"])))
+        case {"passed": False, "reason": str(reason)} if is_sound:
+            return Grade.of(False, reason=code_running.on_one_line(reason) or "the tests did not pass")
+    return Grade.of(False, reason=code_running.DISTURBED)
 
 
-def _joined(prefix: str, code: str) -> str:
-    return f"{prefix}\n{code}" if prefix and not prefix.endswith("\n") else prefix + code
+def _can_fail(node: ast.AST) -> bool:
+    """Whether it calls, raises or asserts something; `assert True` asserts nothing."""
+    return any(
+        isinstance(inner, ast.Call | ast.Raise)
+        or (isinstance(inner, ast.Assert) and not (isinstance(inner.test, ast.Constant) and inner.test.value))
+        for inner in ast.walk(node)
+    )
 
 
 def _is_run(node: ast.stmt) -> bool:
@@ -96,6 +125,10 @@ def _is_run(node: ast.stmt) -> bool:
         return not isinstance(node.value, ast.Constant)
     defining = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Pass)
     return not isinstance(node, defining)
+
+
+def _functions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 
 def _parsed(test: str) -> ast.Module:

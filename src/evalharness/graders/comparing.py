@@ -13,6 +13,7 @@ from typing import Any
 
 from evalharness.domain.record import Json
 
+DEEPEST = 100
 TOO_DEEP = "the result is nested too deeply"
 UNREADABLE = "the result cannot be read"
 
@@ -40,30 +41,45 @@ def read_reply(text: str) -> Any:
         raise NoResult(UNREADABLE) from None
 
 
-def _value(plain: Any) -> Any:
+def _value(plain: Any, depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise NoResult(TOO_DEEP)
     if isinstance(plain, list):
-        return [_value(item) for item in plain]
+        return [_value(item, depth + 1) for item in plain]
     if not isinstance(plain, dict):
         return plain
-    [(tag, held)] = plain.items()
-    match tag:
-        case "dict":
-            return {key: _value(item) for key, item in dict(held).items()}
-        case "set":
-            return Unordered(_value(item) for item in held)
-        case "float":
+    match list(plain.items()):
+        case [("dict", dict(held))]:
+            return {key: _value(item, depth + 1) for key, item in held.items()}
+        case [("set", list(held))]:
+            return Unordered(_value(item, depth + 1) for item in held)
+        case [("float", str(held))]:
             return float(held)
-        case "int":
+        case [("int", str(held))]:
             return int(held)
-    raise ValueError(tag)
+    raise ValueError(plain.keys())
 
 
 def as_value(printed: str) -> Any:
     """What a program printed, where a text would not do: the JSON value that it is, else the text."""
     try:
-        return json.loads(printed)
+        value = json.loads(printed)
     except (RecursionError, ValueError):
         return printed
+    return printed if _is_deep(value) else value
+
+
+def _is_deep(value: Any) -> bool:
+    """Level by level: what is nested ever so deeply has few of them at once, or is not long."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            item
+            for holder in level
+            if isinstance(holder, list | dict)
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+    return bool(level)
 
 
 def storable(value: Any) -> Json:

@@ -58,6 +58,10 @@ class Composite(CodeGrader):
     def _parts(self) -> list[tuple[GraderSpec, Grader]]:
         return [(spec, registry.build_grader(spec, self.services)) for spec in self.options.graders]
 
+    @property
+    def runs_code(self) -> bool:
+        return any(getattr(part, "runs_code", False) for _, part in self._parts)
+
     def digest(self) -> str:
         return digest([super().digest(), [part.digest() for _, part in self._parts]])
 

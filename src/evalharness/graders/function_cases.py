@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import regex
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, ValidationInfo, field_validator, model_validator
 
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json, Record
 from evalharness.errors import UsageError, closest
+from evalharness.graders.code_running import LANGUAGES
 from evalharness.references import split_reference
 
 COMPARATORS = ("equals", "approx", "set", "regex")
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12
+OF_THE_GRADER = ("function_name", "executor", "language", "timeout_per_case", "timeout_seconds", "timeout", "sandbox")
+OF_A_CASE = ("args", "kwargs", "input", "expected", "output")
+TOLERANCES = ("absolute", "tolerance", "relative")
+NAMES = {
+    "python": re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)?"),
+    "node": re.compile(r"[a-zA-Z_$][\w$]*(\.[a-zA-Z_$][\w$]*)?", re.ASCII),
+    "bash": re.compile(r"[a-zA-Z_][\w:.-]*", re.ASCII),
+}
+"""What a function may be called; in Python and JavaScript also `Class.method`."""
 Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def known_comparator(name: str) -> str:
+    """The name, if there is such a comparator or it is a reference to somebody's own; else raises ValueError."""
+    if name in COMPARATORS:
+        return name
+    if ":" not in name:
+        meant = closest(name, COMPARATORS)
+        guess = f"did you mean '{meant}'? " if meant else ""
+        raise ValueError(f"unknown comparator '{name}'; {guess}known: {', '.join(COMPARATORS)}, file.py:function")
+    try:
+        split_reference(name)
+    except UsageError as error:
+        raise ValueError(f"{error.message}; {error.hint}") from None
+    return name
 
 
 class FunctionCase(Record):
@@ -27,6 +54,15 @@ class FunctionCase(Record):
     comparator: str = "equals"
     absolute: Tolerance | None = Field(default=None, validation_alias=AliasChoices("absolute", "tolerance"))
     relative: Tolerance | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_of_the_grader(cls, written: Any) -> Any:
+        stray = [key for key in OF_THE_GRADER if isinstance(written, Mapping) and key in written]
+        if stray:
+            place = "timeout_per_case stands" if stray[0].startswith("timeout") else f"{stray[0]} stands"
+            raise ValueError(f"{place} beside test_cases, not in one of them: it holds for all")
+        return written
 
     @field_validator("args", mode="before")
     @classmethod
@@ -41,17 +77,7 @@ class FunctionCase(Record):
     @field_validator("comparator")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name in COMPARATORS:
-            return name
-        if ":" not in name:
-            meant = closest(name, COMPARATORS)
-            guess = f"did you mean '{meant}'? " if meant else ""
-            raise ValueError(f"unknown comparator '{name}'; {guess}known: {', '.join(COMPARATORS)}, file.py:function")
-        try:
-            split_reference(name)
-        except UsageError as error:
-            raise ValueError(f"{error.message}; {error.hint}") from None
-        return name
+        return known_comparator(name)
 
     @model_validator(mode="after")
     def _comparable(self) -> FunctionCase:
@@ -75,19 +101,58 @@ class FunctionCase(Record):
 
 
 class FunctionOutputOptions(Options):
+    """`comparator` and the tolerances are for test cases that say nothing of it themselves."""
+
     main: ClassVar[str] = "test_cases"
 
-    test_cases: Annotated[tuple[FunctionCase, ...], Field(min_length=1)]
+    test_cases: tuple[FunctionCase, ...] = Field(json_schema_extra={"minItems": 1})
+    executor: Literal["python", "node", "bash"] = Field(
+        default="python", validation_alias=AliasChoices("executor", "language")
+    )
     function_name: str
-    executor: Literal["python", "node", "bash"] = "python"
+    comparator: str = "equals"
+    absolute: Tolerance | None = Field(default=None, validation_alias=AliasChoices("absolute", "tolerance"))
+    relative: Tolerance | None = None
     timeout_per_case: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0
     sandbox: bool = True
 
+    @model_validator(mode="before")
+    @classmethod
+    def _for_all_cases(cls, written: Any) -> Any:
+        if not isinstance(written, Mapping):
+            return written
+        if stray := [key for key in OF_A_CASE if key in written]:
+            raise ValueError(f"{stray[0]} belongs to a test case: test_cases: [{{args: […], expected: …}}]")
+        cases = written.get("test_cases")
+        if not isinstance(cases, list | tuple):
+            return written
+        return {**written, "test_cases": [_with_defaults(case, written) for case in cases]}
+
+    @field_validator("test_cases")
+    @classmethod
+    def _some(cls, cases: tuple[FunctionCase, ...]) -> tuple[FunctionCase, ...]:
+        if not cases:
+            raise ValueError("must not be empty")
+        return cases
+
+    @field_validator("executor", mode="before")
+    @classmethod
+    def _by_its_language(cls, written: Any) -> Any:
+        found = (name for name, spellings in LANGUAGES.items() if str(written).lower() in spellings)
+        return next(found, written)
+
+    @field_validator("comparator")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        return known_comparator(name)
+
     @field_validator("function_name")
     @classmethod
-    def _is_name(cls, name: str) -> str:
-        if not name.isidentifier():
-            raise ValueError("must be the name of a function")
+    def _is_name(cls, name: str, others: ValidationInfo) -> str:
+        executor = others.data.get("executor", "python")
+        if not NAMES[executor].fullmatch(name):
+            method = "" if executor == "bash" else ", or Class.method"
+            raise ValueError(f"must be the name of a function{method}")
         return name
 
     @model_validator(mode="after")
@@ -95,3 +160,23 @@ class FunctionOutputOptions(Options):
         if self.executor == "bash" and any(case.kwargs for case in self.test_cases):
             raise ValueError("a shell function takes words, no kwargs")
         return self
+
+    @model_validator(mode="after")
+    def _tolerances_are_used(self) -> FunctionOutputOptions:
+        is_given = self.absolute is not None or self.relative is not None
+        if is_given and not any(case.comparator == "approx" for case in self.test_cases):
+            raise ValueError("a tolerance is for the comparator 'approx', which no test case uses: comparator: approx")
+        return self
+
+
+def _with_defaults(case: Any, grader: Mapping[str, Any]) -> Any:
+    """What is wrong with a default is told where it stands, and not again for each case."""
+    if not isinstance(case, Mapping):
+        return case
+    found = {**case}
+    default = grader.get("comparator")
+    if "comparator" not in case and isinstance(default, str) and (default in COMPARATORS or ":" in default):
+        found["comparator"] = default
+    if found.get("comparator") == "approx" and case.keys().isdisjoint(TOLERANCES):
+        found |= {key: grader[key] for key in TOLERANCES if isinstance(grader.get(key), int | float)}
+    return found

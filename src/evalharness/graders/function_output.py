@@ -7,7 +7,7 @@ never enters the sandbox: the comparison happens here, on data.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,7 +20,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
-from evalharness.errors import Unscored, UsageError
+from evalharness.errors import Unscored, UsageError, raised_at
 from evalharness.graders import code_running
 from evalharness.graders.comparing import NoResult, approximately, as_value, equals, read_reply, same_members, storable
 from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
@@ -33,6 +33,7 @@ OWN_COMPARATOR_S = 60.0
 LONGEST_KEPT = 2000
 LONGEST_SHOWN = 60
 SIGKILL = 9
+ONE_MAPPING = "; a mapping is one argument, named arguments go into kwargs"
 
 
 class Outcome(NamedTuple):
@@ -46,7 +47,8 @@ class Outcome(NamedTuple):
 
 class FunctionOutput(CodeGrader):
     Options: ClassVar[type[Options]] = FunctionOutputOptions
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
+    runs_code = True
     options: FunctionOutputOptions
 
     @cached_property
@@ -73,12 +75,13 @@ class FunctionOutput(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = text_of(context)
-        replies = await self._replies(
-            code_running.code_in(text, self.options.executor, self.options.function_name), context
-        )
+        if len(text) > code_running.MOST_CODE:
+            replies = [{"error": code_running.TOO_LONG}] * len(self.options.test_cases)
+        else:
+            replies = await self._replies(code_running.code_in(text, self.options.executor, self._defined), context)
         outcomes = []
         for number, case in enumerate(self.options.test_cases):
-            outcomes.append(await self._outcome(case, replies[number]))
+            outcomes.append(await self._outcome(number, case, replies[number]))
         passed = sum(outcome.passed for outcome in outcomes)
         total = len(outcomes)
         evidence = {
@@ -109,13 +112,12 @@ class FunctionOutput(CodeGrader):
         replies = await code_running.ask_runner(
             self.services, run_cases, [question], timeout_s=total_s + code_running.START_S, readable=program[:1]
         )
-        found = {reply["case"]: reply for reply in replies.said if "case" in reply}
-        if replies.ended == "memory":
-            found = {number: _told_of_memory(reply) for number, reply in found.items()}
-        return [
-            found.get(number) or {"error": code_running.why_ended(replies.ended, total_s)}
-            for number in range(len(cases))
-        ]
+        if len(replies.said) > len(cases) or not all(map(_is_reply, replies.said, range(len(cases)))):
+            return [{"error": code_running.DISTURBED}] * len(cases)
+        heard = [_told_of_memory(reply) if replies.ended == "memory" else reply for reply in replies.said]
+        if replies.ended != "exited":  # a limit was passed, at the latest in the last of them
+            heard = heard[: len(cases) - 1]
+        return heard + [{"error": replies.why_no_more(total_s)}] * (len(cases) - len(heard))
 
     def _program(self) -> list[str]:
         """The command that calls the function; the runner itself is in Python and needs none for that."""
@@ -132,13 +134,16 @@ class FunctionOutput(CodeGrader):
     def _words(self, case: FunctionCase) -> list[str]:
         return [as_text(argument) for argument in case.args] if self.options.executor == "bash" else []
 
-    async def _outcome(self, case: FunctionCase, reply: dict[str, Any]) -> Outcome:
+    async def _outcome(self, number: int, case: FunctionCase, reply: dict[str, Any]) -> Outcome:
         try:
             value = self._value(case, reply)
         except NoResult as error:
             return Outcome(False, error=code_running.on_one_line(str(error)))
         try:
-            passed, why = await self._compare(value, case)
+            if case.comparator in COMPARATORS:
+                passed, why = await self._compare(value, case), ""
+            else:
+                passed, why = await self._compare_by(number, case, value)
         except RecursionError:
             return Outcome(False, error="the result is nested too deeply")
         return Outcome(passed, value, has_output=True, error=why)
@@ -151,34 +156,33 @@ class FunctionOutput(CodeGrader):
         printed = reply["reply"].removesuffix("\n")
         return printed if isinstance(case.expected, str) else as_value(printed)
 
-    async def _compare(self, value: Any, case: FunctionCase) -> tuple[bool, str]:
+    async def _compare(self, value: Any, case: FunctionCase) -> bool:
         match case.comparator:
-            case "equals":
-                return equals(value, case.expected), ""
             case "approx":
-                return approximately(value, case.expected, **case.tolerances), ""
+                return approximately(value, case.expected, **case.tolerances)
             case "set":
-                return same_members(value, case.expected), ""
+                return same_members(value, case.expected)
             case "regex":
                 text = as_text(storable(value))
                 compiled = regex.compile(case.expected)
-                return await search(compiled, text, case.expected, self.services.in_thread) is not None, ""
-        return await self._compare_by(case.comparator, value, case.expected)
+                return await search(compiled, text, case.expected, self.services.in_thread) is not None
+        return equals(value, case.expected)
 
-    async def _compare_by(self, name: str, value: Any, expected: Json) -> tuple[bool, str]:
+    async def _compare_by(self, number: int, case: FunctionCase, value: Any) -> tuple[bool, str]:
+        """By somebody's own function. Whatever it raises is told with the test case it was called for."""
+        place = f"the comparator {case.comparator} ({self._call(number)} gave {_brief(storable(value))})"
         limit = asyncio.timeout(OWN_COMPARATOR_S)
+        compare = self._own_comparators[case.comparator]
         try:
             async with limit:
-                returned = await call_function(self.services.in_thread, self._own_comparators[name], value, expected)
-        except TimeoutError:
-            if not limit.expired():  # the comparator's own
-                raise
-            raise Unscored(f"the comparator {name} took more than {OWN_COMPARATOR_S:g} s") from None
+                returned = await call_function(self.services.in_thread, compare, value, case.expected)
+        except Exception as error:
+            if limit.expired():
+                raise Unscored(f"{place} took more than {OWN_COMPARATOR_S:g} s") from None
+            raise Unscored(f"{place} raised {type(error).__name__}: {error} at {raised_at(error)}") from error
         passed, why = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, "")
         if not isinstance(passed, bool):
-            raise Unscored(
-                f"the comparator {name} returned {type(passed).__name__}; return True, False or (False, reason)"
-            )
+            raise Unscored(f"{place} returned {type(passed).__name__}; return True, False or (False, reason)")
         return passed, "" if passed else str(why)
 
     def _kept(self, number: int, outcome: Outcome) -> dict[str, Json]:
@@ -194,12 +198,33 @@ class FunctionOutput(CodeGrader):
     def _first(self, outcomes: list[Outcome]) -> str:
         number, outcome = next((number, outcome) for number, outcome in enumerate(outcomes) if not outcome.passed)
         case = self.options.test_cases[number]
-        words = [*map(_brief, case.args), *(f"{name}={_brief(value)}" for name, value in case.kwargs.items())]
-        call = f"case {number}, {self.options.function_name}({', '.join(words)})"
+        call = self._call(number)
         if not outcome.has_output:
-            return f"{call}: {outcome.error}"
+            hint = ONE_MAPPING if len(case.args) == 1 and isinstance(case.args[0], Mapping) else ""
+            return f"{call}: {outcome.error}{hint if 'positional argument' in outcome.error else ''}"
         wanted = f"expected {'/' if case.comparator == 'regex' else ''}{_brief(case.expected)}"
         return f"{call} gave {_brief(storable(outcome.output))}, {outcome.error or wanted}"
+
+    def _call(self, number: int) -> str:
+        case = self.options.test_cases[number]
+        words = [*map(_brief, case.args), *(f"{name}={_brief(value)}" for name, value in case.kwargs.items())]
+        return f"case {number}, {self.options.function_name}({', '.join(words)})"
+
+    @property
+    def _defined(self) -> str:
+        """The name that the code defines: of a method, its class's."""
+        name = self.options.function_name
+        return name if self.options.executor == "bash" else name.partition(".")[0]
+
+
+def _is_reply(said: dict[str, Any], number: int) -> bool:
+    """Whether a runner says such things: a result or the reason why there is none."""
+    match said:
+        case {"case": int(case), "reply": str()} if len(said) == 2:
+            return case == number
+        case {"case": int(case), "error": str(), **more}:
+            return case == number and more.keys() <= {"signal"} and isinstance(more.get("signal", 0), int)
+    return False
 
 
 def _told_of_memory(reply: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,11 @@ class CodeGrader:
     type: ClassVar[GraderType] = "code"
     version: ClassVar[str] = "1"
 
+    @property
+    def runs_code(self) -> bool:
+        """Whether it runs what the target wrote: then a sandbox must be there before the target is asked."""
+        return False
+
     def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
         self.options = options
         self.spec = spec

@@ -1,15 +1,14 @@
 """session_assertions: the assertions of a recorded session, about the answer's text, its cost and the tools called.
 
-A pattern or a number that makes no sense fails its own assertion and says so; the others are still looked at.
+A pattern that makes no sense fails its own assertion and says so; the others are still looked at.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, ClassVar
 
 import regex
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
@@ -17,8 +16,10 @@ from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.session import SessionAssertion
+from evalharness.domain.session_checks import threshold_of
 from evalharness.domain.session_results import AssertionResult
 from evalharness.domain.text import head
+from evalharness.domain.variables import has_braces
 from evalharness.graders.part import CodeGrader, text_of
 from evalharness.graders.pattern_examples import example_of
 from evalharness.graders.patterns import search
@@ -31,6 +32,16 @@ class SessionAssertionsOptions(Options):
     main: ClassVar[str] = "assertions"
 
     assertions: Annotated[tuple[SessionAssertion, ...], Field(min_length=1)]
+
+    @field_validator("assertions")
+    @classmethod
+    def _thresholds_are_numbers(cls, assertions: tuple[SessionAssertion, ...]) -> tuple[SessionAssertion, ...]:
+        """Values still to be filled in are looked at once they are."""
+        for assertion in assertions:
+            is_known = assertion.type == "cost_threshold" and not has_braces(assertion.value)
+            if is_known and threshold_of(assertion.value) is None:
+                raise ValueError("the value of cost_threshold is a number of dollars")
+        return assertions
 
 
 class SessionAssertions(CodeGrader):
@@ -71,7 +82,7 @@ class SessionAssertions(CodeGrader):
             case "regex":
                 return await self._why_no_match(value, text)
             case "cost_threshold":
-                return _why_too_dear(value, context.transcript.cost_usd)
+                return _why_too_dear(threshold_of(assertion.value) or 0.0, context.transcript.cost_usd)
             case "tool_called":
                 called = any(call.name == value for call in context.transcript.tool_calls)
                 return "" if called else f"tool {shown} was not called"
@@ -95,13 +106,7 @@ def _compiled(pattern: str) -> regex.Pattern[str] | str:
         return f"invalid regular expression /{head(pattern, LONGEST_VALUE)}/: {error}"
 
 
-def _why_too_dear(value: str, cost_usd: float | None) -> str:
-    try:
-        threshold = float(value)
-    except ValueError:
-        threshold = math.nan
-    if math.isnan(threshold):
-        return f'invalid number "{head(value, LONGEST_VALUE)}"'
+def _why_too_dear(threshold: float, cost_usd: float | None) -> str:
     cost = cost_usd or 0.0
     return "" if cost <= threshold else f"cost ${cost:.6f} is more than ${threshold:.6f}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalharness.domain.go_durations import duration_text
 from evalharness.domain.session import Session
-from evalharness.domain.session_checks import check_lines, eval_result
+from evalharness.domain.session_checks import check_lines, eval_result, state_of
 from evalharness.domain.session_results import EvalRun, Result, RunOutput, RunOutputConfig, Summary
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
@@ -18,6 +18,7 @@ from evalharness.reports.wording import harmless
 
 GOOD, FAIR = 0.75, 0.5
 LABEL_WIDTH = 14
+MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "skipped": "-", "awaiting": "?"}
 
 
 def save_run_json(run: EvalRun, folder: Path, redactor: Redactor) -> Path:
@@ -63,9 +64,11 @@ def judged_session(result: Result) -> Session:
 
 def result_lines(result: Result) -> Iterator[str]:
     lines = check_lines(result)
-    yield harmless(f"{'✓' if lines.passed else '✗'} {result.title} (${result.cost:.6f})")
+    mark = MARKS[state_of(result)]
+    yield harmless(f"{mark} {result.title} (${result.cost:.6f})")
     yield from (harmless(f"  ✓ {line}") for line in lines.successes)
-    yield from (harmless(f"  ✗ {line}") for line in lines.failures)
+    yield from (harmless(f"  {mark if result.error else MARKS['failed']} {line}") for line in lines.failures)
+    yield from (harmless(f"  {MARKS['awaiting']} {line}") for line in lines.awaiting)
 
 
 def summary_lines(summary: Summary, duration: timedelta) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from evalharness.runners.channel import REPLY
@@ -26,12 +26,12 @@ def reply(request: dict[str, Any], case: dict[str, Any]) -> None:
 def called(request: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     name = request["function_name"]
     try:
-        function = load(request["code"]).get(name)
+        function = find(load(request["code"]), name)
         if not callable(function):
             return {"error": f"the code defines no function '{name}'"}
         value = function(*case["args"], **case["kwargs"])
         if hasattr(value, "__await__"):
-            value = _awaited(value)
+            value = awaited(value)
         return {"value": to_plain(value)}
     except NotPlain as error:
         return {"error": str(error)}
@@ -39,12 +39,21 @@ def called(request: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         return {"error": described(error)}
 
 
-def load(code: str) -> dict[str, Any]:
+def find(defined: dict[str, Any], name: str) -> Any:
+    """The function, or of `Class.method` the method of an object made without arguments; None where there is none."""
+    owner, _, method = name.partition(".")
+    found = defined.get(owner)
+    if not method or found is None:
+        return found
+    return getattr(found() if isinstance(found, type) else found, method, None)
+
+
+def load(code: str | CodeType) -> dict[str, Any]:
     """The names that the code defines. It is a module of its own, not `__main__`."""
     module = ModuleType(MODULE)
     module.__file__ = FILE
     sys.modules[MODULE] = module  # dataclasses and pickle look for it there
-    exec(compile(code, FILE, "exec"), module.__dict__)
+    exec(compile(code, FILE, "exec") if isinstance(code, str) else code, module.__dict__)
     return module.__dict__
 
 
@@ -69,7 +78,8 @@ def _line(traceback: TracebackType | None) -> int | None:
     return found
 
 
-def _awaited(value: Any) -> Any:
+def awaited(value: Any) -> Any:
+    """What an async function returns in the end."""
     import asyncio  # here, because hardly any answer needs it and it takes longer to import than to run most of them
 
     async def wait() -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -30,8 +31,10 @@ def take_stdout() -> int:
 def shut_out_children() -> None:
     """Children can neither read this process's memory nor open its descriptors, and their orphans become its children.
 
-    Linux allows both to every process of the same user unless told otherwise.
+    Linux allows both to every process of the same user unless told otherwise. In a sandbox this is process number 1, so
+    there is no other that holds its pipes, and signals that it has no handler for do not reach it.
     """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         system = ctypes.CDLL(None)
         system.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

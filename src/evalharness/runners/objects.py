@@ -6,95 +6,27 @@ claims to be equal to everything, nor change anything in the process that judges
 
 from __future__ import annotations
 
-import builtins
 import json
-import operator
 import os
-from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from evalharness.runners.crossing import decode, encode
-
-Operations = Mapping[str, Callable[..., Any]]
+from evalharness.runners.foreign_errors import Foreign, ForeignError, home_number, remade
+from evalharness.runners.remotes import CALL, OF_ONE, ORDER, Operations, Remote
 
 MOST_BYTES = 33_554_432
+LONGEST_COMPLAINT = 200
 GONE = "the code ended its process"
+OUT_OF_TURN = "the code spoke out of turn"
 TOO_LARGE = f"a result is larger than {MOST_BYTES // 2**20} MiB"
-EXCEPTIONS: dict[str, type[Exception]] = {
-    name: kind
-    for name, kind in vars(builtins).items()
-    if isinstance(kind, type)
-    and issubclass(kind, Exception)
-    and not issubclass(kind, UnicodeError | BaseExceptionGroup)
-}
-"""What can be raised again with nothing but a text."""
-OPERATORS = (
-    *("lt", "le", "gt", "ge", "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor"),
-    *("neg", "abs", "getitem", "setitem", "delitem", "contains"),
+DATA_CAME = (
+    "an operator on an object of the code and data of the tests gave data, so the code could say "
+    "whatever the tests want to hear; only an object may come of it"
 )
-CALL: Operations = {"call": lambda function, arguments, keywords: function(*arguments, **keywords)}
-EVERYTHING: Operations = {
-    **CALL,
-    **{name: getattr(operator, name) for name in (*OPERATORS, "eq", "truth")},
-    **{function.__name__: function for function in (getattr, setattr, isinstance, len, iter, next, str)},
-}
 
 
 class OtherSideEnded(BaseException):
     """The other process is gone, or breaks the rules. No `except Exception` of a test may hide it."""
-
-
-class Remote:
-    """An object of the other process."""
-
-    def __init__(self, link: Link, number: int, kind: str) -> None:
-        self.__dict__.update(_link=link, _number=number, _kind=kind)
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._link.ask("call", self, arguments, keywords)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._link.ask("getattr", self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._link.ask("setattr", self, name, value)
-
-    def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Remote) and bool(self._link.ask("isinstance", instance, self))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Remote) and bool(self._link.ask("eq", self, other))
-
-    def __hash__(self) -> int:
-        return hash(self._number)
-
-    def __bool__(self) -> bool:
-        return bool(self._link.ask("truth", self))
-
-    def __len__(self) -> int:
-        return int(self._link.ask("len", self))
-
-    def __iter__(self) -> Any:
-        return self._link.ask("iter", self)
-
-    def __next__(self) -> Any:
-        return self._link.ask("next", self)
-
-    def __str__(self) -> str:
-        return str(self._link.ask("str", self))
-
-    def __repr__(self) -> str:
-        return f"<{self._kind} of the code>"
-
-
-def _forwarding(operation: str) -> Callable[..., Any]:
-    return lambda self, *values: self._link.ask(operation, self, *values)
-
-
-for _name in OPERATORS:
-    setattr(Remote, f"__{_name.strip('_')}__", _forwarding(_name))
 
 
 class Link:
@@ -105,18 +37,59 @@ class Link:
         self._writer: IO[bytes] = os.fdopen(os.dup(descriptor), "wb")
         self._serves = serves
         self._lent: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._borrowed: dict[int, Any] = {}
+        self._raised: list[Exception] = []
+        self._told: set[int] = set()
+        """The objects that may know data of the tests."""
+        self.ended: OtherSideEnded | None = None
+
+    @property
+    def may_look(self) -> bool:
+        """The code may call what the tests lend it, and nothing else."""
+        return self._serves is CALL
 
     def ask(self, operation: str, *values: Any) -> Any:
+        """Once it has ended it stays so: a test that goes on regardless must not take one reply for another."""
+        try:
+            if self.ended is not None:
+                raise self.ended
+            return self._asked(operation, *values)
+        except OtherSideEnded as error:
+            self.ended = error
+            raise
+
+    def _asked(self, operation: str, *values: Any) -> Any:
         self.send({"ask": operation, "values": self._written(list(values))})
         while "ask" in (said := self.receive()):
             self._serve(said)
         if "ended" in said:
-            raise OtherSideEnded(said["ended"])
+            raise OtherSideEnded(said["ended"] if isinstance(said["ended"], str) else OUT_OF_TURN)
         if "raised" in said:
-            raise self._raised(operation, said)
-        for place, written in said.get("changed", ()):
-            _replace(values[1][place], self._read(written))
-        return self._read(said["value"])
+            raise self._as_raised(operation, self._read(said["raised"]))
+        if operation == "call":
+            self._change(values[1], said.get("changed", []))
+        return self._read(said.get("value"))
+
+    def compute(self, operation: str, *values: Any) -> Any:
+        """An operator. What knows data of the tests stays an object, so that none can pass for the right number.
+
+        Else `abs(candidate(1) - 3) < 0.1` would ask the code whether it is right.
+        """
+        is_told = operation not in (*OF_ONE, "truth") and any(not isinstance(value, Remote) for value in values)
+        knows = any(isinstance(value, Remote) and value._number in self._told for value in values)
+        result = self.ask(operation, *values)
+        if not (is_told or (knows and operation not in ORDER)):
+            return result
+        if operation in ORDER or not isinstance(result, Remote):
+            self.refuse(DATA_CAME)
+        self._told.add(result._number)
+        return result
+
+    def refuse(self, why: str, error: Exception | None = None) -> NoReturn:
+        """The tests cannot go on: what they ask for would let the code judge itself."""
+        self.ended = OtherSideEnded(why)
+        raise self.ended from error
 
     def serve(self) -> None:
         """Answer until the other side hangs up."""
@@ -137,30 +110,40 @@ class Link:
             raise OtherSideEnded(GONE) from None
         if not line.endswith(b"\n"):
             raise OtherSideEnded(TOO_LARGE if len(line) == MOST_BYTES else GONE)
-        said = json.loads(line)
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            raise OtherSideEnded(OUT_OF_TURN) from None
         if not isinstance(said, dict) or not said.keys() & {"ask", "ended", "raised", "value"}:
-            raise OtherSideEnded("the code spoke out of turn")
+            raise OtherSideEnded(OUT_OF_TURN)
         return said
 
-    def _raised(self, operation: str, said: dict[str, Any]) -> Exception:
+    def has_raised(self, error: BaseException | None) -> bool:
+        return any(error is raised for raised in self._raised)
+
+    def _as_raised(self, operation: str, error: Any) -> Exception:
         """As in a generator, only `next` may raise StopIteration: it would end `all(map(…))` of a test early."""
-        kind = EXCEPTIONS.get(said["raised"], Exception)
-        if issubclass(kind, StopIteration) and operation != "next":
-            kind = RuntimeError
-        return kind(said["text"])
+        if not isinstance(error, Exception):
+            raise OtherSideEnded(OUT_OF_TURN)
+        is_stop = isinstance(error, StopIteration | StopAsyncIteration) and operation != "next"
+        raised = RuntimeError(f"{type(error).__name__}: {error}") if is_stop else error
+        self._raised.append(raised)
+        return raised
 
     def _serve(self, said: dict[str, Any]) -> None:
-        operation = self._serves.get(said["ask"])
-        if operation is None:
-            raise OtherSideEnded(f"the code wanted to {said['ask']} what belongs to the tests")
-        values = self._read(said["values"])
+        asked, written = said["ask"], said.get("values")
+        if not isinstance(asked, str) or not isinstance(written, list):
+            raise OtherSideEnded(OUT_OF_TURN)
+        operation = self._serves.get(asked)
+        if operation is None or (self.may_look and not _is_given(written)):
+            raise OtherSideEnded(f"the code wanted to {asked} what belongs to the tests"[:LONGEST_COMPLAINT])
+        values = self._read(written)
         try:
             replied = {"value": self._written(operation(*values))}
             if operation is CALL["call"]:
-                replied["changed"] = self._changed(said["values"][1]["tuple"], values[1])
+                replied["changed"] = self._changed(written[1]["tuple"], values[1])
         except Exception as error:  # noqa: BLE001 - it is the other side's to deal with
-            kinds = [kind.__name__ for kind in type(error).__mro__ if EXCEPTIONS.get(kind.__name__) is kind]
-            replied = {"raised": kinds[0], "text": str(error)}
+            replied = {"raised": self._written(error.with_traceback(None))}
         self.send(replied)
 
     def _changed(self, before: list[Any], arguments: tuple[Any, ...]) -> list[tuple[int, Any]]:
@@ -173,17 +156,74 @@ class Link:
         return encode(value, self._lend)
 
     def _read(self, written: Any) -> Any:
-        return decode(written, self._find)
+        try:
+            return decode(written, self._find)
+        except Exception as error:  # the other side writes what it likes, and that is not what it raises
+            raise OtherSideEnded(OUT_OF_TURN) from error
+
+    def _change(self, arguments: tuple[Any, ...], changed: Any) -> None:
+        try:
+            told = [(arguments[place], self._read(written)) for place, written in changed]
+        except (LookupError, TypeError, ValueError):
+            raise OtherSideEnded(OUT_OF_TURN) from None
+        for old, new in told:
+            _replace(old, new)
 
     def _lend(self, value: Any) -> list[Any]:
-        if isinstance(value, Remote):
-            return ["yours", value._number, ""]
-        self._lent.append(value)
-        return ["mine", len(self._lent) - 1, type(value).__name__]
+        at_home = value._number if isinstance(value, Remote) else home_number(value)
+        if at_home is not None:
+            return ["yours", at_home]
+        number = self._numbers.setdefault(id(value), len(self._lent))
+        if number == len(self._lent):
+            self._lent.append(value)
+        if isinstance(value, type) and issubclass(value, Exception):
+            bases = [base for base in value.__bases__ if issubclass(base, Exception)]
+            return ["class", number, value.__name__, self._written(bases)]
+        if isinstance(value, Exception):
+            told = [type(value), value.args, vars(value), value.__cause__]
+            return ["error", number, str(value), *map(self._written, told)]
+        return ["mine", number, type(value).__name__]
 
     def _find(self, told: list[Any]) -> Any:
-        whose, number, kind = told
-        return self._lent[number] if whose == "yours" else Remote(self, number, kind)
+        """The same object is always the same one here, so `is`, `except` and keys of mappings work."""
+        what, number, *more = told
+        if what not in ("yours", "mine", "class", "error") or type(number) is not int or number < 0:
+            raise OtherSideEnded(OUT_OF_TURN)
+        if what == "yours":
+            return self._lent[number]
+        if what == "error":
+            text, *parts = more
+            kind, arguments, attributes, cause = map(self._read, parts)
+            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+                raise OtherSideEnded(OUT_OF_TURN)
+            error = remade(kind, arguments, attributes, cause, self._borrowed.get(number))
+            if isinstance(error, ForeignError):
+                vars(error).update(_home=number, _text=text)
+            return self._borrowed.setdefault(number, error)
+        if number not in self._borrowed:
+            self._borrowed[number] = self._borrow(what, number, more)
+        return self._borrowed[number]
+
+    def _borrow(self, what: str, number: int, more: list[Any]) -> Any:
+        if what == "class":
+            name, bases = more
+            found = self._read(bases)
+            if not all(isinstance(base, type) and issubclass(base, Exception) for base in found):
+                raise OtherSideEnded(OUT_OF_TURN)
+            return Foreign.of(self, number, str(name), found)
+        remote = Remote(self, number, *more)
+        return _awaiting(remote) if more == ["coroutine"] and self.may_look else remote
+
+
+async def _awaiting(coroutine: Remote) -> Any:
+    """It runs to its end in its own process as soon as somebody waits for it."""
+    return coroutine._link.ask("await", coroutine)
+
+
+def _is_given(written: list[Any]) -> bool:
+    """Whether the first value is an object that was lent: the code may not call what it can merely name, as `type`."""
+    held = written[0].get("object") if written and isinstance(written[0], dict) else None
+    return isinstance(held, list) and held[:1] == ["yours"]
 
 
 def _replace(old: Any, new: Any) -> None:

@@ -36,6 +36,7 @@ def main() -> None:
         replied = run_case(limited, case, min(left_bytes, MOST_REPLY_BYTES))
         left_bytes -= len(replied.get("reply", ""))
         tell(channel, case=number, **replied)
+    os._exit(0)
 
 
 def _limited(request: dict[str, Any], left_s: float) -> dict[str, Any]:

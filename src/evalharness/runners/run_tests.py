@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
-from evalharness.runners.call_python import described, load
+from evalharness.runners.call_python import FILE, LONGEST_ERROR, described, load
 from evalharness.runners.channel import (
     REPLY,
     become_child,
@@ -26,7 +26,9 @@ from evalharness.runners.channel import (
     take_stdout,
     tell,
 )
-from evalharness.runners.objects import CALL, EVERYTHING, Link, OtherSideEnded
+from evalharness.runners.joining import compiled, completed
+from evalharness.runners.objects import OUT_OF_TURN, Link, OtherSideEnded
+from evalharness.runners.remotes import CALL, EVERYTHING
 
 TESTS = "tests.py"
 CHECK = "check"
@@ -38,27 +40,29 @@ def main() -> None:
     question = read_frame()
     make_importable(question["path"])
     tell(channel, ready=True)
-    link = Link(_start_code(question["code"]), serves=CALL)
+    link = Link(_start_code(question["prefix"], question["code"]), serves=CALL)
     asked = read_frame()
-    _end_after(asked["timeout_s"])
+    _end_after(asked["timeout_s"], link)
     problem = run_tests(asked, link)
-    tell(channel, passed=problem is None, **({} if problem is None else {"reason": problem}))
+    tell(channel, token=asked["token"], passed=problem is None, reason=(problem or "")[: 2 * LONGEST_ERROR])
+    os._exit(0)  # nothing that the tests or the code left behind has a say after the verdict
 
 
 def run_tests(asked: dict[str, Any], link: Link) -> str | None:
     """Why the tests did not pass, or None."""
     entry_point = asked["entry_point"]
     try:
-        compiled = compile(asked["tests"], TESTS, "exec")
+        tests = compile(asked["tests"], TESTS, "exec")
         known = _run_prefix(asked["prefix"])
-        known |= _names_of_code(compiled, entry_point, link, known)
+        known |= _names_of_code(tests, entry_point, link, known)
         if entry_point and not callable(known.get(entry_point)):
             return f"the code defines no function '{entry_point}'"
         candidate = known.get(entry_point)
-        exec(compiled, known)
+        exec(tests, known)
         if isinstance(check := known.get(CHECK), FunctionType):
             check(candidate)
-        return _run_collected(known, candidate)
+        problem = _run_collected(known, candidate)
+        return problem if link.ended is None else str(link.ended)  # a test's bare `except` hides even this
     except OtherSideEnded as error:
         return str(error)
     except BaseException as error:  # noqa: BLE001 - however the tests end, unless at their end, they have not passed
@@ -88,32 +92,32 @@ def _run_collected(known: dict[str, Any], candidate: Any) -> str | None:
     return None
 
 
-def _end_after(timeout_s: float) -> None:
+def _end_after(timeout_s: float, link: Link) -> None:
     def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as handlers are called
-        raise OtherSideEnded(f"time limit: the tests took more than {timeout_s:g} s")
+        link.refuse(f"time limit: the tests took more than {timeout_s:g} s")
 
     signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, timeout_s)
 
 
-def _start_code(code: str) -> int:
+def _start_code(prefix: str, code: str) -> int:
     """The process of the code; returns the way to it."""
     ours, its = socket.socketpair()
     if os.fork() == 0:
         try:
             become_child(its.fileno())
-            _serve_code(code)
+            _serve_code(prefix, code)
         finally:
             os._exit(0)
     its.close()
     return ours.detach()
 
 
-def _serve_code(code: str) -> None:
+def _serve_code(prefix: str, code: str) -> None:
     names: dict[str, Any] = {}
     link = Link(REPLY, {**EVERYTHING, "names": lambda wanted: {name: names[name] for name in wanted if name in names}})
     try:
-        names |= load(code)
+        names |= load(compiled(prefix, code, FILE))
     except BaseException as error:  # noqa: BLE001 - whatever generated code raises is its result
         link.receive()
         link.send({"ended": f"the code cannot be loaded: {described(error)}"})
@@ -127,22 +131,25 @@ def _run_prefix(prefix: str) -> dict[str, Any]:
     """What a prompt defines for its tests comes from the prompt, whatever the code made of it."""
     known: dict[str, Any] = {"__name__": "tests"}
     try:
-        exec(compile(prefix, "prompt.py", "exec"), known)
+        exec(compile(completed(prefix), "prompt.py", "exec"), known)
     except Exception:  # noqa: BLE001 - a prompt need not be a program
         return {"__name__": "tests"}
     return known
 
 
-def _names_of_code(compiled: CodeType, entry_point: str, link: Link, known: dict[str, Any]) -> dict[str, Any]:
+def _names_of_code(tests: CodeType, entry_point: str, link: Link, known: dict[str, Any]) -> dict[str, Any]:
     """What the tests take from the code. It cannot lend them built-ins, but for the function that is tested."""
-    unknown = {name for name in _names(compiled) if name not in known and not hasattr(builtins, name)}
-    found = link.ask("names", sorted(unknown | {entry_point} if entry_point else unknown))
-    return dict(found)
+    wanted = {name for name in _names(tests) if name not in known and not hasattr(builtins, name)}
+    wanted |= {entry_point} if entry_point else set()
+    found = link.ask("names", sorted(wanted))
+    if not isinstance(found, dict):
+        raise OtherSideEnded(OUT_OF_TURN)
+    return {name: value for name, value in found.items() if name in wanted}
 
 
-def _names(compiled: CodeType) -> Iterator[str]:
-    yield from compiled.co_names
-    for constant in compiled.co_consts:
+def _names(tests: CodeType) -> Iterator[str]:
+    yield from tests.co_names
+    for constant in tests.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
 

@@ -25,10 +25,14 @@ _PAUSE_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Where groups can be made: one folder (version 2), or one each for processes and memory (version 1)."""
+    """Where groups can be made: one folder (version 2), or one each for what is limited (version 1).
+
+    In `processors` nothing is limited: all in a group together get what the kernel gives to one ordinary process.
+    """
 
     processes: Path
     memory: Path
+    processors: Path | None = None
 
     @classmethod
     def find(cls) -> Cgroups | None:
@@ -47,7 +51,7 @@ class Cgroups:
     def create(self, limits: Limits, more_processes: int = 0) -> Cgroup:
         """Raises OSError when it cannot be made or limited; nothing is then left behind."""
         name = f"{_PREFIX}{os.getpid()}-{processes.started_ticks(os.getpid())}-{secrets.token_hex(8)}"
-        group = Cgroup(self.processes / name, self.memory / name)
+        group = Cgroup(self.processes / name, self.memory / name, self.processors and self.processors / name)
         try:
             group.make()
             group.limit(limits, more_processes)
@@ -58,7 +62,7 @@ class Cgroups:
 
     def remove_leftovers(self) -> None:
         """A group whose harness is gone. One that still holds a process stays: it cannot be removed."""
-        for parent in {self.processes, self.memory}:
+        for parent in {self.processes, self.memory, self.processors or self.memory}:
             for folder in parent.glob(f"{_PREFIX}*-*-*"):
                 pid, started_ticks = folder.name.removeprefix(_PREFIX).split("-")[:2]
                 if pid.isdigit() and str(processes.started_ticks(int(pid))) != started_ticks:
@@ -70,10 +74,11 @@ class Cgroups:
 class Cgroup:
     processes: Path
     memory: Path
+    processors: Path | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        return tuple(dict.fromkeys((self.processes, self.memory)))
+        return tuple(dict.fromkeys((self.processes, self.memory, self.processors or self.memory)))
 
     def make(self) -> None:
         for folder in self.folders:
@@ -81,7 +86,7 @@ class Cgroup:
 
     def limit(self, limits: Limits, more_processes: int) -> None:
         (self.processes / "pids.max").write_text(str(limits.processes + more_processes))
-        if len(self.folders) == 1:
+        if self.processes == self.memory:
             (self.memory / "memory.max").write_text(str(limits.memory_bytes))
             optional = {"memory.swap.max": "0", "memory.oom.group": "1"}
         else:
@@ -129,9 +134,9 @@ def _candidates() -> list[Cgroups]:
         if folder != _MOUNTED:
             found.append(Cgroups(folder.parent, folder.parent))
     if "pids" in own and "memory" in own:
-        found.append(
-            Cgroups(_MOUNTED / "pids" / own["pids"].lstrip("/"), _MOUNTED / "memory" / own["memory"].lstrip("/"))
-        )
+        pids, memory, cpu = (_MOUNTED / name / own.get(name, "").lstrip("/") for name in ("pids", "memory", "cpu"))
+        found += [Cgroups(pids, memory, cpu)] if "cpu" in own else []
+        found.append(Cgroups(pids, memory))
     return found
 
 

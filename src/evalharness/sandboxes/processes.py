@@ -19,7 +19,7 @@ import io
 import os
 import secrets
 import signal
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,10 +112,10 @@ def sweep(marks: range, *, root: int | None = None, others: Collection[int] = ()
     `others` are first processes of other trials; what lives below them is passed over. Unmarked orphans may be some
     other trial's: they are reaped when dead, but killed only if `unmarked_too`.
     """
-    met = {process: _marks_of(process) for process in _descendants(marks, others)} if has_proc() else {}
+    met = list(_descendants(marks, others)) if has_proc() else []
     found = _members(met, marks, root)
-    unmarked = [process for process, carried in met.items() if not carried and process not in found]
-    orphans = [process for process in unmarked if _is_orphan_of_a_trial(process)]
+    orphans = [process for process in met if process not in found and _is_orphan_of_a_trial(process)]
+    orphans = [process for process in orphans if not _marks_of(process)]
     if root is not None:
         kill_group(root)
     if unmarked_too:
@@ -132,7 +132,7 @@ def kill_marked(marks: range) -> bool:
     """Kill what carries one of `marks`, whoever its parent is now, and say whether there was nothing to do."""
     pids = [pid for children in _children_table().values() for pid in children]
     met = [process for pid in pids if (process := _read(pid)) is not None]
-    found = [process for process in met if any(mark in marks for mark in _marks_of(process))]
+    found = _members(met, marks, root=None)
     for process in found:
         _kill(process)
     return not found
@@ -147,11 +147,12 @@ def family_of(root: int) -> list[int]:
     return family
 
 
-def _members(met: Mapping[_Process, Collection[int]], marks: range, root: int | None) -> list[_Process]:
+def _members(met: Iterable[_Process], marks: range, root: int | None) -> list[_Process]:
+    """An environment is read only where nothing else tells: that waits for a process which is busy forking."""
     pids: set[int] = set()
-    for process, carried in met.items():
+    for process in met:
         is_family = root in (process.pid, process.session) or process.parent in pids
-        if is_family or any(mark in marks for mark in carried):
+        if is_family or process.memory_limit_kib in marks or any(mark in marks for mark in _marks_of(process)):
             pids.add(process.pid)
     return [process for process in met if process.pid in pids]
 

@@ -1,8 +1,8 @@
 """Which system calls sandboxed code may not make, as a program for the kernel's filter (seccomp).
 
 Namespaces and dropped privileges do not cover these: the keys of the session that started the harness, sockets to the
-machine's own host, interfaces of the kernel with a long record of holes, and set-user-ID files: one in a workspace
-could be run by somebody outside.
+machine's own host, interfaces of the kernel with a long record of holes, ways into other processes of the sandbox (its
+judge may be one of them), and set-user-ID files: one in a workspace could be run by somebody outside.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class _Architecture:
     refused: Mapping[int, Tests]
 
 
-# missing: keyctl add_key request_key, bpf perf_event_open userfaultfd, io_uring_setup … _register, and openat2, whose
-# mode a filter cannot see. refused: modes with the set-ID bits in chmod fchmod fchmodat fchmodat2 mknod mknodat creat
-# open openat, as far as the architecture has them; and socket.
+# missing: keyctl add_key request_key, bpf perf_event_open userfaultfd, io_uring_setup … _register, openat2, whose mode
+# a filter cannot see, and ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd process_madvise. refused: modes
+# with the set-ID bits in chmod fchmod fchmodat fchmodat2 mknod mknodat creat open openat, as far as the architecture
+# has them; and socket.
 _ARCHITECTURES = {
     "x86_64": _Architecture(
         0xC000003E,
-        (250, 248, 249, 321, 298, 323, 425, 426, 427, 437),
+        (250, 248, 249, 321, 298, 323, 425, 426, 427, 437, 101, 310, 311, 312, 438, 440),
         {
             90: ((1, _SET_ID_BITS),),
             91: ((1, _SET_ID_BITS),),
@@ -59,7 +60,7 @@ _ARCHITECTURES = {
     ),
     "aarch64": _Architecture(
         0xC00000B7,
-        (219, 217, 218, 280, 241, 282, 425, 426, 427, 437),
+        (219, 217, 218, 280, 241, 282, 425, 426, 427, 437, 117, 270, 271, 272, 438, 440),
         {
             52: ((1, _SET_ID_BITS),),
             53: ((2, _SET_ID_BITS),),

@@ -22,6 +22,8 @@ MEMORY_FOLDER_BYTES = 67_108_864
 OPEN_FILES = 1024
 OWN_PROCESSES = 3
 """At most: a first bubblewrap that shows the way, the one outside, the one inside."""
+NICENESS = 5
+"""Three of them count as one other process: a fork bomb must leave something to the harness, which has to end it."""
 USER = 1000
 OUTER_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """For the programs that build the sandbox: a LD_PRELOAD meant for the program inside is not for them."""
@@ -45,7 +47,8 @@ USERS = {
 ENTER = (
     "{ echo 1000 >/proc/self/oom_score_adj; "
     f'ulimit -S -m "${{{MARK_VARIABLE}##* }}"; }} 2>/dev/null; '
-    'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
+    'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; '
+    f'exec nice -n {NICENESS} "$@"'
 )
 
 
@@ -101,6 +104,8 @@ def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[st
             yield from ("--ro-bind-try", file, file)
     for mount in mounts:
         yield from mount.flags()
+    if request.is_first:
+        yield "--as-pid-1"
     yield from ("--chdir", _absolute(request.cwd))
     for name, value in request.env.items():
         yield from ("--setenv", name, value)

@@ -44,6 +44,8 @@ SHELL_WORDS = re.compile(
 )
 """Built-ins and keywords with which a line may begin, and which are no programs."""
 NOT_FOUND = 127
+KEPT_EVENT_BYTES = 16_777_216
+"""Of a stream of events no line may be missing, and agents print whole files as the results of their tools."""
 
 
 class CommandOptions(SandboxOptions):
@@ -80,6 +82,11 @@ class CommandOptions(SandboxOptions):
         """docker-agent takes each turn of a conversation as an argument of its own."""
         return self.input or ("arguments" if self.events == "docker-agent" else "stdin")
 
+    @property
+    def kept_bytes(self) -> int:
+        is_default = "max_output_bytes" not in self.model_fields_set
+        return KEPT_EVENT_BYTES if self.events and is_default else self.max_output_bytes
+
 
 class CommandTarget(TargetPart):
     Options: ClassVar[type[Options]] = CommandOptions
@@ -114,7 +121,7 @@ class CommandTarget(TargetPart):
             env={**self._environment(folder), **beside_the_input(task)},
             stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
             timeout_s=task.timeout_s,
-            keep_bytes=self.options.max_output_bytes,
+            keep_bytes=self.options.kept_bytes,
             readable=self._readable(),
             network=self.options.network,
             limits=self.options.limits.as_limits(),
@@ -132,7 +139,8 @@ class CommandTarget(TargetPart):
         )
         problem = _why_failed(result, evidence, task)
         if self.options.events:
-            return _read_events(stdout, self.options.events, evidence, problem)
+            cut = _why_cut(result.stdout_total, self.options.kept_bytes)
+            return _read_events(stdout, self.options.events, evidence, problem or cut)
         if problem:
             raise TargetFailed(problem, evidence=evidence)
         return read_result(stdout, self.options.result, evidence)
@@ -248,6 +256,13 @@ def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -
         raise TargetFailed(problem, evidence=transcript)
     fail_without_answer(transcript)
     return transcript
+
+
+def _why_cut(total_bytes: int, kept_bytes: int) -> str:
+    """The head and the tail of the stream are kept; calls and costs told in between would be missing."""
+    if total_bytes <= 2 * kept_bytes:
+        return ""
+    return f"output limit: {total_bytes} bytes of events, of which max_output_bytes keeps {kept_bytes} at each end"
 
 
 def _why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:

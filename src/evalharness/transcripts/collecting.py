@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
-from evalharness.domain.stream_errors import error_event
+from evalharness.domain.stream_errors import LEFT_OUT, error_event
 from evalharness.domain.text import head
 from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.transcripts.reading import Object
@@ -119,7 +119,7 @@ class Collector:
         return Transcript(**told)
 
     def _counts(self) -> list[Object]:
-        counts = {"ignored_lines": self.ignored_lines, "left_out_events": self._left_out}
+        counts = {"ignored_lines": self.ignored_lines, LEFT_OUT: self._left_out}
         return [{"type": name, "count": number} for name, number in counts.items() if number]
 
 

@@ -18,10 +18,14 @@ PIECES = ("agent_choice", "agent_choice_reasoning")
 """They come a few letters at a time, and are kept put together."""
 PARTIAL = "partial_tool_call"
 """What it says a `tool_call` says again, whole."""
-BOUNDARIES = ("user_message", "tool_call", "tool_call_response", "error", "stream_started", "stream_stopped")
-EVENTS = frozenset(
-    (*PIECES, PARTIAL, *BOUNDARIES, "token_usage", "session_title", "team_info", "agent_info", "toolset_info")
-) - {"error"}
+BOUNDARIES = (
+    "user_message", "tool_call", "tool_call_response", "token_usage", "error", "budget_exceeded", "stream_started",
+    "stream_stopped",
+)  # fmt: skip
+"""What was said before one of them stays before it among the events."""
+EVENTS = frozenset((*PIECES, PARTIAL, *BOUNDARIES, "session_title", "team_info", "agent_info", "toolset_info")) - {
+    "error"
+}
 
 
 def recognises(event: Object) -> bool:

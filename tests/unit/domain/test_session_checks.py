@@ -70,12 +70,12 @@ BAD = {
 
 
 def test_an_error_is_all_that_is_told() -> None:
-    assert check_lines(result(**BAD, error="failed to run")) == ((), ("failed to run",))
+    assert check_lines(result(**BAD, error="failed to run")) == ((), ("failed to run",), ())
     assert eval_result(result(**GOOD, error="failed to run"))["checks"] == {}
 
 
 def test_what_passed_is_told_line_by_line() -> None:
-    assert check_lines(result(**GOOD)) == (("size M", "tool calls", "relevance 2/2"), ())
+    assert check_lines(result(**GOOD)) == (("size M", "tool calls", "relevance 2/2"), (), ())
 
 
 def test_what_failed_is_told_with_reasons() -> None:
@@ -90,12 +90,16 @@ def test_what_failed_is_told_with_reasons() -> None:
 def test_nothing_declared_passes_without_a_word() -> None:
     lines = check_lines(result(size="S", tool_calls_score=0.0))
     assert lines.passed
-    assert lines == ((), ())
+    assert lines == ((), (), ())
 
 
 def test_criteria_that_nobody_judged_do_not_pass() -> None:
     """The original once showed such an eval as passed."""
-    assert check_lines(result(relevance_expected=2)).failures == ("relevance 0/2: not judged",)
+    lines = check_lines(result(relevance_expected=2))
+    assert (lines.passed, lines.failures, lines.awaiting) == (False, (), ("relevance 0/2: not judged",))
+    told = eval_result(result(relevance_expected=2))
+    assert (told["passed"], told["state"], told["checks"]) == (False, "awaiting", {})
+    assert eval_result(result(relevance_expected=2, size="S", size_expected="M"))["state"] == "failed"
     assert check_lines(result(relevance=1, relevance_expected=2)).failures == ("relevance 1/2",)
 
 

@@ -57,6 +57,15 @@ def test_an_error_is_a_message_of_the_system() -> None:
     assert messages(found)[2].content == "Error: no model"
 
 
+@pytest.mark.parametrize(
+    "event", [{"type": "error", "error": "no model"}, {"type": "budget_exceeded", "message": "no money"}, RESPONSE]
+)
+def test_whatever_comes_first_the_first_question_was_before_it(event: dict[str, Any]) -> None:
+    told = [message.content for message in messages(rebuilt([event], "a", "b"))]
+    assert (told[0], told[2:]) == ("a", ["b"])
+    assert [message.content for message in messages(rebuilt([event, choice("one"), STOP], "a"))][::2] == ["a", "one"]
+
+
 def test_reasoning_is_joined_and_kept_apart_from_the_text() -> None:
     thoughts = [{"type": "agent_choice_reasoning", "content": text} for text in ("hm, ", "yes")]
     [_, answer] = messages(rebuilt([*thoughts, choice("Yes."), STOP]))
@@ -78,6 +87,13 @@ def test_unknown_events_and_odd_values_are_passed_over() -> None:
 def test_questions_are_asked_turn_by_turn_and_none_is_lost() -> None:
     found = rebuilt([choice("one"), STOP, choice("two"), STOP], "a", "b", "c")
     assert [message.content for message in messages(found)] == ["a", "one", "b", "two", "c"]
+
+
+@pytest.mark.parametrize("asked", [[], [{"type": "user_message", "message": ""}]])
+def test_an_empty_question_is_a_question(asked: list[Any]) -> None:
+    found = rebuilt([*asked, choice("one"), STOP, *asked, choice("two"), STOP, *asked], "", "b", "")
+    told = [("user", ""), ("assistant", "one"), ("user", "b"), ("assistant", "two"), ("user", "")]
+    assert [(message.role, message.content) for message in messages(found)] == told
 
 
 def test_a_question_has_the_time_at_which_it_was_asked() -> None:

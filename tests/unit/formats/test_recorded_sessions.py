@@ -12,7 +12,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
 from evalharness.formats.dumping import dump_suite
 from evalharness.formats.evals.native import load_native
-from evalharness.formats.loading import LoadedFile, load_paths
+from evalharness.formats.loading import LoadedFile, load_paths, survey_paths
 from evalharness.formats.syntax.source import parse_text
 
 
@@ -138,6 +138,17 @@ def test_other_json_files_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     assert [str(problem) for problem in load(evals).problems] == [
         f"{evals}/package.json: warning: is no recorded session: left out"
     ]
+    save(evals, another={"name": "x"})
+    assert [file.path for file in survey_paths([evals])] == [evals]
+
+
+def test_a_link_is_left_out_and_said_to_be(tmp_path: Path) -> None:
+    evals = save(tmp_path / "evals", a=asked("hi", "search"))
+    (evals / "b.json").symlink_to("a.json")
+    file = load(evals)
+    assert [str(problem) for problem in file.problems] == [f"{evals}/b.json: warning: is a symbolic link: left out"]
+    assert file.suite is not None
+    assert [case.id for case in file.suite.cases] == ["a"]
 
 
 def test_a_chat_request_is_no_session(tmp_path: Path) -> None:
@@ -148,6 +159,48 @@ def test_a_chat_request_is_no_session(tmp_path: Path) -> None:
 def test_nothing_to_check_is_worth_a_warning(tmp_path: Path) -> None:
     [problem] = load(save(tmp_path / "evals", a=asked("hi"))).problems
     assert (problem.severity, "nothing is checked" in problem.message) == ("warning", True)
+
+
+def test_a_warning_that_many_files_share_is_told_once(tmp_path: Path) -> None:
+    sessions = {name: asked("hi") for name in "abcdef"}
+    evals = save(tmp_path / "evals", **sessions, y={"name": "x"}, z={"name": "x"}, bad="{", worse="{")
+    told = [str(problem).removeprefix(str(evals)) for problem in load(evals).problems]
+    [nothing] = [text for text in told if "nothing is checked" in text]
+    assert nothing.startswith(": warning: nothing is checked: ")
+    assert nothing.endswith(" (in 6 files: a.json, b.json, c.json, …)")
+    assert ": warning: is no recorded session: left out (in 2 files: y.json, z.json)" in told
+    assert [text.split(":")[0] for text in told if "warning" not in text] == ["/bad.json", "/worse.json"]
+
+
+def test_nothing_to_check_is_not_told_of_what_is_skipped_or_broken(tmp_path: Path) -> None:
+    evals = save(tmp_path / "evals", a=asked("hi", evals={"image": "debian"}))
+    assert load(evals).problems == ()
+    evals = save(tmp_path / "evals", a=asked("hi", evals={"working_dir": "none"}))
+    assert [problem.severity for problem in load(evals).problems] == ["error"]
+
+
+@pytest.mark.parametrize("value", ["cheap", True, "inf"])
+def test_a_cost_threshold_is_a_number(value: Any, tmp_path: Path) -> None:
+    evals = {"assertions": [{"type": "cost_threshold", "value": value}]}
+    [problem] = load(save(tmp_path / "evals", a=asked("hi", evals=evals))).problems
+    assert (problem.severity, problem.field) == ("error", "evals.assertions[0].value")
+
+
+def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    evals = {
+        "siez": "S",
+        "working_dir": "../..",
+        "relevance": ["names Ada", ""],
+        "assertions": [{"type": "cost_threshold", "value": "cheap"}, {"type": "cost_threshold", "value": ""}],
+    }
+    found = load(save(tmp_path / "evals", a=asked("hi", evals=evals))).problems
+    assert sorted(problem.field.removeprefix("evals.") for problem in found) == [
+        "assertions[0].value",
+        "assertions[1].value",
+        "relevance[1]",
+        "siez",
+        "working_dir",
+    ]
 
 
 def test_all_problems_are_told_at_once_and_name_their_files(tmp_path: Path) -> None:

@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+import asyncio
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from evalharness.contracts import Services
+from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.domain.case import Case
+from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.engine.attempting import grade_once
 from evalharness.engine.offloading import Offloader
 from evalharness.errors import Unscored
 from evalharness.graders.code_running import code_in, find_program
 from evalharness.sandboxes.none import NoSandbox
+
+DOCUMENTED = 'def f():\n    """As in\n    ```python\n    f()\n    ```\n    """\n    return 1\n'
 
 
 @pytest.mark.parametrize(
@@ -37,10 +47,56 @@ from evalharness.sandboxes.none import NoSandbox
         ("```python\nx = 1", "python", "f", "x = 1\n"),
         ("use ```x``` inline", "python", "f", "use ```x``` inline"),
         ("", "python", "f", ""),
+        ("\ufeffx = 1\n", "python", "f", "x = 1\n"),
+        ("\ufeff```python\nx = 1\n```", "python", "f", "x = 1\n"),
+        (DOCUMENTED, "python", "f", DOCUMENTED),
+        (DOCUMENTED.replace('"""', "'''"), "python", "f", DOCUMENTED.replace('"""', "'''")),
+        ('Use """ often.\n```python\nx = 1\n```', "python", "f", "x = 1\n"),
+        (f'TEXT = """\n```\nx\n```\n"""\n{DOCUMENTED}', "python", "f", f'TEXT = """\n```\nx\n```\n"""\n{DOCUMENTED}'),
     ],
 )
 def test_the_code_of_an_answer(text: str, language: str, name: str | None, code: str) -> None:
     assert code_in(text, language, name) == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```" + "a" * 300_000 + "`",
+        "~~~" + " " * 300_000 + "`",
+        "`" * 300_000 + "\n" + "a`" * 300_000,
+        "```\n" * 100_000,
+        "x = [" + "0," * 400_000 + "]\ndef f(): return 1\n",
+        "x = " + "-" * 900_000 + "1",
+    ],
+)
+def test_an_answer_is_only_looked_through(text: str) -> None:
+    """Neither parsed nor searched again and again: that would take minutes, or more memory than there is."""
+    tracemalloc.start()
+    try:
+        code_in(text, "python", "f")
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
+
+
+class Broken:
+    """A sandbox that does not do what it should."""
+
+    async def open(self) -> None: ...
+
+    async def run(self, request: ProcessRequest) -> ProcessResult:
+        return None  # type: ignore[return-value]
+
+    async def close(self) -> None: ...
+
+
+def test_a_fault_of_our_own_has_no_place_in_somebodys_code(build: Callable[..., Grader], tmp_path: Path) -> None:
+    """So the reason does not end with empty parentheses."""
+    spec = GraderSpec.model_validate({"code_tests": "assert f()"})
+    context = GradeContext(Case(id="a", input="?"), Transcript(output="def f(): return 1"), index=0, seed=0)
+    reason = asyncio.run(grade_once(spec, build(spec, isolation=Broken()), context)).reason
+    assert reason.startswith("the grader raised AttributeError: ") and "()" not in reason
 
 
 def test_an_interpreter_that_is_missing_is_nobodys_failure(tmp_path: Path) -> None:

@@ -47,43 +47,6 @@ def test_the_reason_names_the_test_that_failed(grade: Callable[..., Grade]) -> N
     assert verdict.reason.startswith("AssertionError: sums at line 5 of the tests: assert all(map(")
 
 
-CHEATS = {
-    "exits": "import sys\nsys.exit(0)",
-    "exits when called": "def add(a, b):\n    raise SystemExit(0)",
-    "ends its process": "import os\nos._exit(0)",
-    "ends its process when called": "def add(a, b):\n    import os\n    os._exit(0)",
-    "prints that it passed": "print('ok')\nprint('{\"passed\": true}')\ndef add(a, b): return 0",
-    "writes that it passed": "import os\nos.write(3, b'{\"passed\": true}\\n' * 9)\ndef add(a, b): return 0",
-    "writes into the pipe of the runner": (
-        "import os\nwith open(f'/proc/{os.getppid()}/fd/1', 'w') as out:\n    out.write('{\"passed\": true}\\n')"
-    ),
-    "kills the runner": "import os\nos.kill(os.getppid(), 9)",
-    "is equal to everything": "class Any:\n    def __eq__(self, o): return True\ndef add(a, b): return Any()",
-    "is a number equal to everything": (
-        "class Any(int):\n    def __eq__(self, o): return True\n    __hash__ = None\ndef add(a, b): return Any(0)"
-    ),
-    "patches modules": "import math\nmath.isclose = lambda *a: True\ndef add(a, b): return a + b + (a < 1)",
-    "patches built-ins": (
-        "import builtins\nbuiltins.all = lambda x: True\nbuiltins.AssertionError = None\ndef add(a, b): return 3"
-    ),
-    "redefines check": "def check(candidate): pass\ndef add(a, b): return 0",
-    "shadows built-ins": "def all(x): return True\ndef add(a, b): return 3",
-    "ends iterations early": "def add(a, b):\n    if a == 1: return 3\n    raise StopIteration",
-    "leaves at exit": "import atexit, os\natexit.register(os._exit, 0)\ndef add(a, b): return 0",
-    "looks into the tests": "import __main__\ndef add(a, b):\n    __main__.check = lambda c: None\n    return 0",
-    "does not end": "def add(a, b):\n    while True: pass",
-    "says nothing": "",
-    "is no Python": "I would add them.",
-}
-
-
-@pytest.mark.parametrize("cheat", CHEATS)
-def test_no_trick_passes(cheat: str, grade: Callable[..., Grade]) -> None:
-    verdict = grade({**ADD, "timeout_seconds": 1 if cheat == "does not end" else 30}, CHEATS[cheat])
-    assert (verdict.state, verdict.score) == ("fail", 0.0)
-    assert verdict.reason
-
-
 def test_the_code_never_sees_its_tests(grade: Callable[..., Grade]) -> None:
     """Its process is forked before they are read, so not even a search through its memory finds them."""
     code = (
@@ -105,6 +68,7 @@ assert total(root) == 3
 assert isinstance(root, Node) and root.left.value == 2
 assert Node(5) + Node(6) == Node(11) and Node(5) != Node(6) and Node(1) != 1
 assert str(Node(7)) == "<7>" and len(root) == 2 and 2 in root and root["left"] == Node(2)
+assert 3 not in root and root.left in root and Node(9) not in root and 2 in count(3) and 3 not in count(3)
 numbers = [3, 1, 2]
 assert sort(numbers) is None and numbers == [1, 2, 3]
 assert ordered([1, 2, 3], key=lambda n: -n) == [3, 2, 1]
@@ -129,7 +93,7 @@ class Node:
     def __add__(self, other): return Node(self.value + other.value)
     def __str__(self): return f"<{self.value}>"
     def __len__(self): return 2
-    def __contains__(self, member): return member == 2
+    def __iter__(self): yield from (self.left, 2)
     def __getitem__(self, key): return getattr(self, key)
 
 class Why(ValueError): pass
@@ -144,6 +108,32 @@ def raw(): return b"x"
 def fail(): raise Why("why")
 """
     verdict = grade({"code_tests": "from fractions import Fraction\n" + test}, code)
+    assert verdict.passed, verdict.reason
+
+
+def test_enums_dates_and_what_repr_says_can_be_tested(grade: Callable[..., Grade]) -> None:
+    test = """\
+from datetime import date, timedelta
+assert favourite() is Color.RED and favourite() == Color["RED"] and favourite() != Color.BLUE
+assert favourite().name == "RED" and Color(1) is Color.RED and counts()[Color.RED] == 3
+assert repr(favourite()) == "<Color.RED: 1>" and str(favourite()) == "Color.RED" and favourite() != 1
+assert tomorrow(date(2024, 2, 28)) == date(2024, 2, 29) and tomorrow(date.min) - date.min == timedelta(1)
+assert shown(lambda: 1)
+"""
+    code = """\
+from datetime import timedelta
+from enum import Enum
+
+class Color(Enum):
+    RED = 1
+    BLUE = 2
+
+def favourite(): return Color.RED
+def counts(): return {Color.RED: 3}
+def tomorrow(day): return day + timedelta(1)
+def shown(function): return repr(function)
+"""
+    verdict = grade({"code_tests": test}, code)
     assert verdict.passed, verdict.reason
 
 
@@ -163,12 +153,14 @@ def test_code_cannot_look_into_what_the_tests_hand_it(grade: Callable[..., Grade
         ("```python\ndef add(a, b): return a + b\n```", True),
         ("    return 0\n", False),
         ("def twice(n): return 6\ndef add(a, b): return 3", False),
+        ("import math\n\ndef add(a, b):\n    return math.fsum([a, b])\n", True),
     ],
 )
 @pytest.mark.parametrize("where", ["prompt", "options"])
-def test_the_prompt_comes_before_the_answer(where: str, answer: str, passes: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ['\n    """The sum."""', "", "\n", "\n    # The sum:\n"])
+def test_the_prompt_comes_before_the_answer(where: str, ending: str, answer: str, passes: bool, tmp_path: Path) -> None:
     """Whether the answer goes on where the prompt ends or begins anew; what the prompt defines it cannot change."""
-    prompt = 'def twice(n):\n    return n + n\n\ndef add(a, b):\n    """The sum."""'
+    prompt = f"def twice(n):\n    return n + n\n\ndef add(a, b):{ending}"
     written = {
         "type": "code_tests",
         "test": "def check(candidate):\n    assert twice(candidate(1, 2)) == 6 and candidate(2, 2) == 4\n",
@@ -209,6 +201,7 @@ def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
         ({"test": "assert ("}, "is not Python"),
         ({"entry_point": None}, "entry_point is missing"),
         ({"entry_point": "a b"}, "name of a function"),
+        ({"entry_point": "Solution.add"}, "make objects of a class by its name"),
         ({"language": "perl"}, "language"),
         ({"timeout_seconds": 0}, "timeout_seconds"),
     ],
@@ -235,12 +228,40 @@ def test_tests_that_wait_for_a_runner_are_run(test: str, grade: Callable[..., Gr
 
 
 @pytest.mark.parametrize(
-    "test", ["x = 1", "def check_f(candidate):\n    assert candidate(1) == 1\n", "import math\n'a docstring'\n"]
+    "test",
+    [
+        "def check(candidate):\n    pass\n",
+        "def check(c):\n    '''Nothing.'''\n    return c\n",
+        "assert True",
+        "def test_f():\n    1\n",
+        "x = 1",
+        "def check_f(candidate):\n    assert candidate(1) == 1\n",
+        "import math\n'a docstring'\n",
+    ],
 )
 def test_tests_that_run_nothing_are_refused(test: str) -> None:
     spec = GraderSpec.model_validate({"type": "code_tests", "test": test, "entry_point": "f"})
     with pytest.raises(ValidationError, match="any answer would pass"):
         registry.parse_options("grader", spec)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_code(grade: Callable[..., Grade]) -> None:
+    for answer in (f"\ufeff{RIGHT}", f"\ufeff```python\n{RIGHT}```", f"```python\n\ufeff{RIGHT}```"):
+        assert grade(ADD, answer).state == "pass"
+
+
+def test_an_answer_that_is_too_long_is_not_even_looked_at(grade: Callable[..., Grade]) -> None:
+    verdict = grade(ADD, "x = [" + "0," * 500_000 + "]\n" + RIGHT)
+    assert (verdict.state, verdict.reason.partition(" characters")[0]) == (
+        "fail",
+        "the answer is longer than 1,000,000",
+    )
+
+
+def test_an_error_that_is_hidden_does_not_hide_the_end_of_the_time(grade: Callable[..., Grade]) -> None:
+    test = "for _ in range(3):\n    try:\n        add(1, 2)\n    except:\n        pass\n"
+    verdict = grade({"type": "code_tests", "test": test, "timeout_seconds": 1}, "def add(a, b):\n    while True: pass")
+    assert (verdict.state, verdict.reason) == ("fail", "time limit: the tests took more than 1 s")
 
 
 def test_a_fence_in_a_docstring_is_not_the_code(grade: Callable[..., Grade]) -> None:

@@ -103,7 +103,7 @@ def test_without_isolation_the_same_runner_is_used(tmp_path: Path) -> None:
         ("while True: pass", "time limit: no result within 1 s"),
         ("def f():\n    input()", "EOFError"),
         ("def f():\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV"),
-        ("import os\nos.kill(os.getppid(), 9)", "the code ended the process that ran it"),
+        ("import os\nos.kill(os.getppid(), 9)", "the code defines no function 'f'"),
         ("def f():\n    import os\n    os.closerange(0, 100)\n    return 1", "before the function returned"),
         ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return f()", ""),
         ("def f(): return object()", "a value of type object, which JSON cannot hold"),
@@ -215,6 +215,77 @@ def test_your_own_comparator_sees_data_only(tmp_path: Path, grade: Callable[...,
         grade(called(expected=3, comparator="compare.py:odd"), "def f(): return 1")
 
 
+def test_a_raising_comparator_names_its_test_case(tmp_path: Path, grade: Callable[..., Grade]) -> None:
+    (tmp_path / "compare.py").write_text("def lengths(value, expected):\n    return len(value) == expected\n")
+    cases = [{"args": ["ab"], "expected": 2}, {"args": [7], "expected": 1}]
+    written = {**called(expected=1), "comparator": "compare.py:lengths", "test_cases": cases}
+    with pytest.raises(Unscored) as told:
+        grade(written, "def f(x): return x")
+    assert "compare.py:lengths (case 1, f(7) gave 7) raised TypeError: object of type 'int'" in str(told.value)
+    assert str(told.value).endswith("compare.py:2")
+
+
+def test_a_comparator_for_all_cases(grade: Callable[..., Grade]) -> None:
+    cases = [{"expected": 1.05}, {"expected": 1, "comparator": "equals"}, {"expected": 1.01, "tolerance": 0.001}]
+    written = {**called(expected=1), "comparator": "approx", "tolerance": 0.1, "test_cases": cases}
+    results = grade(written, "def f(): return 1").evidence["test_results"]
+    assert [result["passed"] for result in results] == [True, True, False]
+
+
+SOLUTION = "class Solution:\n    offset = 1\n    def f(self, n): return n + self.offset\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (SOLUTION, ""),
+        (f"Prose.\n```python\n{SOLUTION}```\nIn use:\n```python\nassert Solution().f(1) == 3\n```\n", ""),
+        ("class Solution:\n    @staticmethod\n    def f(n): return n + 1", ""),
+        ("class Solution:\n    def g(self): pass", "the code defines no function 'Solution.f'"),
+        ("def f(n): return n + 1", "the code defines no function 'Solution.f'"),
+        ("class Solution:\n    def __init__(self, x): pass", "missing 1 required positional argument"),
+    ],
+)
+def test_a_method_of_a_class_is_called(code: str, told: str, grade: Callable[..., Grade]) -> None:
+    verdict = grade({**called(args=[1], expected=2), "function_name": "Solution.f"}, code)
+    assert verdict.passed is not bool(told), verdict.reason
+    assert told in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Solution { offset = 1; f(n) { return n + this.offset } }",
+        "export class Solution { static f(n) { return n + 1 } }",
+        "const Solution = { f: (n) => n + 1 }",
+    ],
+)
+def test_a_method_of_a_javascript_class_is_called(code: str, grade: Callable[..., Grade]) -> None:
+    if shutil.which("node") is None:
+        missing("node", "apt-get install nodejs")
+    written = {**called(args=[1], expected=2), "function_name": "Solution.f", "language": "javascript"}
+    assert grade(written, code).reason == ""
+
+
+def test_a_shell_function_may_have_a_hyphen(grade: Callable[..., Grade]) -> None:
+    written = {**called(args=["a"], expected="a"), "function_name": "say-it", "language": "sh"}
+    assert grade(written, "```sh\nsay-it() { echo $1; }\n```").passed
+
+
+def test_a_mapping_as_input_is_one_argument(grade: Callable[..., Grade]) -> None:
+    assert grade(called(input={"x": 4}, output=["x"]), "def f(mapping): return list(mapping)").passed
+    assert grade(called(kwargs={"x": 4}, output=4), "def f(x): return x").passed
+    told = grade(called(input={"x": 4, "y": 5}, output=9), "def f(x, y): return x + y").reason
+    assert told.endswith("named arguments go into kwargs")
+
+
+def test_a_wrong_case_is_not_told_as_no_case() -> None:
+    spec = GraderSpec.model_validate({**FACTORIAL, "test_cases": [{"args": [1]}]})
+    with pytest.raises(ValidationError) as told:
+        registry.parse_options("grader", spec)
+    assert [error["loc"][:2] for error in told.value.errors()] == [("test_cases", 0)]
+
+
 def test_a_comparator_that_cannot_be_had_is_refused_before_anything_runs(build: Callable[..., Grader]) -> None:
     with pytest.raises(UsageError, match="cannot be imported"):
         build(called(expected=1, comparator="nowhere.py:same")).digest()
@@ -236,6 +307,13 @@ def test_a_changed_comparator_changes_the_digest(tmp_path: Path, build: Callable
         ("module.exports = { f: (o) => o.key }", {"kwargs": {"key": "v"}, "expected": "v"}, "pass"),
         ("const f = () => 12345678901234567890n", {"expected": 12345678901234567890}, "pass"),
         ("const f = () => undefined", {"expected": None}, "pass"),
+        ("export function f(a) { return a }", {"args": [1], "expected": 1}, "pass"),
+        ("import fs from 'fs'\nconst f = () => typeof fs.readFileSync", {"expected": "function"}, "pass"),
+        ("const g = () => 1\nexport { g as f }", {"expected": 1}, "pass"),
+        ("export default () => 1", {"expected": 1}, "pass"),
+        ("const one = await 1\nconst f = () => one", {"expected": 1}, "pass"),
+        ("export default function g() { return 1 }", {"expected": 1}, "fail"),
+        ("export function f( {", {"expected": 1}, "fail"),
         ("const f = () => true", {"expected": 1}, "fail"),
         ("process.exit(0)", {"expected": 1}, "fail"),
         ("while (true) {}", {"expected": 1}, "fail"),
@@ -310,6 +388,14 @@ def test_what_a_test_case_may_be(case: Any) -> None:
         ({"test_cases": [{"expected": 1, "comparator": "regex"}]}, "regular expression"),
         ({"test_cases": [{"expected": 1, "tolerance": 0.1}]}, "for the comparator 'approx'"),
         ({"test_cases": [{"expected": 1, "kwargs": {"a": 1}}], "executor": "bash"}, "no kwargs"),
+        ({"comparator": "aprox"}, "did you mean 'approx'"),
+        ({"comparator": "set"}, "expects a list"),
+        ({"tolerance": 0.1}, "which no test case uses"),
+        ({"expected": 1}, "belongs to a test case"),
+        ({"test_cases": [{"expected": 1, "language": "node"}]}, "language stands beside test_cases"),
+        ({"test_cases": [{"expected": 1, "timeout": 3}]}, "timeout_per_case stands beside test_cases"),
+        ({"function_name": "A.b.c"}, "name of a function, or Class.method"),
+        ({"function_name": "a-b"}, "name of a function"),
         ({"function_name": "f(); g"}, "name of a function"),
         ({"function_name": ""}, "name of a function"),
         ({"executor": "perl"}, "executor"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalharness.domain.grade import Grade
+from evalharness.errors import UsageError
 
 Grading = Callable[..., Grade]
 
@@ -87,9 +88,16 @@ def test_assertions_about_cost_and_tools(grade: Grading) -> None:
     assert judged("tool_called", "search") == 'tool_called: tool "search" was not called'
 
 
-@pytest.mark.parametrize(("kind", "value"), [("regex", "(["), ("cost_threshold", "cheap"), ("cost_threshold", True)])
-def test_a_value_that_makes_no_sense_fails_its_assertion_alone(kind: str, value: Any, grade: Grading) -> None:
-    verdict = grade({"session_assertions": [{"type": kind, "value": value}, {"type": "contains", "value": "ok"}]}, "ok")
+@pytest.mark.parametrize("value", ["cheap", True, "nan", [1]])
+def test_a_threshold_is_a_number(value: Any, grade: Grading) -> None:
+    with pytest.raises(UsageError, match="cost_threshold is a number"):
+        grade({"session_assertions": [{"type": "cost_threshold", "value": value}]}, "ok")
+
+
+def test_a_pattern_that_makes_no_sense_fails_its_assertion_alone(grade: Grading) -> None:
+    verdict = grade(
+        {"session_assertions": [{"type": "regex", "value": "(["}, {"type": "contains", "value": "ok"}]}, "ok"
+    )
     assert (verdict.state, verdict.score) == ("fail", 0.5)
     assert "invalid" in verdict.reason
     assert [row["passed"] for row in verdict.evidence] == [False, True]

@@ -161,6 +161,21 @@ def test_the_log_tells_each_eval_and_the_summary(run: EvalRun, tmp_path: Path) -
     assert lines[-1] == "Total Time: 2m0s"
 
 
+def test_what_was_skipped_or_waits_is_no_failure(tmp_path: Path) -> None:
+    run = eval_run(
+        Result(title="one", state="skipped", error="skipped: needs containers"),
+        Result(title="two", state="awaiting", relevance_expected=1),
+    )
+    log = save_run_log(run, tmp_path, NOTHING).read_text(encoding="utf-8")
+    assert "- one ($0.000000)\n  - skipped: needs containers\n? two ($0.000000)\n  ? relevance 0/1: not judged\n" in log
+    assert "Errors" not in log
+    states = ["skipped", "awaiting"]
+    path = save_run_sessions(run, tmp_path, NOTHING)
+    assert rows(path, "SELECT state, passed FROM eval_results ORDER BY id") == [(state, 0) for state in states]
+    results = json.loads(save_run_json(run, tmp_path, NOTHING).read_text(encoding="utf-8"))["results"]
+    assert [result["state"] for result in results] == states
+
+
 def test_the_summary_tells_what_there_are_numbers_for() -> None:
     summary = Summary(total_evals=10, failed_evals=5, total_cost=0.05)
     assert list(summary_lines(summary, timedelta(minutes=2))) == [

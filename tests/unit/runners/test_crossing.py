@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, OrderedDict, namedtuple
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
@@ -67,6 +68,10 @@ Point = namedtuple("Point", "x y")
         (bytearray(b"x"), b"x"),
         (Decimal("0.10"), Decimal("0.10")),
         (Fraction(1, 3), Fraction(1, 3)),
+        (date(2024, 2, 29), date(2024, 2, 29)),
+        (datetime(2024, 2, 29, 1, 2, 3, 4, UTC), datetime(2024, 2, 29, 1, 2, 3, 4, UTC)),
+        (time(1, 2, 3), time(1, 2, 3)),
+        (timedelta(-1, 2, 3), timedelta(-1, 2, 3)),
         (math, math),
         (object(), ("lent", "object")),
         ([print], [("lent", "builtin_function_or_method")]),

@@ -46,6 +46,18 @@ def test_limits_in_version_1(tmp_path: Path) -> None:
     assert written == {"memory.limit_in_bytes": "1000", "memory.memsw.limit_in_bytes": "1000"}
 
 
+def test_a_group_for_processors_comes_and_goes_with_the_others(tmp_path: Path) -> None:
+    for name in ("pids", "memory", "cpu"):
+        (tmp_path / name).mkdir()
+    group = Cgroup(tmp_path / "pids/g", tmp_path / "memory/g", tmp_path / "cpu/g")
+    group.make()
+    assert group.folders == tuple(tmp_path / name / "g" for name in ("pids", "memory", "cpu"))
+    assert group.try_remove()
+    (tmp_path / "cpu/evalharness-999999999-1-cc").mkdir()
+    Cgroups(tmp_path / "pids", tmp_path / "memory", tmp_path / "cpu").remove_leftovers()
+    assert list((tmp_path / "cpu").iterdir()) == []
+
+
 @pytest.mark.usefixtures("proc")
 def test_only_groups_whose_harness_is_gone_are_left_over(tmp_path: Path) -> None:
     me, started = os.getpid(), processes.started_ticks(os.getpid())

@@ -41,6 +41,9 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
 NUMBERS = {
     "x86_64": {
         "read": 0,
+        "ptrace": 101,
+        "process_vm_writev": 311,
+        "pidfd_getfd": 438,
         "keyctl": 250,
         "io_uring_setup": 425,
         "openat2": 437,
@@ -50,6 +53,9 @@ NUMBERS = {
     },
     "aarch64": {
         "read": 63,
+        "ptrace": 117,
+        "process_vm_writev": 271,
+        "pidfd_getfd": 438,
         "keyctl": 219,
         "io_uring_setup": 425,
         "openat2": 437,
@@ -67,7 +73,7 @@ class TestFilter:
 
     def test_what_is_missing_and_what_is_not(self, machine: str) -> None:
         assert self.call(machine, "read") == ALLOWED
-        for name in ("keyctl", "io_uring_setup", "openat2"):
+        for name in ("keyctl", "io_uring_setup", "openat2", "ptrace", "process_vm_writev", "pidfd_getfd"):
             assert self.call(machine, name) == MISSING
 
     @pytest.mark.parametrize(

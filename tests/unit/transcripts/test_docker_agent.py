@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from agent_streams import ANSWER, DOCKER_AGENT, PLAN, docker_call, lines
 
+from evalharness.domain.session_events import session_from_events
 from evalharness.domain.stream_errors import errors_of
 from evalharness.domain.transcript import ToolCall, Usage
 from evalharness.transcripts.docker_agent import parse
@@ -96,6 +97,23 @@ def test_sub_agents_have_totals_of_their_own() -> None:
 def test_a_stream_without_usage_tells_none() -> None:
     found = parse(lines(choice("hi")))
     assert (found.usage, found.cost_usd) == (None, None)
+
+
+def test_usage_stays_behind_what_was_said_for_it() -> None:
+    """A session that is rebuilt from the events has each message's cost with that message."""
+    found = parse(
+        lines(
+            choice("one", "a"),
+            usage("main", last_message={"model": "large", "cost": 0.5}),
+            choice("two", "b"),
+            usage("inner", last_message={"model": "small", "cost": 0.25}),
+            {"type": "budget_exceeded", "message": "stop"},
+        )
+    )
+    session = session_from_events(found.events, "title", [], session_id="s", now="2026-02-01T00:00:00Z")
+    said = [item.message.message for item in session.messages if item.message]
+    told = [("one", "large", 0.5), ("two", "small", 0.25), ("stop", "", 0.0)]
+    assert [(message.content, message.model, message.cost) for message in said] == told
 
 
 def test_an_error_is_an_event_with_a_message() -> None:

@@ -29,19 +29,19 @@ def read_table(path: Path) -> Source:
     try:
         return rows_of(read_source(path))
     except InvalidFile as error:
-        more = _row_problems(_only_list(error.rest)) if error.rest is not None else []
+        more = row_problems(only_list(error.rest)) if error.rest is not None else []
         raise InvalidFile(sorted((*error.problems, *more), key=lambda problem: problem.line)) from None
 
 
 def rows_of(source: Source) -> Source:
     """The list of rows that the source is, or that it holds as its only list: `{"data": […]}`."""
-    rows = _only_list(source)
-    if problems := _row_problems(rows):
+    rows = only_list(source)
+    if problems := row_problems(rows):
         raise InvalidFile(problems)
     return rows
 
 
-def _only_list(source: Source) -> Source:
+def only_list(source: Source) -> Source:
     """What the source holds, or the source itself where that is not one list."""
     lists = _lists_in(source.data)
     if len(lists) != 1:
@@ -53,7 +53,8 @@ def _lists_in(data: Json) -> list[str]:
     return [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, Mapping) else []
 
 
-def _row_problems(source: Source) -> list[Problem]:
+def row_problems(source: Source) -> list[Problem]:
+    """What keeps the source from being a list of rows."""
     file, rows = str(source.path), source.data
     if not isinstance(rows, list):
         lists = _lists_in(rows)

@@ -1,0 +1,83 @@
+"""Exceptions of the other process, as classes that `except` takes and objects that `raise` takes.
+
+Each exception class that the other side defined has one class here, with the same name and bases. What it does is still
+asked for there: only names and data cross. Classes of Python itself stand for themselves and are none of this.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+
+class Foreign(type):
+    """The type of an exception class of the other process."""
+
+    _home: int
+    _link: Any
+
+    @classmethod
+    def of(mcs, link: Any, number: int, name: str, bases: list[type[Exception]]) -> Foreign:
+        """`number` is what the other side knows the class by."""
+        is_mixed_in = any(issubclass(base, ForeignError) for base in bases)
+        mixed: tuple[type, ...] = tuple(bases) if is_mixed_in else (ForeignError, *bases)
+        return mcs(name, mixed, {"_home": number, "_link": link, "__module__": "answer"})
+
+    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+        if "_home" in vars(cls):
+            return cls._link.ask("call", cls, arguments, keywords)
+        return super().__call__(*arguments, **keywords)  # a class of this side, made from one of the other
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__") or not cls._link.may_look:
+            raise AttributeError(name)
+        return cls._link.ask("getattr", cls, name)
+
+
+class ForeignError:
+    """An exception of the other process. Its data is here; all else is asked for, where that is allowed."""
+
+    _link: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not self._may_ask():
+            raise AttributeError(name)
+        return self._link.ask("getattr", self, name)
+
+    def __str__(self) -> str:
+        return str(vars(self)["_text"]) if "_text" in vars(self) else super().__str__()
+
+    def __repr__(self) -> str:
+        return str(self._link.ask("repr", self)) if self._may_ask() else super().__repr__()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, ForeignError) and self._may_ask() and bool(self._link.ask("eq", self, other))
+
+    __hash__ = object.__hash__
+
+    def _may_ask(self) -> bool:
+        return bool(home_number(self) is not None and self._link.may_look)
+
+
+def home_number(value: Any) -> int | None:
+    """What the other side knows its class or its exception by; None for all else."""
+    if isinstance(value, Foreign | ForeignError):
+        found: int | None = vars(value).get("_home")
+        return found
+    return None
+
+
+def remade(
+    kind: type[Exception], arguments: tuple[Any, ...], attributes: dict[str, Any], cause: Any, former: Any
+) -> Exception:
+    """An exception with this data; `former` is the same one as it arrived before. No code of its class is run."""
+    error: Exception = kind.__new__(kind, *arguments) if former is None else former
+    own = next(found for found in kind.__mro__ if found.__module__ == "builtins")
+    with suppress(TypeError, ValueError):  # some, as UnicodeDecodeError, take only what they know
+        own.__init__(error, *arguments)  # type: ignore[misc]
+    error.args = arguments
+    vars(error).update(attributes)
+    error.__cause__ = cause if isinstance(cause, Exception) else None
+    return error
