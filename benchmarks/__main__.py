@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print one Markdown table, keep the table of a whole run in `last.md`."""
+"""`python -m benchmarks`: measure, print Markdown tables, keep the tables of a whole group in `last.md`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,31 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from benchmarks import function_output, http_model, loading, overhead, peer_costs, startup
+from benchmarks import (
+    clustered_coverage,
+    comparing,
+    coverage,
+    difference_coverage,
+    early_stopping,
+    false_alarms,
+    findings,
+    function_output,
+    http_model,
+    loading,
+    overhead,
+    peer_costs,
+    plugin_bias,
+    sections,
+    startup,
+    table,
+)
 from benchmarks.options import BenchmarkOptions
-from benchmarks.table import Row, as_markdown, machine
 
+Found = TypeVar("Found")
 LAST = Path(__file__).with_name("last.md")
-BENCHMARKS: dict[str, Callable[[BenchmarkOptions], Iterator[Row]]] = {
+COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "overhead": overhead.measure,
     "http": http_model.measure,
     "startup": startup.measure,
@@ -20,24 +38,52 @@ BENCHMARKS: dict[str, Callable[[BenchmarkOptions], Iterator[Row]]] = {
     "code": function_output.measure,
     "peers": peer_costs.measure,
 }
+COMPARING = {"comparing": comparing.measure}
+STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] = {
+    "coverage": coverage.measure,
+    "clustered-coverage": clustered_coverage.measure,
+    "difference-coverage": difference_coverage.measure,
+    "false-alarms": false_alarms.measure,
+    "early-stopping": early_stopping.measure,
+    "plugin-bias": plugin_bias.measure,
+}
 
 
 def main() -> None:
     options = _options()
-    rows: list[Row] = []
-    for name in options.only or BENCHMARKS:
-        print(f"measuring {name} …", file=sys.stderr, flush=True)
-        rows += BENCHMARKS[name](options)
-    table = as_markdown(rows)
-    print(table)
-    if options.is_whole:
-        LAST.write_text(f"# Last measured\n\n{machine()}\n\n{table}", encoding="utf-8")
+    chosen = options.only or (*COSTS, *COMPARING, *STATISTICS)
+    for section, group in (("Costs", COSTS), ("Comparing", COMPARING)):
+        rows = [row for name in chosen if name in group for row in _measured(group[name], name, options)]
+        if rows:
+            _show(section, table.as_markdown(rows), options.is_whole(group))
+    tables = [
+        f"### {name}\n\n{findings.as_markdown(_measured(STATISTICS[name], name, options))}"
+        for name in chosen
+        if name in STATISTICS
+    ]
+    if tables:
+        _show("Statistics", "\n".join(tables), options.is_whole(STATISTICS))
+
+
+def _measured(
+    measure: Callable[[BenchmarkOptions], Iterator[Found]], name: str, options: BenchmarkOptions
+) -> list[Found]:
+    print(f"measuring {name} …", file=sys.stderr, flush=True)
+    return list(measure(options))
+
+
+def _show(section: str, body: str, is_whole: bool) -> None:
+    print(body)
+    if is_whole:
+        sections.keep(LAST, section, body)
 
 
 def _options() -> BenchmarkOptions:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials; last.md is left as it is")
-    parser.add_argument("--only", action="append", choices=[*BENCHMARKS], help="one benchmark; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=[*COSTS, *COMPARING, *STATISTICS], help="one benchmark; may be repeated"
+    )
     parser.add_argument(
         "--peer-python", default=sys.executable, metavar="PATH", help="the Python that has the peers installed"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -11,10 +12,9 @@ class BenchmarkOptions:
     quick: bool = False
     only: tuple[str, ...] = ()
 
-    @property
-    def is_whole(self) -> bool:
-        """Only a whole run is worth keeping."""
-        return not self.quick and not self.only
+    def is_whole(self, group: Collection[str]) -> bool:
+        """Only a whole run of a group of benchmarks is worth keeping."""
+        return not self.quick and (not self.only or set(group) <= set(self.only))
 
     def scaled(self, number: int) -> int:
         return max(1, number // 10) if self.quick else number

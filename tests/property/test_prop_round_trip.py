@@ -85,6 +85,36 @@ CASE = st.fixed_dictionaries(
         "metadata": st.dictionaries(TEXTS, VALUES, max_size=2),
     },
 )
+SHARES = st.floats(0, 1)
+MINIMA = st.dictionaries(st.sampled_from(["pass_rate", "score", "pass@3", "pass_hat_k"]), SHARES, max_size=3)
+GATES = st.sampled_from(["staging", "critical"]) | st.fixed_dictionaries(
+    {},
+    optional={
+        "preset": st.sampled_from(["development", "production"]),
+        "k": st.integers(1, 9),
+        "thresholds": MINIMA
+        | st.fixed_dictionaries(
+            {"default": MINIMA},
+            optional={
+                "categories": st.dictionaries(TEXTS, MINIMA, max_size=2),
+                "criticality": st.dictionaries(st.sampled_from(["critical", "low"]), MINIMA),
+            },
+        ),
+        "each_case": st.integers(1, 9) | st.sampled_from(["2 of 3", {"passed": 1, "of": 1}]),
+        "required_cases": st.lists(TEXTS, max_size=2),
+        "max_cost_usd": st.floats(0.001, 1e9),
+        "max_latency_s": st.integers(1, 99),
+        "regression": TEXTS
+        | st.just(True)
+        | st.fixed_dictionaries({}, optional={"tolerance": SHARES, "metrics": st.just(["cost"])}),
+        "strict_flips": st.booleans(),
+        "inconclusive": st.sampled_from(["pass", "fail"]),
+        "quarantine": st.lists(
+            st.fixed_dictionaries({"case": FILLED, "reason": FILLED, "owner": FILLED, "expires": st.dates().map(str)}),
+            max_size=2,
+        ),
+    },
+)
 DOCUMENT = st.fixed_dictionaries(
     {"cases": st.lists(CASE, min_size=1, max_size=3), "ids": st.sets(FILLED, min_size=3, max_size=3)},
     optional={
@@ -106,7 +136,7 @@ DOCUMENT = st.fixed_dictionaries(
         | st.fixed_dictionaries(
             {"category": TEXTS, "tags": st.lists(TEXTS, max_size=2)}, optional={"description": TEXTS, "name": FILLED}
         ),
-        "gate": VALUES,
+        "gate": GATES,
     },
 )
 

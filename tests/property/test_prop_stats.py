@@ -8,9 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from evalharness.stats.beta import regularised_beta
 from evalharness.stats.intervals import clustered_wilson, wilson
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
-from evalharness.stats.student import normal_quantile, regularised_beta, student_t_cdf, student_t_quantile
+from evalharness.stats.student import normal_quantile, student_t_cdf, student_t_quantile
 
 probabilities = st.floats(1e-12, 1 - 1e-12)
 degrees = st.one_of(st.integers(1, 30), st.integers(1, 1_000_000))

@@ -179,7 +179,7 @@ def test_the_document_itself_is_valid(folder: Path, store: SqlStore) -> None:
 
 @given(steps=st.lists(STEP, min_size=1, max_size=4))
 @example(steps=[("put", 0, "", None)])
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_mangled_documents_are_refused_in_words_or_planned(
     folder: Path, store: SqlStore, steps: list[tuple[str, int, str, Any]]
 ) -> None:
@@ -202,7 +202,7 @@ def test_the_evals_themselves_are_valid(evals_folder: Path, store: SqlStore, doc
 
 @given(which=st.sampled_from(range(len(EVALS))), steps=st.lists(STEP, min_size=1, max_size=4))
 @example(which=3, steps=[("put", 0, "", None)])
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_mangled_evals_are_refused_in_words_or_planned(
     evals_folder: Path, store: SqlStore, which: int, steps: list[tuple[str, int, str, Any]]
 ) -> None:

@@ -2,7 +2,7 @@
 
 Trials of one case resemble each other, so they count for less than as many independent ones. Clustered Wilson
 measures that from the spread between cases and, unlike mean ± t·SE, keeps a width where every case agrees.
-Values outside [0, 1] (cost, latency) and differences between two runs are not handled here.
+Exact intervals for independent trials are in `proportions.py`, values outside [0, 1] (cost, latency) in `medians.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def wilson(successes: float, n: float, level: float = 0.95) -> Interval:
     """Wilson's score interval for `successes` in `n` independent trials."""
     if not (0 < n < math.inf and 0 <= successes <= n):
         raise UsageError(f"an interval needs 0 <= successes <= n and n > 0, got {successes} and {n}")
-    quantile = normal_quantile(_upper_probability(level))
+    quantile = normal_quantile(upper_probability(level))
     return _score_interval(successes / n, n, quantile, level, "Wilson")
 
 
@@ -52,7 +52,7 @@ def clustered_wilson(
 
     With weights it is the weighted mean, and a case that outweighs the others counts as correspondingly few cases.
     """
-    upper = _upper_probability(level)
+    upper = upper_probability(level)
     _check(estimates, total_trials, weights)
     if not estimates:
         return None
@@ -73,6 +73,13 @@ def cluster_means(values_by_cluster: Mapping[Hashable, Sequence[float]]) -> list
     if not all(values_by_cluster.values()):
         raise UsageError("a cluster without values has no mean")
     return [math.fsum(values) / len(values) for values in values_by_cluster.values()]
+
+
+def upper_probability(level: float) -> float:
+    """The quantile at which the upper end of a two-sided interval of this level lies."""
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
+    return (1 + level) / 2
 
 
 def _effective_trials(estimates: Sequence[float], weights: Sequence[float], mean: float, total_trials: int) -> float:
@@ -109,12 +116,6 @@ def _score_bound(mean: float, n: float, quantile: float) -> float:
 def _scaled(weights: Sequence[float]) -> list[float]:
     largest = max(weights)
     return [weight / largest for weight in weights]
-
-
-def _upper_probability(level: float) -> float:
-    if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
-    return (1 + level) / 2
 
 
 def _check(estimates: Sequence[float], total_trials: int, weights: Sequence[float] | None) -> None:

@@ -7,3 +7,7 @@ _SLACK = 1e-9
 
 def reaches(value: float, threshold: float) -> bool:
     return value >= threshold - _SLACK
+
+
+def exceeds(value: float, threshold: float) -> bool:
+    return value > threshold + _SLACK

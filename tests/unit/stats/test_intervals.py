@@ -11,7 +11,8 @@ from evalharness.errors import UsageError
 from evalharness.stats.intervals import Interval, cluster_means, clustered_wilson, wilson
 from evalharness.stats.pass_k import pass_hat_k
 
-VECTORS: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("vectors.json").read_text())
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
 
 
 def clustered(estimates: list[float], total_trials: int, **options: Any) -> Interval:

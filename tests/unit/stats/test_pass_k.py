@@ -10,7 +10,8 @@ import pytest
 from evalharness.errors import UsageError
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
 
-VECTORS: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("vectors.json").read_text())
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
 
 
 @pytest.mark.parametrize("vector", VECTORS["pass_at_k"], ids=str)

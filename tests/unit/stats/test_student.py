@@ -9,9 +9,11 @@ import pytest
 from scipy import special, stats
 
 from evalharness.errors import UsageError
-from evalharness.stats.student import normal_quantile, regularised_beta, student_t_cdf, student_t_quantile
+from evalharness.stats.beta import regularised_beta
+from evalharness.stats.student import normal_quantile, student_t_cdf, student_t_quantile
 
-VECTORS: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("vectors.json").read_text())
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
 DEGREES = [1, 2, 3, 4, 9, 49, 199, 1_000, 100_000, 1_000_000]
 TAILS = [1e-12, 1e-6, 0.001, 0.005, 0.025, 0.05, 0.2, 0.2499999, 0.25, 0.4, 0.499]
 

@@ -1,0 +1,61 @@
+"""Imaginary agents whose true pass rates are known, task by task, so that intervals and tests can be checked.
+
+The published tables name them in words only ("Beta mixtures incl. tasks with p = 1", "like gpt-4o/airline"). These
+are the simplest ones that give the published figures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalharness.stats.beta import log_beta
+
+SIZES = (10, 20, 50, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A share `sure` of all tasks always passes; the pass rates of the others follow Beta(a, b)."""
+
+    name: str
+    a: float
+    b: float
+    sure: float = 0.3
+
+    def pass_hat(self, k: int) -> float:
+        """The true pass^k: the mean of p^k over tasks."""
+        rest = 1.0
+        for i in range(k):
+            rest *= (self.a + i) / (self.a + self.b + i)
+        return self.sure + (1 - self.sure) * rest
+
+    def passes(self, trials: int) -> list[float]:
+        """The chance that a task passes 0, 1, … of its trials."""
+        law = [
+            (1 - self.sure)
+            * comb(trials, c)
+            * exp(log_beta(self.a + c, self.b + trials - c) - log_beta(self.a, self.b))
+            for c in range(trials + 1)
+        ]
+        law[-1] += self.sure
+        return law
+
+    def rates(self, random: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return np.where(random.random(shape) < self.sure, 1.0, random.beta(self.a, self.b, shape))
+
+
+AGENTS = (
+    Agent("mean .50", 1, 2.5),
+    Agent("mean .75", 2.25, 1.25),
+    Agent("mean .90", 3, 0.5),
+    Agent("mean .97", 3.36, 0.14),
+)
+
+AIRLINE_COUNTS = tuple((4, passes) for passes, tasks in enumerate((14, 12, 10, 4, 10)) for _ in range(tasks))
+"""(trials, passes) of the 50 tasks of gpt-4o on tau-bench airline, as published."""
+AIRLINE = Agent("like gpt-4o/airline", 0.606, 0.837, sure=0.0)
+"""The Beta law with the mean (.42) and the variance between tasks (.0997) of those counts."""

@@ -1,0 +1,67 @@
+"""How often the 95 % interval for the difference of two runs holds the true difference, over tasks like these.
+
+Where hardly anything fails, one trial each, Student's interval is too sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from benchmarks.agents import AGENTS, SIZES, Agent
+from benchmarks.coverage import Bounds
+from benchmarks.findings import Finding, simulated
+from benchmarks.options import BenchmarkOptions
+from evalharness.stats.paired import paired_difference
+
+DRAWS = 5_000
+SEED = 9
+CHANGES = (0.0, 0.1)
+"""By which share every task's pass rate falls."""
+PUBLISHED = (".946", ".995")
+FITTING = ("mean .50", "mean .90")
+"""The published 32 settings are not named. Those of these two agents are as many and give its range; all 64 do not."""
+ON_THE_EDGE = 1e-9
+
+
+def measure(options: BenchmarkOptions) -> Iterator[Finding]:
+    draws = options.scaled(DRAWS)
+    shares = {
+        (agent.name, f"{agent.name}, {tasks} tasks × {trials}, {fall:.0%} lower"): held(
+            agent, tasks, trials, fall, draws
+        )
+        for agent in AGENTS
+        for tasks in SIZES
+        for trials in (1, 4)
+        for fall in CHANGES
+    }
+    for names in ([agent.name for agent in AGENTS], FITTING):
+        chosen = {where: share for (name, where), share in shares.items() if name in names}
+        of = (
+            f"of {len(chosen)} settings"
+            if len(chosen) == len(shares)
+            else f"of the {len(chosen)} of {' and '.join(names)}"
+        )
+        for word, pick, published in zip(("least", "most"), (min, max), PUBLISHED, strict=True):
+            where = pick(chosen, key=chosen.__getitem__)
+            yield simulated(f"{word} {of} ({where})", chosen[where], draws, published)
+
+
+def held(agent: Agent, tasks: int, trials: int, fall: float, draws: int) -> float:
+    random = np.random.default_rng([SEED, *map(ord, agent.name), tasks, trials, round(100 * fall)])
+    rates = agent.rates(random, (draws, tasks))
+    changes = random.binomial(trials, rates * (1 - fall)) - random.binomial(trials, rates)
+    truth = -fall * agent.pass_hat(1)
+    found = [bounds(tuple(np.bincount(row + trials, minlength=2 * trials + 1).tolist())) for row in changes]
+    return sum(low - ON_THE_EDGE <= truth <= high + ON_THE_EDGE for low, high in found) / draws
+
+
+@cache
+def bounds(counts: tuple[int, ...]) -> Bounds:
+    """For so many tasks with each possible difference, -1, …, 1 in equal steps."""
+    trials = len(counts) // 2
+    found = paired_difference([(step - trials) / trials for step, times in enumerate(counts) for _ in range(times)])
+    assert found is not None
+    return found.low, found.high

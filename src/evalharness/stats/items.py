@@ -1,0 +1,111 @@
+"""Item analysis: what the results of several targets say about the cases themselves.
+
+A good case separates strong targets from weak ones. One that everybody passes or fails separates nobody; one that
+weak targets pass more often than strong ones is often graded by a wrong key. With few targets all this is a hint
+where to look, no proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evalharness.errors import UsageError
+from evalharness.stats.thresholds import reaches
+
+FEWEST_TARGETS = 5
+Flag = Literal["everyone passes", "everyone fails", "negative discrimination"]
+# Below this a spread is what rounding leaves of none.
+_NO_VARIANCE = 1e-18
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`difficulty` is the mean share passed: near 1 is easy.
+
+    `discrimination` is the correlation, over targets, of the share passed with the target's mean on all other cases;
+    None where one of the two does not vary.
+    """
+
+    case: str
+    difficulty: float
+    discrimination: float | None
+    targets: int
+    flag: Flag | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAnalysis:
+    """`reliability` is Cronbach's alpha (KR-20 for pass/fail) over the cases that all targets were tried on."""
+
+    items: tuple[Item, ...]
+    reliability: float | None
+    targets: int
+
+
+def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemAnalysis | None:
+    """From one mapping per target, case to share passed; None with fewer than five targets.
+
+    A case that fewer than five targets were tried on is left out.
+    """
+    if not all(0 <= share <= 1 for shares in shares_by_target for share in shares.values()):
+        raise UsageError("every share passed must lie between 0 and 1")
+    if len(shares_by_target) < FEWEST_TARGETS:
+        return None
+    cases = dict.fromkeys(case for shares in shares_by_target for case in shares)
+    totals = [math.fsum(shares.values()) for shares in shares_by_target]
+    items = [_item(case, shares_by_target, totals) for case in cases]
+    return ItemAnalysis(
+        tuple(item for item in items if item.targets >= FEWEST_TARGETS),
+        _reliability([case for case in cases if all(case in shares for shares in shares_by_target)], shares_by_target),
+        len(shares_by_target),
+    )
+
+
+def _item(case: str, shares_by_target: Sequence[Mapping[str, float]], totals: Sequence[float]) -> Item:
+    own, rest = [], []
+    for shares, total in zip(shares_by_target, totals, strict=True):
+        if case in shares:
+            own.append(shares[case])
+            # Without the case itself, or it would agree with its own part of the total.
+            rest.append((total - shares[case]) / (len(shares) - 1) if len(shares) > 1 else 0.0)
+    difficulty = math.fsum(own) / len(own)
+    discrimination = _correlation(own, rest)
+    return Item(case, difficulty, discrimination, len(own), _flag(difficulty, discrimination))
+
+
+def _flag(difficulty: float, discrimination: float | None) -> Flag | None:
+    if reaches(difficulty, 1):
+        return "everyone passes"
+    if reaches(-difficulty, 0):
+        return "everyone fails"
+    if discrimination is not None and not reaches(discrimination, 0):
+        return "negative discrimination"
+    return None
+
+
+def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    x_variance, y_variance = _variance(xs), _variance(ys)
+    if min(x_variance, y_variance) <= _NO_VARIANCE:
+        return None
+    x_mean, y_mean = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
+    covariance = math.fsum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)) / len(xs)
+    return max(-1.0, min(1.0, covariance / math.sqrt(x_variance * y_variance)))
+
+
+def _reliability(cases: Sequence[str], shares_by_target: Sequence[Mapping[str, float]]) -> float | None:
+    """Which share of the spread between targets is not noise of single cases; None where nothing varies."""
+    if len(cases) < 2:
+        return None
+    of_totals = _variance([math.fsum(shares[case] for case in cases) for shares in shares_by_target])
+    if of_totals <= _NO_VARIANCE:
+        return None
+    of_cases = math.fsum(_variance([shares[case] for shares in shares_by_target]) for case in cases)
+    return len(cases) / (len(cases) - 1) * (1 - of_cases / of_totals)
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / len(values)

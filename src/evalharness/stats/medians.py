@@ -1,0 +1,95 @@
+"""What is typical of figures without an upper limit, such as latency and cost: median, quantiles, geometric mean.
+
+A few slow trials carry a mean and its standard error away, so neither is offered here. Values must be independent:
+one per case, not one per trial. Rates and scores between 0 and 1 are in `intervals.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from evalharness.errors import UsageError
+from evalharness.stats.beta import regularised_beta
+from evalharness.stats.intervals import upper_probability
+from evalharness.stats.student import student_t_quantile
+
+_LARGEST_LOG = 700.0  # exp of more is no finite number
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value and its interval; no bounds where the values cannot say anything about their spread.
+
+    `level` is what the interval reaches. For a median this is at least what was asked for, unless there are too few
+    values for any interval to reach it.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+
+
+def median(values: Sequence[float], level: float = 0.95) -> Estimate | None:
+    """The median between two of the values themselves, chosen by rank: right whatever the distribution is."""
+    tail = 1 - upper_probability(level)
+    ordered = _sorted(values)
+    n = len(ordered)
+    if n == 0:
+        return None
+    value = quantile(ordered, 0.5)
+    if n == 1:
+        return Estimate(value, None, None, 0.0, "one value only")
+
+    def chance_below(rank: int) -> float:
+        """That fewer than `rank` of n values lie below the median."""
+        return regularised_beta(0.5, n - rank + 1, rank) if rank else 0.0
+
+    # The narrowest symmetric pair of ranks that reaches the level, or the outermost pair.
+    rank = max(1, bisect_right(range(n // 2 + 1), tail + 1e-12, key=chance_below) - 1)
+    reached = 1 - 2 * chance_below(rank)
+    return Estimate(value, ordered[rank - 1], ordered[n - rank], reached, f"order statistics {rank} and {n - rank + 1}")
+
+
+def quantile(values: Sequence[float], p: float) -> float:
+    """The value below which a share p of the values lies, interpolated between neighbours: p95 is quantile(…, 0.95)."""
+    if not 0 <= p <= 1:
+        raise UsageError(f"a quantile needs a share from 0 to 1, got {p}")
+    if not values:
+        raise UsageError("no values have no quantile")
+    ordered = _sorted(values)
+    position = p * (len(ordered) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+
+
+def geometric_mean(values: Sequence[float], level: float = 0.95) -> Estimate | None:
+    """exp of the mean of the logarithms, with Student's interval on the logarithms; every value above 0."""
+    upper = upper_probability(level)
+    if not all(0 < value < math.inf for value in values):
+        raise UsageError("a geometric mean needs values above 0", hint="use the median where values may be 0")
+    if not values:
+        return None
+    logs = [math.log(value) for value in values]
+    centre = fmean(logs)
+    value = math.exp(centre)
+    if len(values) == 1:
+        return Estimate(value, None, None, 0.0, "one value only")
+    if max(values) == min(values):  # an interval of no width would claim certainty
+        return Estimate(value, None, None, 0.0, "all values are equal")
+    half = student_t_quantile(upper, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    if abs(centre) + half > _LARGEST_LOG:
+        return Estimate(value, None, None, 0.0, "too few values for their spread")
+    return Estimate(value, math.exp(centre - half), math.exp(centre + half), level, "Student's t on logarithms")
+
+
+def _sorted(values: Sequence[float]) -> list[float]:
+    if not all(-math.inf < value < math.inf for value in values):
+        raise UsageError("every value must be a finite number")
+    return sorted(values)

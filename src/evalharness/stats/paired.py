@@ -1,0 +1,129 @@
+"""Two runs on the same cases, one figure per case: tests of change and an interval for the mean difference.
+
+McNemar's test for one pass/fail trial per side, the sign-flip test for scores, Wilcoxon's signed ranks beside it.
+Several pass/fail trials per case are `stratified.py`. Differences are new - old throughout: below 0 is worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalharness.errors import UsageError
+from evalharness.stats.means import weighted_mean
+from evalharness.stats.p_values import PValues
+from evalharness.stats.sign_flips import sign_flip
+from evalharness.stats.student import student_t_quantile
+from evalharness.stats.sum_laws import COIN, law_of_sum
+
+# Equal differences can differ in the last bits; such a spread is no evidence of any.
+_NO_VARIANCE = 1e-24
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """`low` to `high` is the two-sided interval at `level`; `lower_bound` the one-sided one, for non-inferiority."""
+
+    mean: float
+    low: float
+    high: float
+    lower_bound: float
+    level: float
+    method: str
+    n: int
+
+
+def mcnemar_exact(b: int, c: int) -> PValues:
+    """McNemar's exact test: b cases passed before and fail now, c failed before and pass now."""
+    if b < 0 or c < 0:
+        raise UsageError(f"numbers of changed cases cannot be negative, got {b} and {c}")
+    if not b + c:
+        return PValues(1.0, 1.0, "McNemar's exact test (no case changed)", 0)
+    # If nothing changed, each changed case is a coin toss: worse or better.
+    law = law_of_sum([(COIN, b + c)])
+    return PValues(law.at_least(b), law.at_most(b), "McNemar's exact test", b + c, law.error_bound)
+
+
+def wilcoxon_signed_rank(differences: Sequence[float], seed: int = 0) -> PValues:
+    """Wilcoxon's signed-rank test, a secondary figure: it asks about the middle of the differences, not their mean.
+
+    Differences of 0 are left out, equal sizes share their mean rank.
+    """
+    _check(differences, math.inf)
+    sizes = sorted(abs(difference) for difference in differences if difference)
+    places: dict[float, list[int]] = {}
+    for place, size in enumerate(sizes, start=1):
+        places.setdefault(size, []).append(place)
+    rank = {size: (taken[0] + taken[-1]) / 2 for size, taken in places.items()}
+    ranked = sign_flip([math.copysign(rank[abs(each)], each) for each in differences if each], seed)
+    method = ranked.method.replace("sign-flip test", "Wilcoxon signed-rank test")
+    return PValues(ranked.p_less, ranked.p_greater, method, ranked.n, ranked.error_bound, ranked.seed)
+
+
+def paired_difference(
+    differences: Sequence[float], level: float = 0.95, weights: Sequence[float] | None = None, span: float = 1.0
+) -> PairedDifference | None:
+    """The mean of one difference per case with Student's interval; None without cases.
+
+    `span` is the width of the scale: 1 for rates and for scores from 0 to 1, infinite where there is no limit. No
+    bound leaves [-span, span]. Where all differences agree, their spread is 0 by luck, not by nature: the margin is
+    then what so many agreeing cases leave open; a single case leaves everything open.
+    """
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
+    if not span > 0:
+        raise UsageError(f"the span of a scale is positive, got {span}")
+    _check(differences, span)
+    if not differences:
+        return None
+    cases = len(differences)
+    mean, squared_error = _mean_and_squared_error(differences, _scaled(weights, cases))
+    if cases == 1:
+        two_sided = one_sided = 2 * span
+        method = "all that is possible (a single case says nothing about others)"
+    elif squared_error * cases <= _NO_VARIANCE * max(1.0, mean * mean):
+        two_sided = one_sided = (1 - (1 - level) ** (1 / cases)) * span
+        method = "margin of equal differences, 1 - (1 - level)^(1/cases)"
+    else:
+        error = math.sqrt(squared_error)
+        two_sided = error * student_t_quantile((1 + level) / 2, cases - 1)
+        one_sided = error * student_t_quantile(level, cases - 1)
+        method = "Student's t over cases"
+    low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
+    return PairedDifference(mean, low, high, lower_bound, level, method, cases)
+
+
+def _mean_and_squared_error(differences: Sequence[float], weights: Sequence[float] | None) -> tuple[float, float]:
+    """The weighted mean and its squared standard error; without weights sd²/M."""
+    if weights is None:
+        cases = len(differences)
+        mean = math.fsum(differences) / cases
+        squares = math.fsum([(difference - mean) ** 2 for difference in differences])
+        return mean, squares / cases / (cases - 1) if cases > 1 else 0.0
+    mean = weighted_mean(zip(differences, weights, strict=True))
+    total = math.fsum(weights)
+    squares = math.fsum(weight * weight for weight in weights)
+    deviations = [(difference - mean) ** 2 for difference in differences]
+    variance = weighted_mean(zip(deviations, weights, strict=True))
+    # The number of cases that so unequal weights amount to, less one, summed from its parts so as not to round to 0.
+    freedom = math.fsum(weight * (total - weight) for weight in weights) / squares
+    return mean, variance / freedom if freedom else 0.0
+
+
+def _scaled(weights: Sequence[float] | None, cases: int) -> Sequence[float] | None:
+    if weights is None:
+        return None
+    if len(weights) != cases:
+        raise UsageError(f"{len(weights)} weights do not fit {cases} differences")
+    if not all(0 < weight < math.inf for weight in weights):
+        raise UsageError("every weight must be a positive number", hint="leave cases of weight 0 out")
+    largest = max(weights)
+    return [weight / largest for weight in weights]
+
+
+def _check(differences: Sequence[float], span: float) -> None:
+    if not all(map(math.isfinite, differences)):
+        raise UsageError("every difference must be a finite number")
+    if differences and max(map(abs, differences)) > span:
+        raise UsageError(f"a difference on a scale of width {span:g} lies between {-span:g} and {span:g}")

@@ -1,0 +1,97 @@
+"""Standard errors of a mean, and how much of the spread lies between cases and how much within a case.
+
+A run of K trials per case on M cases has Var(mean) = (between + within/K) / M: more trials shrink only the second
+part. These are building blocks for plans and comparisons; a headline gets an interval of `intervals.py` instead,
+because mean ± 2 standard errors fails near 0 and 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+
+from evalharness.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents:
+    """`between` is the variance of the cases' true pass rates, `within` the mean variance of one trial of a case."""
+
+    between: float
+    within: float
+
+
+def standard_error(scores: Sequence[float]) -> float | None:
+    """Of the mean of independent scores; None for fewer than two."""
+    if len(scores) < 2:
+        return None
+    return math.sqrt(variance(scores) / len(scores))
+
+
+def bernoulli_standard_error(rate: float, n: int) -> float:
+    """Of a pass rate over n independent trials."""
+    if not (0 <= rate <= 1 and n > 0):
+        raise UsageError(f"a standard error needs a rate from 0 to 1 and n > 0, got {rate} and {n}")
+    return math.sqrt(rate * (1 - rate) / n)
+
+
+def clustered_standard_error(
+    scores: Sequence[float], clusters: Sequence[Hashable], finite_correction: bool = True
+) -> float | None:
+    """Of the mean of scores that resemble each other within a cluster; None for fewer than two clusters.
+
+    The finite correction √(C/(C-1)) makes up for the few clusters that a mean was estimated from.
+    """
+    if len(clusters) != len(scores):
+        raise UsageError(f"{len(clusters)} clusters do not fit {len(scores)} scores")
+    if len(set(clusters)) < 2:
+        return None
+    mean = fmean(scores)
+    deviations: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for score, cluster in zip(scores, clusters, strict=True):
+        deviations[cluster].append(score - mean)
+    squares = math.fsum(math.fsum(deviation) ** 2 for deviation in deviations.values())
+    count = len(deviations)
+    correction = count / (count - 1) if finite_correction else 1.0
+    return math.sqrt(squares * correction) / len(scores)
+
+
+def within_variance(counts: Sequence[tuple[int, int]]) -> float | None:
+    """The mean of p(1 - p) over cases, unbiased, from (trials, passes) of each; None if no case has two trials."""
+    known = [spread for spread in map(_own_variance, counts) if spread is not None]
+    return fmean(known) if known else None
+
+
+def variance_components(counts: Sequence[tuple[int, int]]) -> VarianceComponents | None:
+    """From (trials, passes) of each case; None with fewer than two cases, or if no case has two trials.
+
+    A case with one trial lends its trial to `between` and is taken to vary like the others. `between` is unbiased
+    but for this: an estimate below 0 is told as 0.
+    """
+    within = within_variance(counts)
+    if within is None or len(counts) < 2:
+        return None
+    own = [_own_variance(case) for case in counts]
+    noise = fmean((within if spread is None else spread) / n for spread, (n, _) in zip(own, counts, strict=True))
+    return VarianceComponents(max(0.0, variance([c / n for n, c in counts]) - noise), within)
+
+
+def se_for_trials(between: float, within: float, cases: int, trials: float) -> float:
+    """The standard error that `trials` per case on `cases` such cases would have; `math.inf` trials are allowed."""
+    if not (between >= 0 and within >= 0 and cases >= 1 and trials >= 1):
+        raise UsageError(
+            "a standard error needs variances >= 0, cases >= 1 and trials >= 1, "
+            f"got {between}, {within}, {cases} and {trials}"
+        )
+    return math.sqrt((between + within / trials) / cases)
+
+
+def _own_variance(count: tuple[int, int]) -> float | None:
+    """The unbiased variance of one trial of a case; None where a single trial cannot tell."""
+    n, c = count
+    if not (n >= 1 and 0 <= c <= n):
+        raise UsageError(f"a case needs 0 <= passes <= trials and a trial, got {c} of {n}")
+    return c * (n - c) / (n * (n - 1)) if n > 1 else None

@@ -1,0 +1,82 @@
+"""Did the pass rate drop, case by case? The exact stratified permutation test for pass/fail trials.
+
+If nothing changed, then within each case it is chance alone which of its passes fell to the new run: given the passes
+of both runs together, the new run's passes follow a hypergeometric law, and their total over cases the convolution of
+these laws. No seed, no normal approximation; runs may have unequal or missing trials; with one trial per side it is
+McNemar's exact test. Scores that are not pass or fail go to `paired.sign_flip`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from evalharness.errors import UsageError
+from evalharness.stats.p_values import PValues
+from evalharness.stats.sum_laws import ONE, SumLaw, law_of_sum, without_tails
+
+_METHOD = "exact stratified permutation test"
+
+
+def stratified_exact(rows: Iterable[Sequence[int]]) -> PValues:
+    """How surprising it is that the new run passed so rarely (`p_less`) or so often (`p_greater`) if nothing changed.
+
+    Each row is one case: (n_old, c_old, n_new, c_new). Cases whose trials all passed or all failed, or that one of the
+    runs lacks, say nothing about a change; `n` counts the others.
+    """
+    kinds: Counter[tuple[int, int, int]] = Counter()
+    observed = 0
+    for n_old, c_old, n_new, c_new in rows:
+        if not (0 <= c_old <= n_old and 0 <= c_new <= n_new):
+            raise _impossible((n_old, c_old, n_new, c_new))
+        passes = c_old + c_new
+        if 0 < passes < n_old + n_new and n_old and n_new:
+            kinds[n_old, n_new, passes] += 1
+            observed += c_new
+    if not kinds:
+        return PValues(1.0, 1.0, f"{_METHOD} (no case could show a change)", 0)
+    law = law_of_sum((_passes_of_new(*kind), repeats) for kind, repeats in sorted(kinds.items()))
+    return PValues(law.at_most(observed), law.at_least(observed), _METHOD, kinds.total(), law.error_bound)
+
+
+def smallest_p(baseline: Iterable[Sequence[int]]) -> float:
+    """The p-value of a regression if every new trial failed: above it no drop can be shown, however bad.
+
+    Each row is one case of the baseline and the trials planned for it: (n_old, c_old, n_new).
+    """
+    log_p = 0.0
+    for n_old, c_old, n_new in baseline:
+        if not (0 <= c_old <= n_old and n_new >= 0):
+            raise _impossible((n_old, c_old, n_new))
+        log_p += math.log(math.comb(n_old, c_old)) - math.log(math.comb(n_old + n_new, c_old))
+    return math.exp(log_p)
+
+
+def _passes_of_new(n_old: int, n_new: int, passes: int) -> SumLaw:
+    """The hypergeometric law, walked from its peak outwards so that rounding down never grows on the way."""
+    lowest, highest = max(0, passes - n_old), min(passes, n_new)
+    peak = min(highest, max(lowest, (passes + 1) * (n_new + 1) // (n_old + n_new + 2)))
+    ways = math.comb(n_new, peak) * math.comb(n_old, passes - peak)
+    at_peak = (ways * ONE) // math.comb(n_old + n_new, passes)
+    above, below = [], []
+    weight = at_peak
+    for c in range(peak, highest):
+        weight = weight * (n_new - c) * (passes - c) // ((c + 1) * (n_old - passes + c + 1))
+        if not weight:
+            break
+        above.append(weight)
+    weight = at_peak
+    for c in range(peak, lowest, -1):
+        weight = weight * c * (n_old - passes + c) // ((n_new - c + 1) * (passes - c + 1))
+        if not weight:
+            break
+        below.append(weight)
+    return without_tails(peak - len(below), [*reversed(below), at_peak, *above])
+
+
+def _impossible(row: Sequence[int]) -> UsageError:
+    return UsageError(
+        f"a case needs 0 <= passes <= trials on both sides, got {tuple(row)}",
+        hint="rows are (trials before, passes before, trials now, passes now)",
+    )

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalharness.errors import UsageError
+from evalharness.stats.paired import PairedDifference, mcnemar_exact, paired_difference, wilcoxon_signed_rank
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
+
+
+def difference(differences: list[float], **options: Any) -> PairedDifference:
+    result = paired_difference(differences, **options)
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("vector", VECTORS["mcnemar_exact"], ids=str)
+def test_mcnemar_reference(vector: dict[str, Any]) -> None:
+    test = mcnemar_exact(vector["old_pass_new_fail"], vector["old_fail_new_pass"])
+    assert [test.p_less, test.p_two_sided] == pytest.approx(vector["one_sided_and_two_sided"], rel=1e-13)
+    assert test.n == vector["old_pass_new_fail"] + vector["old_fail_new_pass"]
+
+
+def test_mcnemar_mirrors() -> None:
+    worse, better = mcnemar_exact(10, 2), mcnemar_exact(2, 10)
+    assert (worse.p_less, worse.p_greater) == (better.p_greater, better.p_less)
+    assert mcnemar_exact(3, 3).p_two_sided == 1.0
+
+
+def test_mcnemar_without_changes_is_no_alarm() -> None:
+    assert (mcnemar_exact(0, 0).p_less, mcnemar_exact(0, 0).p_two_sided) == (1.0, 1.0)
+
+
+def test_mcnemar_refuses_negative_counts() -> None:
+    with pytest.raises(UsageError):
+        mcnemar_exact(-1, 3)
+
+
+def test_difference_by_hand() -> None:
+    # mean -0.2, sd 0.3291403, t(9) 2.2621572 and 1.8331129
+    found = difference([-0.25, -0.5, 0, 0.25, -0.75, -0.25, 0, -0.5, -0.25, 0.25])
+    assert found.mean == pytest.approx(-0.2)
+    assert (found.low, found.high) == pytest.approx((-0.43545278, 0.03545278), abs=1e-8)
+    assert found.lower_bound == pytest.approx(-0.39079644, abs=1e-8)
+    assert (found.level, found.n, found.method) == (0.95, 10, "Student's t over cases")
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -0.3, 1 / 3])
+def test_equal_differences_keep_a_margin(value: float) -> None:
+    found = difference([value] * 9 + [math.nextafter(value, 1)])
+    margin = 1 - 0.05**0.1
+    assert (found.low, found.high) == pytest.approx((value - margin, value + margin), rel=1e-12)
+    assert found.lower_bound == pytest.approx(value - margin, rel=1e-12)
+    assert "equal differences" in found.method
+
+
+def test_the_margin_of_equal_differences_follows_level_and_scale() -> None:
+    assert difference([0.0] * 30, level=0.9).high == pytest.approx(1 - 0.1 ** (1 / 30))
+    assert difference([0.0] * 30, span=100).high == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))
+
+
+def test_a_single_case_leaves_everything_open() -> None:
+    found = difference([-0.25])
+    assert (found.mean, found.low, found.high, found.lower_bound) == (-0.25, -1.0, 1.0, -1.0)
+    assert "single case" in found.method
+    assert difference([3.0], span=math.inf).low == -math.inf
+
+
+def test_no_bound_leaves_the_scale() -> None:
+    found = difference([1.0, 1.0, -1.0])
+    assert (found.low, found.high, found.lower_bound) == (-1.0, 1.0, -1.0)
+    assert difference([1.0, 1.0, -1.0], span=math.inf).lower_bound < -1.0
+
+
+def test_no_cases_have_no_difference() -> None:
+    assert paired_difference([]) is None
+
+
+def test_weights_of_one_change_nothing_and_a_heavy_case_pulls_the_mean() -> None:
+    values = [-0.5, 0.0, 0.25, 0.25]
+    assert difference(values, weights=[1.0] * 4) == difference(values)
+    assert difference(values, weights=[7.0] * 4) == difference(values)
+    heavy = difference(values, weights=[5.0, 1, 1, 1])
+    assert heavy.mean == pytest.approx(-0.25)
+    assert heavy.high - heavy.low > difference(values).high - difference(values).low
+
+
+@pytest.mark.parametrize(
+    ("values", "options"),
+    [
+        ([0.1, math.nan], {}),
+        ([0.1, math.inf], {"span": math.inf}),
+        ([0.1, 1.5], {}),
+        ([0.1], {"level": 1.0}),
+        ([0.1], {"level": 0.0}),
+        ([0.1], {"span": 0.0}),
+        ([0.1], {"weights": [1.0, 1.0]}),
+        ([0.1, 0.2], {"weights": [1.0, 0.0]}),
+    ],
+)
+def test_bad_input_is_refused(values: list[float], options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        paired_difference(values, **options)
+
+
+def test_wilcoxon_by_hand() -> None:
+    # Ranks 1, 2, 3 with signs -, -, +: the positive ranks sum to 3 or less in 5 of 8 ways.
+    test = wilcoxon_signed_rank([-0.1, -5.0, 0.0, 7.0])
+    assert test.p_less == 5 / 8
+    assert test.n == 3
+    assert test.method == "Wilcoxon signed-rank test, exact"
+
+
+def test_wilcoxon_shares_the_rank_of_equal_sizes() -> None:
+    # Ranks 1.5, 1.5, 3: the positive ones sum to 0 in one way, to 1.5 in two.
+    assert wilcoxon_signed_rank([-1.0, 1.0, -2.0]).p_less == 3 / 8
