@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 
 test: lint
 	scripts/debian-packages $(TEST_PACKAGES)
-	$(BIN)/pytest -n 2 -m "not soak"
+	$(BIN)/pytest -n 4 --dist worksteal -m "not soak"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -11,12 +11,15 @@ _PUBLIC = {
     "CannotResume": "evalharness.errors",
     "Case": "evalharness.domain.case",
     "CaseFile": "evalharness.domain.case",
+    "Comparison": "evalharness.domain.comparison",
     "EvalArtifact": "evalharness.domain.artifact",
+    "Gate": "evalharness.domain.gate",
     "Grade": "evalharness.domain.grade",
     "GradeContext": "evalharness.contracts",
     "GraderSpec": "evalharness.domain.specification",
     "HarnessError": "evalharness.errors",
     "InvalidFile": "evalharness.errors",
+    "Measurement": "evalharness.domain.measurement",
     "Report": "evalharness.domain.report",
     "Run": "evalharness.domain.run",
     "Suite": "evalharness.domain.suite",
@@ -32,6 +35,8 @@ _PUBLIC = {
     "Variant": "evalharness.domain.suite",
     "evaluate": "evalharness.actions.evaluate",
     "load_suite": "evalharness.actions.load_suites",
+    "pass_at_k": "evalharness.stats.pass_k",
+    "pass_hat_k": "evalharness.stats.pass_k",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605

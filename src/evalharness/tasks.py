@@ -10,32 +10,49 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from evalharness.actions.choose_targets import WrittenTarget
 from evalharness.actions.evaluate import evaluate
+from evalharness.actions.find_reports import find_report
 from evalharness.actions.find_suites import find_suites, registered_suites
+from evalharness.actions.open_store import open_store
 from evalharness.actions.register_suites import register_suites, without_file
+from evalharness.actions.set_baseline import DEFAULT_NAME
+from evalharness.actions.set_baseline import set_baseline as name_baseline
 from evalharness.domain.case import Case, as_text
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade
-from evalharness.domain.report import CaseState
+from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
-from evalharness.domain.trial import Trial
-from evalharness.engine.measuring import CaseTally
+from evalharness.domain.task_change import THRESHOLD, degradation, task_changes
+from evalharness.domain.trial import GRADED, Trial
+from evalharness.engine.tallying import CaseTally
 from evalharness.errors import Unscored, UsageError
 from evalharness.formats.problems import in_words
 from evalharness.formats.ready_made import ready_made_suites
-from evalharness.formats.task_records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile, TaskRecord
+from evalharness.formats.task_records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile
+from evalharness.formats.task_results import (
+    CategorySummary,
+    CheckDetail,
+    EvalResult,
+    EvalRunSummary,
+    RegressionCheck,
+    ResponseScore,
+    ScoreChange,
+)
 from evalharness.formats.task_suites import suite_of
 from evalharness.graders.expected_patterns import check_patterns
 from evalharness.graders.files import check_file
+from evalharness.stores.baselines import Baseline
 
 __all__ = [
     "TASK_CATEGORIES",
+    "Baseline",
     "CategorySummary",
     "CheckDetail",
     "EvalResult",
@@ -45,80 +62,20 @@ __all__ = [
     "ExpectedFile",
     "RegressionCheck",
     "ResponseScore",
+    "ScoreChange",
+    "check_regression",
+    "detect_regressions",
     "get_suite",
+    "list_baselines",
     "list_suites",
     "run_suite",
     "save_suite",
     "score_file_content",
     "score_response",
+    "set_baseline",
 ]
 
-LATER = ("check_regression", "detect_regressions", "list_baselines", "set_baseline")
-"""Names of the document that compare runs; they come with baselines."""
-
-
-class CheckDetail(TaskRecord):
-    """One thing that was checked, with what was expected and what was found."""
-
-    check: str
-    passed: bool
-    expected: str = ""
-    actual: str = ""
-
-
-class ResponseScore(TaskRecord):
-    passed: bool
-    score: float
-    details: tuple[CheckDetail, ...]
-
-
-class EvalResult(TaskRecord):
-    """One task, over all its trials: the mean score, sums of time, tokens and cost, the checks of the last trial."""
-
-    task_id: str
-    task_category: str
-    passed: bool
-    score: float
-    duration_ms: float
-    tokens_used: int = 0
-    cost_usd: float = 0.0
-    tool_calls_made: int = 0
-    error: str | None = None
-    details: tuple[CheckDetail, ...] = ()
-    state: CaseState
-
-
-class CategorySummary(TaskRecord):
-    passed: int
-    failed: int
-    avg_score: float
-
-
-class EvalRunSummary(TaskRecord):
-    """`failed` counts wrong answers, `unjudged` what could not be judged; with `passed` they make the total."""
-
-    run_id: str
-    run_name: str
-    suite_name: str
-    timestamp: str
-    total_tasks: int
-    passed: int
-    failed: int
-    unjudged: int
-    total_duration_ms: float
-    total_cost_usd: float
-    per_category: dict[str, CategorySummary] = Field(default_factory=dict)
-    results: tuple[EvalResult, ...] = ()
-
-
-class RegressionCheck(TaskRecord):
-    """A positive `delta` is a degradation."""
-
-    task_id: str
-    previous_score: float
-    current_score: float
-    degraded: bool
-    delta: float
+WrittenRun: TypeAlias = EvalRunSummary | Run | Report | str | Path
 
 
 def score_response(output: str | None, expected_patterns: Sequence[str] | None = None) -> ResponseScore:
@@ -163,6 +120,61 @@ def run_suite(
     """Run a suite, a file or a registered suite by name on a target; `options` are those of `evaluate`."""
     found = suite if isinstance(suite, str | Path) else _as_suite(suite)
     return _summary(evaluate(found, target, **options))
+
+
+def set_baseline(run_id: str, *, name: str = DEFAULT_NAME, store: str | None = None) -> Baseline:
+    """Make a run (its id or name) what later runs of its suite are compared with."""
+    with open_store(store, to_read=True) as opened:
+        return name_baseline(run_id, name, opened).baseline
+
+
+def list_baselines(*, store: str | None = None) -> list[Baseline]:
+    """Of all suites, the last one set first."""
+    with open_store(store, to_read=True) as opened:
+        return opened.baselines()
+
+
+def check_regression(previous_score: float, current_score: float, threshold: float = THRESHOLD) -> ScoreChange:
+    """Whether a score fell by more than the threshold; rounding does not count, so 0.8 → 0.7 is no degradation."""
+    degraded, delta = degradation(previous_score, current_score, threshold)
+    return ScoreChange(degraded=degraded, delta=delta)
+
+
+def detect_regressions(
+    previous: WrittenRun, current: WrittenRun, threshold: float = THRESHOLD, *, store: str | None = None
+) -> list[RegressionCheck]:
+    """The tasks of both runs whose score fell by more than the threshold; errors are no wrong answers and do not count.
+
+    A run is a summary, a Run, a Report, or whatever `compare` takes: an id, a name, a baseline's name, a JSON report.
+    """
+    changes = task_changes(_cases(previous, store), _cases(current, store), threshold)
+    fields = set(RegressionCheck.model_fields)
+    return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
+
+
+def _cases(run: WrittenRun, store: str | None) -> Sequence[CaseResult]:
+    if isinstance(run, EvalRunSummary):
+        return [_case_result(result) for result in run.results]
+    report = run.report if isinstance(run, Run) else run
+    if isinstance(report, Report) and report.cases:
+        return report.cases
+    reference = _reference(run)
+    with open_store(store, to_read=True) as opened:
+        return find_report(reference, opened).report.cases
+
+
+def _reference(run: Run | Report | str | Path) -> str:
+    """How its run is named in the store."""
+    if not isinstance(run, Report):
+        return run.id if isinstance(run, Run) else str(run)
+    if not run.metadata.run_id:
+        raise UsageError("this report tells neither its cases nor the id of its run", hint="hand in the run itself")
+    return run.metadata.run_id
+
+
+def _case_result(result: EvalResult) -> CaseResult:
+    judged = result.state in GRADED
+    return CaseResult(case_id=result.task_id, trials=int(judged), state=result.state, score=result.score)
 
 
 def _as_suite(suite: EvalSuite | Suite) -> Suite:

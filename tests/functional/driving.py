@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import subprocess
@@ -11,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from warm_command import WarmCommand
 
 COMMAND = (sys.executable, "-m", "evalharness")
 LONGEST_WAIT_S = 60.0
@@ -43,19 +47,34 @@ class Outcome:
         return found
 
 
+def kept_environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+
+
 def clean_environment(folder: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-    return {**kept, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **(more or {})}
+    return {**kept_environment(), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **(more or {})}
+
+
+@functools.cache
+def warm_command() -> WarmCommand:
+    command = WarmCommand(kept_environment())
+    atexit.register(command.close)
+    return command
 
 
 def drive(folder: Path, *words: str, env: Mapping[str, str] | None = None, timeout_s: float = 120) -> Outcome:
+    return Outcome(*warm_command().run(words, folder, clean_environment(folder, env), timeout_s))
+
+
+def drive_fresh(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Outcome:
+    """In an interpreter of its own: half a second slower, and it obeys what is read when an interpreter starts."""
     done = subprocess.run(
         [*COMMAND, *words],
         cwd=folder,
         env=clean_environment(folder, env),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=timeout_s,
+        timeout=LONGEST_WAIT_S,
         check=False,
     )
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace"))

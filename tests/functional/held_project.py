@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from driving import COMMAND, LONGEST_WAIT_S, wait_until
+from driving import COMMAND, LONGEST_WAIT_S, Outcome, clean_environment, drive, wait_until
 
 # Each execution leaves a line in `log`; what `hold` names waits for as long as the file is there.
 AGENT = """
@@ -77,18 +77,18 @@ class Project:
         written = {"name": "five", "target": "agent.py:answer", "test_cases": cases, "config": {"retries": 0}, **suite}
         (folder / "suite.json").write_text(json.dumps(written))
 
-    def command(self, *words: str) -> list[str]:
-        return [*COMMAND, *words, "--store", "store.db"]
-
-    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*words), cwd=self.folder, capture_output=True, text=True, timeout=LONGEST_WAIT_S, check=False
-        )
+    def call(self, *words: str) -> Outcome:
+        return drive(self.folder, *words, "--store", "store.db")
 
     @contextmanager
     def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
-            self.command(*words), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*COMMAND, *words, "--store", "store.db"],
+            cwd=self.folder,
+            env=clean_environment(self.folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         try:
             yield process

@@ -7,6 +7,8 @@ Run as a program, this file is the harness of that user: requests come pickled o
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import os
 import pickle
 import shutil
@@ -131,15 +133,29 @@ def start_harness(mode: str) -> subprocess.Popen[bytes]:
     )
 
 
-def as_user(requests: Iterable[ProcessRequest]) -> list[Outcome]:
+@functools.cache
+def harness_of_the_user() -> subprocess.Popen[bytes]:
     harness = start_harness(USER)
-    answer, errors = harness.communicate(pickle.dumps(list(requests)))
-    assert harness.returncode == 0, errors.decode(errors="replace")
-    outcomes: list[Outcome] = pickle.loads(answer)
+    atexit.register(harness.communicate)
+    return harness
+
+
+def as_user(requests: Iterable[ProcessRequest]) -> list[Outcome]:
+    harness = harness_of_the_user()
+    assert harness.stdin is not None and harness.stdout is not None and harness.stderr is not None
+    harness.stdin.write(pickle.dumps(list(requests)))
+    harness.stdin.flush()
+    try:
+        outcomes: list[Outcome] = pickle.load(harness.stdout)
+    except EOFError:
+        raise AssertionError(harness.stderr.read().decode(errors="replace")) from None
     return outcomes
 
 
 if __name__ == "__main__":
     print(os.getpid(), file=sys.stderr, flush=True)
-    asked = pickle.load(sys.stdin.buffer)
-    sys.stdout.buffer.write(pickle.dumps(asyncio.run(run_all(asked, uses_groups=sys.argv[1] != NO_GROUPS))))
+    with open(0, "rb") as asking:
+        while asking.peek():
+            outcomes = asyncio.run(run_all(pickle.load(asking), uses_groups=sys.argv[1] != NO_GROUPS))
+            sys.stdout.buffer.write(pickle.dumps(outcomes))
+            sys.stdout.buffer.flush()

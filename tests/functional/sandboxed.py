@@ -45,8 +45,8 @@ def pids(folder: Path) -> dict[str, int]:
 
 
 def survivors(folder: Path) -> dict[str, int]:
-    """Who of those who left a pid is still there, as a process or as a zombie, after at most 2 s."""
-    deadline = time.monotonic() + 2
+    """Who of those who left a pid is still there, as a process or as a zombie, after at most 30 s."""
+    deadline = time.monotonic() + 30
     while True:
         left = {name: pid for name, pid in pids(folder).items() if Path(f"/proc/{pid}").exists()}
         if not left or time.monotonic() > deadline:
@@ -58,3 +58,14 @@ def children() -> set[int]:
     """Every child of this process, dead or alive."""
     tasks = Path("/proc/self/task")
     return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+
+
+def open_files() -> set[str]:
+    """What this process's descriptors point at; pipes and sockets are numbered by the kernel, so each is its own."""
+    links = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            links.add(str(descriptor.readlink()))
+        except FileNotFoundError:  # the listing's own
+            continue
+    return links

@@ -106,20 +106,20 @@ def test_a_killed_run_counts_once_when_it_is_resumed(tmp_path: Path) -> None:
         process.wait()
     assert stored(project) == []
     project.let_go()
-    resumed = [project.call("resume").returncode for _ in range(3)]
+    resumed = [project.call("resume").code for _ in range(3)]
     assert resumed == [1, 1, 1]
     assert stored(project) == [0, 1, 1, 1, 1]
 
 
 def test_a_run_killed_between_its_last_trial_and_its_report_counts_once(tmp_path: Path) -> None:
     project = Project(tmp_path, target="agent.py:wrong")
-    assert project.call("run", "suite.json").returncode == 1
+    assert project.call("run", "suite.json").code == 1
     with closing(sqlite3.connect(tmp_path / "store.db")) as store:
         store.execute("UPDATE runs SET finished_at = NULL, report = NULL")
         store.execute("DELETE FROM case_history")
         store.commit()
     for _ in range(2):
-        assert project.call("resume").returncode == 1
+        assert project.call("resume").code == 1
         assert stored(project) == [1, 1, 1, 1, 1]
 
 

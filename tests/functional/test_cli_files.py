@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import jsonschema_rs
-from driving import drive, write
+from driving import drive, drive_fresh, write
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = "target: oracle\ntest_cases: [{id: a, name: The First, input: hi, expected: hello}]\n"
@@ -42,6 +42,14 @@ secrets: [A]
 infrastructure_errors: [MyError]
 case_threshold: 0.5
 max_error_rate: 0
+gate:
+  preset: staging
+  thresholds: {default: {pass@1: 0.5, pass_hat_k: 1}, criticality: {high: {score: 0}}}
+  each_case: 2 of 3
+  required_cases: [c]
+  max_cost_usd: 1
+  regression: main
+  quarantine: [{case: d, reason: flaky, owner: Ada, expires: 2026-12-31}]
 targets: {fast: agent.py:answer, posted: {http: {url: 'http://localhost/x', headers: {a: b}}}}
 target: fast
 variants: {one: oracle, two: {command: [ls, -l], result: json}, three: {function: 'agent:answer'}, four: 'cmd:ls'}
@@ -77,6 +85,8 @@ UNKNOWN_KEYS = [
     "test_cases: [{id: a, input: x, graders: [{contains: {valu: y}}]}]",
     "test_cases: [{id: a, input: x, graders: [{contains: y, weigth: 2}]}]",
     "test_cases: [{id: a, input: x, graders: [{exat: y}]}]",
+    "gate: {thresholdz: {score: 1}}\ntest_cases: [{id: a, input: x, expected: x}]",
+    "gate: {regression: {alfa: 0.1}}\ntest_cases: [{id: a, input: x, expected: x}]",
     "target: {htp: 'http://localhost'}\ntest_cases: [{id: a, input: x}]",
     "target: {http: {url: 'http://localhost', hedaers: {}}}\ntest_cases: [{id: a, input: x}]",
     "trials: 0\ntest_cases: [{id: a, input: x}]",
@@ -190,6 +200,11 @@ def test_validate_counts_the_files_that_have_the_problems(tmp_path: Path) -> Non
     done = drive(tmp_path, "validate", "suite.yaml")
     assert done.code == 2
     assert done.err.splitlines()[-1] == "error: 2 problems in 2 files"
+
+
+def test_the_schema_is_the_same_every_time(tmp_path: Path) -> None:
+    first, second = (drive_fresh(tmp_path, "schema", env={"PYTHONHASHSEED": seed}).out for seed in "12")
+    assert first == second
 
 
 def test_the_schema_agrees_with_validate(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from capitals import SUITE, capitals_project
 from driving import COMMAND, clean_environment, drive, line_of, wait_until, write
-from threaded_server import serving
+from threaded_server import Reply, serving
 
 
 @pytest.fixture
@@ -43,14 +43,15 @@ def test_the_verdict_tells_the_whole_story(project: Path) -> None:
     assert done.err == ""
 
 
-def capital(request: BaseHTTPRequestHandler, body: bytes) -> str:
+def capital(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
     country = json.loads(body)["input"]
-    return json.dumps({"output": {"France": "Paris", "Peru": "Lima", "Japan": "Tokyo"}[country]})
+    known = {"France": "Paris", "Peru": "Lima", "Japan": "Tokyo"}
+    return Reply(json.dumps({"output": known[country]}), content_type="application/json")
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    with serving(capital, content_type="application/json") as base:
+    with serving(capital) as base:
         yield f"{base}/ask"
 
 

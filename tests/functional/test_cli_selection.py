@@ -52,14 +52,18 @@ def test_how_often_and_how_many_at_a_time(project: Path) -> None:
     write(
         project,
         counting_py="""
-import asyncio
-active = 0
+import asyncio, os, time
+active = most = 0
+deadline = time.monotonic() + 30
 async def answer(country):
-    global active
+    global active, most
     active += 1
+    most = max(most, active)
+    while most < int(os.environ["WANTED"]) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)
-    seen, active = active, active - 1
-    return str(seen)
+    active -= 1
+    return str(most)
 """,
     )
     cpus = str(os.cpu_count() or 1)
@@ -68,7 +72,8 @@ async def answer(country):
         (("--trials", "3", "-j", "0"), 9, cpus),
         (("--epochs", "1", "--max-concurrency", "1"), 3, "1"),
     ):
-        done = drive(project, "run", "suite.yaml", "--target", "counting.py:answer", "--json", *words)
+        counted = ("run", "suite.yaml", "--target", "counting.py:answer", "--json")
+        done = drive(project, *counted, *words, env={"WANTED": most})
         outputs = [trial["output"] for trial in done.report["trials"]]
         assert len(outputs) == trials
         assert max(outputs, key=int) == most, words

@@ -16,9 +16,17 @@ import pytest
 from driving import COMMAND, clean_environment, write
 
 AGENT = r"""
-import time
+import os, threading, time
+lock = threading.Lock()
+asked = 0
 def answer(text):
-    time.sleep(0.15)
+    global asked
+    with lock:
+        asked += 1
+        is_early = asked <= 4
+    deadline = time.monotonic() + 30
+    while not is_early and "SEEN" in os.environ and not os.path.exists("seen") and time.monotonic() < deadline:
+        time.sleep(0.01)
     return "\x1b]0;pwned\x07\x1b[5m" + text
 """
 SUITE = """
@@ -36,7 +44,7 @@ def watch(
 ) -> tuple[int, str]:
     """The command with a pseudo-terminal for a screen: its exit code and everything the screen was sent.
 
-    Its stdout goes to `out` instead, if that is given.
+    Its stdout goes to `out` instead, if that is given. The file `seen` tells the agent that four trials were shown.
     """
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -58,6 +66,8 @@ def watch(
         if not chunk:
             break
         received += chunk
+        if b"4/8" in received:
+            (folder / "seen").touch()
     os.close(ours)
     return process.wait(timeout=60), received.decode()
 
@@ -70,11 +80,12 @@ def project(tmp_path: Path) -> Path:
 def test_the_bar_is_as_wide_as_the_terminal(project: Path) -> None:
     widths = {}
     for columns in (60, 120):
-        code, screen = watch(project, columns, "-j", "2")
+        code, screen = watch(project, columns, "-j", "2", env={"SEEN": "is awaited"})
         assert code == 1
         frames = [ESCAPES.sub("", frame) for frame in re.split(r"[\r\n]+", screen) if BAR.search(frame)]
         assert max(len(frame.rstrip()) for frame in frames) <= columns
         assert any("4/8" in frame for frame in frames), "the bar moves"
+        (project / "seen").unlink()
         assert all("8" in frame and "…" in frame for frame in frames), "one line holds label, bar and counts"
         widths[columns] = max(len(BAR.search(frame)[0]) for frame in frames)  # type: ignore[index]
         assert "8 planned = 4 passed + 4 failed" in screen

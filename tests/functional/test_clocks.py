@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from driving import drive, write
+from driving import drive, drive_fresh, write
 from missing_parts import missing
 
 SUITE = "target: agent.py:answer\ntrials: 6\ntest_cases: [{id: a, input: x, expected: y}]\n"
@@ -50,7 +50,7 @@ def test_a_clock_that_jumps_gives_no_negative_duration(tmp_path: Path, faketime:
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
-    done = drive(tmp_path, "run", "-j", "1", "--json", env=env)
+    done = drive_fresh(tmp_path, "run", "-j", "1", "--json", env=env)
 
     clock = [float(line) for line in (tmp_path / "clock.txt").read_text().split()]
     assert min(clock) < clock[0] - 3000, "the clock did jump back"
@@ -60,13 +60,34 @@ def test_a_clock_that_jumps_gives_no_negative_duration(tmp_path: Path, faketime:
     assert 0 < done.report["metadata"]["duration_seconds"] < 600
 
 
+def test_a_day_is_the_same_for_every_command(tmp_path: Path, faketime: str) -> None:
+    """Just before midnight in UTC, a clock far to the east shows the day after."""
+    held = "{case: a, reason: flaky, owner: Ada, expires: 2030-01-01}"
+    suite = SUITE.replace("trials: 6", f"name: days\ngate: {{regression: true, quarantine: [{held}]}}")
+    cases = "test_cases: [{id: a, input: x, expected: y}, {id: b, input: z, expected: z}]"
+    write(tmp_path, suite_yaml=suite.partition("test_cases")[0] + cases, pyproject_toml="")
+    env = {
+        "LD_PRELOAD": library(faketime),
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME": "2030-01-02 11:00:00",
+        "TZ": "UTC-12",
+    }
+    first = drive_fresh(tmp_path, "run", "--target", "oracle", "--baseline", "none", "--json", env=env)
+    assert first.report["metadata"]["timestamp"].startswith("2030-01-01T23:"), first.both
+    drive_fresh(tmp_path, "baseline", first.report["metadata"]["run_name"], env=env)
+    gated = drive_fresh(tmp_path, "run", "--target", "oracle", "--json", env=env).report
+    assert gated["gate"]["quarantined"] == ["a"]
+    checked = drive_fresh(tmp_path, "regressions", "days", "--json", env=env).json["regressions"]
+    assert checked["comparisons"][0]["n_cases"] == gated["comparison"]["n_cases"] == 1
+
+
 def test_runs_of_one_second_keep_apart_and_in_order(tmp_path: Path, faketime: str) -> None:
     write(tmp_path, agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
     env = {"LD_PRELOAD": library(faketime), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     moments = ("2030-01-01 12:00:00", "2030-01-01 12:00:00", "2029-01-01 12:00:00")
     reports = []
     for moment in moments:
-        done = drive(tmp_path, "run", "--target", "oracle", "--json", env={**env, "FAKETIME": moment})
+        done = drive_fresh(tmp_path, "run", "--target", "oracle", "--json", env={**env, "FAKETIME": moment})
         assert done.code == 0, done.both
         reports.append(done.report)
 

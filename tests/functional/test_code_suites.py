@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
-from driving import drive, write
+from driving import COMMAND, clean_environment, drive, write
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "presets"
 CODED = """\
@@ -45,7 +46,7 @@ def test_a_file_of_problems_becomes_a_suite_that_its_own_solutions_pass(preset: 
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
     mbpp = str(FIXTURES / "mbpp.jsonl")
     for words, told in [
-        (["--preset", "humaneval"], "mbpp.jsonl:1: [0].prompt: is missing"),
+        (["--preset", "humaneval"], "mbpp.jsonl:1: [0]: these rows look like mbpp: use --preset mbpp"),
         (["--preset", "mbpp", "--map", "input=text"], "exclude each other"),
         (["--preset", "mbpp", "--format", "native"], "with --preset the file is a table"),
         (["--preset", "gsm"], "humaneval"),
@@ -67,3 +68,28 @@ def test_the_user_may_do_without_isolation(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=CODED.replace("trials: 4", "trials: 1"), agent_py=agent)
     done = drive(tmp_path, "run", "suite.yaml", "--sandbox", "none", "--json")
     assert done.states() == {"double": ["passed"], "twice": ["passed"]}, done.both
+    assert done.err.count("unprotected") == 1
+    write(tmp_path, suite_yaml="name: s\ntarget: echo\ntest_cases: [{id: a, input: x, expected: x}]\n")
+    assert "unprotected" not in drive(tmp_path, "run", "suite.yaml", "--sandbox", "none").err
+
+
+NESTED = "graders: [{all_of: [{code_tests: {test: 'assert f() == 1'}}, {contains: def}]}]"
+SETUP = "setup: 'true', expected: x"
+
+
+@pytest.mark.parametrize("case", ["expected: {code_tests: {test: 'assert f() == 1'}}", NESTED, SETUP])
+def test_a_missing_sandbox_is_told_before_the_target_is_asked(case: str, tmp_path: Path) -> None:
+    suite = f"name: s\ntarget: agent.py:answer\ntest_cases: [{{id: a, input: x, {case}}}]\n"
+    write(tmp_path, suite_yaml=suite, agent_py="def answer(q):\n    open('asked', 'w')\n    return 'x'\n")
+    hidden = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", "/dev/null", "/usr/bin/bwrap", "--"]
+    refused = subprocess.run(
+        [*hidden, *COMMAND, "run", "suite.yaml"],
+        cwd=tmp_path,
+        env=clean_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 3, refused.stderr
+    assert "apt-get install bubblewrap" in refused.stderr
+    assert not (tmp_path / "asked").exists()

@@ -233,8 +233,8 @@ class TestHowItEnds:
 
     def test_the_time_limit_kills_the_tree_and_keeps_what_was_printed(self, suite_folder: Path) -> None:
         line = f"echo thinking; (setsid sleep 600 & echo $! > {suite_folder}/pid); sleep 600"
-        trial = run_once(line, limit_s=1.0)
-        assert (trial.state, trial.reason) == ("failed", "time limit: no answer within 1 s")
+        trial = run_once(line, limit_s=4.0)
+        assert (trial.state, trial.reason) == ("failed", "time limit: no answer within 4 s")
         assert transcript_of(trial).output == "thinking\n"
         pid = int((suite_folder / "pid").read_text())
         with pytest.raises(ProcessLookupError):

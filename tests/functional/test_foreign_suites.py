@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from driving import drive
+from threaded_server import Reply, serving
 
 USERS = {
     "users": [
@@ -82,28 +82,13 @@ def api(replies: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """A server of JSON, and the tokens it was shown."""
     tokens: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            tokens.append(self.headers.get("Authorization", ""))
-            found = replies.get(self.path)
-            told = json.dumps(found).encode()
-            self.send_response(404 if found is None else 200)
-            self.send_header("content-type", "application/json; charset=utf-8")
-            self.send_header("content-length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
+    def reply(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
+        tokens.append(request.headers.get("Authorization", ""))
+        found = replies.get(request.path)
+        return Reply(json.dumps(found), 404 if found is None else 200, "application/json; charset=utf-8")
 
-        def log_message(self, *args: object) -> None: ...
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.server_port}", tokens
-    finally:
-        listening.shutdown()
-        thread.join()
-        listening.server_close()
+    with serving(reply) as base:
+        yield base, tokens
 
 
 @pytest.fixture

@@ -162,9 +162,9 @@ class Project:
         return [((case_id, int(index)), int(generation)) for case_id, index, generation, _ in lines]
 
 
-def strike(project: Project, process: subprocess.Popen[bytes], rng: Random) -> None:
+def strike(project: Project, process: subprocess.Popen[bytes], rng: Random, during_start_up: bool) -> None:
     """kill -9 during start-up, or some executions later and then anywhere in the window of a group commit."""
-    if rng.random() < 0.2:
+    if during_start_up:
         time.sleep(rng.uniform(0, START_UP_S))
     else:
         wanted = project.log.read_bytes().count(b"\n") + rng.randint(1, 50)
@@ -181,7 +181,7 @@ def finish_a_run(project: Project, figures: Figures, kills: int, rng: Random) ->
         armed = figures.kills < kills
         try:
             if armed:
-                strike(project, process, rng)
+                strike(project, process, rng, during_start_up=figures.kills % 5 == 4)
             code = process.wait(LONGEST_WAIT_S)
         finally:
             process.kill()
@@ -266,7 +266,7 @@ def test_no_process_of_a_killed_run_survives(tmp_path: Path) -> None:
         assert all(is_alive(pid) for pid in pids)
         process.kill()
         process.wait()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + LONGEST_WAIT_S
         while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert [pid for pid in pids if is_alive(pid)] == []

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from driving import drive
+from threaded_server import Reply, serving
 
 from evalharness import evaluate
 
@@ -133,38 +131,16 @@ test_cases:
 """
 
 
-@contextmanager
-def users_served(asked: list[tuple[str, str]]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append((self.command, self.path))
-            found = not self.path.endswith("/missing")
-            told = b'{"users": []}' if found else b"nothing"
-            self.send_response(200 if found else 404)
-            self.send_header("content-type", "application/json" if found else "text/plain")
-            self.send_header("content-length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
-
-        do_POST = do_GET
-
-        def log_message(self, *args: object) -> None: ...
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.server_port}"
-    finally:
-        listening.shutdown()
-        thread.join()
-        listening.server_close()
-
-
 def test_a_case_may_be_a_request(tmp_path: Path) -> None:
     asked: list[tuple[str, str]] = []
+
+    def users(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
+        asked.append((request.command, request.path))
+        found = not request.path.endswith("/missing")
+        return Reply('{"users": []}', content_type="application/json") if found else Reply("nothing", 404)
+
     write(tmp_path, REQUESTS)
-    with users_served(asked) as base:
+    with serving(users) as base:
         report = report_of(tmp_path, "run", "suite.yaml", "--target", f"{base}/base")
     assert report["summary"]["passed"] == 2
     assert sorted(asked) == [("GET", "/base/users?page=2"), ("POST", "/base/missing")]

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from sandboxed import ENV, children, in_sandbox, pids, python, run, shell, survivors
+from sandboxed import ENV, children, in_sandbox, open_files, pids, python, run, shell, survivors
 
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
@@ -57,18 +57,14 @@ async def family_is_complete(folder: Path) -> None:
         await asyncio.sleep(0.01)
 
 
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 # Nothing outlives its trial
 
 
 def test_at_the_time_limit_the_whole_family_dies(tmp_path: Path) -> None:
-    result = run(python(FAMILY + "print('partial', flush=True)\ntime.sleep(600)", tmp_path, timeout_s=3))
+    result = run(python(FAMILY + "print('partial', flush=True)\ntime.sleep(600)", tmp_path, timeout_s=5))
     assert len(pids(tmp_path)) == FAMILY_SIZE
     assert (result.ended, result.exit_code, result.stdout) == ("timeout", None, b"partial\n")
-    assert result.duration_s >= 3
+    assert result.duration_s >= 5
     assert survivors(tmp_path) == {}
 
 
@@ -157,9 +153,9 @@ def test_a_grandchild_may_finish_its_last_words(tmp_path: Path) -> None:
 
 
 def test_five_hundred_runs_leave_no_file_no_thread_and_no_zombie(tmp_path: Path) -> None:
-    async def many(sandbox: NoSandbox) -> tuple[int, int, set[int]]:
+    async def many(sandbox: NoSandbox) -> None:
         await sandbox.run(shell("true", tmp_path))
-        before = open_files(), threading.active_count(), children()
+        files, threads, processes = open_files(), set(threading.enumerate()), children()
         for _ in range(10):
             lines = [
                 "true",
@@ -170,8 +166,9 @@ def test_five_hundred_runs_leave_no_file_no_thread_and_no_zombie(tmp_path: Path)
             ]
             requests = [shell(line, tmp_path, timeout_s=0.2, stdin=b"x") for line in lines * 10]
             await asyncio.gather(*(sandbox.run(request) for request in requests))
-        assert (open_files(), threading.active_count(), children()) == before
-        return before
+        assert open_files() <= files
+        assert set(threading.enumerate()) <= threads
+        assert children() <= processes
 
     in_sandbox(many)
 
@@ -190,6 +187,6 @@ def test_failed_starts_leave_no_file_open(tmp_path: Path) -> None:
         for _ in range(20):
             with pytest.raises(TargetUnavailable):
                 await sandbox.run(ProcessRequest(("no-such-program",), str(tmp_path), ENV))
-        assert open_files() == before
+        assert open_files() <= before
 
     in_sandbox(many)

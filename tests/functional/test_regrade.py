@@ -244,19 +244,19 @@ def test_what_was_never_run_stays_pending(tmp_path: Path) -> None:
     interrupted(held)
     [old] = held.run_names()
     done = held.call("regrade", old)
-    assert done.returncode == 130
-    assert "4 of 5 trials graded again" in done.stdout
-    assert "5 planned = 4 passed + 1 pending" in done.stdout
-    assert f"1 trial of {old} not run yet, pending here as well" in done.stdout
+    assert done.code == 130
+    assert "4 of 5 trials graded again" in done.out
+    assert "5 planned = 4 passed + 1 pending" in done.out
+    assert f"1 trial of {old} not run yet, pending here as well" in done.out
     new = held.run_names()[-1]
 
     refused = held.call("resume", new)
-    assert refused.returncode == 2
-    assert f"run {new} is an unfinished regrade" in refused.stderr
+    assert refused.code == 2
+    assert f"run {new} is an unfinished regrade" in refused.err
     assert len(held.executed()) == 5, "nothing was run"
     resumed = held.call("resume", "--json")
-    assert json.loads(resumed.stdout)["eval_report"]["metadata"]["run_name"] == old, "the run, not its regrade"
-    assert held.call("regrade", old).returncode == 0
+    assert resumed.json["eval_report"]["metadata"]["run_name"] == old, "the run, not its regrade"
+    assert held.call("regrade", old).code == 0
 
 
 HOLDING = """
@@ -277,7 +277,7 @@ def half_graded(tmp_path: Path) -> Project:
     held = Project(
         tmp_path, trials=5, test_cases=[{"id": "a", "input": "q", "graders": ["grader.py:judged"]}], config={}
     )
-    assert held.call("run", "suite.json").returncode == 0
+    assert held.call("run", "suite.json").code == 0
     (tmp_path / "grader.py").write_text(HOLDING)
     (tmp_path / "hold-grader").touch()
     return held
@@ -294,7 +294,7 @@ def test_an_interrupted_regrade_leaves_nothing_behind(half_graded: Project) -> N
     assert f"eval-harness regrade {old}" in err
     assert half_graded.run_names() == [old]
     assert len(half_graded.rows()) == 5
-    assert half_graded.call("resume").returncode == 0
+    assert half_graded.call("resume").code == 0
 
 
 def test_a_killed_regrade_is_refused_by_resume_and_can_be_started_again(half_graded: Project) -> None:
@@ -305,7 +305,7 @@ def test_a_killed_regrade_is_refused_by_resume_and_can_be_started_again(half_gra
         process.communicate(timeout=LONGEST_WAIT_S)
     (half_graded.folder / "hold-grader").unlink()
     _, killed = half_graded.run_names()
-    assert half_graded.call("resume", killed).returncode == 2
-    assert half_graded.call("regrade", old).returncode == 0
-    assert half_graded.call("resume").returncode == 0
+    assert half_graded.call("resume", killed).code == 2
+    assert half_graded.call("regrade", old).code == 0
+    assert half_graded.call("resume").code == 0
     assert len(half_graded.executed()) == 5

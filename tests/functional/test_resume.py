@@ -28,15 +28,15 @@ def test_a_living_run_is_not_resumed(project: Project) -> None:
     with project.started("run", "suite.json", "-j", "2", "--json") as process:
         wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)
         refused = project.call("resume")
-        assert refused.returncode == 2
-        assert f"run {project.run_names()[0]} is being run by another process" in refused.stderr
+        assert refused.code == 2
+        assert f"run {project.run_names()[0]} is being run by another process" in refused.err
         assert process.poll() is None
         project.let_go()
         out, err = process.communicate(timeout=LONGEST_WAIT_S)
     assert process.returncode == 0, err
     assert counts(out)["passed"] == 5
     assert len(project.executed()) == 5
-    assert project.call("resume").returncode == 0
+    assert project.call("resume").code == 0
 
 
 def test_a_second_resume_is_refused_while_the_first_goes_on(project: Project) -> None:
@@ -44,13 +44,13 @@ def test_a_second_resume_is_refused_while_the_first_goes_on(project: Project) ->
     project.hold()
     with project.started("resume", "--json") as first:
         wait_until(lambda: len(project.executed()) == 6)
-        assert project.call("resume").returncode == 2
+        assert project.call("resume").code == 2
         project.let_go()
         out, err = first.communicate(timeout=LONGEST_WAIT_S)
     assert first.returncode == 0, err
     assert counts(out)["passed"] == 5
     again = project.call("resume")
-    assert again.returncode == 0
+    assert again.code == 0
     assert len(project.executed()) == 6
 
 
@@ -59,8 +59,8 @@ def test_a_finished_run_says_its_verdict_again_and_runs_nothing(tmp_path: Path, 
     project = Project(tmp_path, target=target)
     first = project.call("run", "suite.json", "--json")
     again = project.call("resume", "--json")
-    assert (first.returncode, again.returncode) == (code, code)
-    assert json.loads(again.stdout) == json.loads(first.stdout)
+    assert (first.code, again.code) == (code, code)
+    assert again.json == first.json
     assert len(project.executed()) == 5
 
 
@@ -73,8 +73,8 @@ def test_a_run_killed_between_its_last_trial_and_its_report_is_finished_by_resum
         connection.execute("UPDATE runs SET stopped = 'interrupted', report = NULL, finished_at = NULL")
     connection.close()
     resumed = project.call("resume")
-    assert resumed.returncode == 0, resumed.stdout
-    assert "PASSED" in resumed.stdout
+    assert resumed.code == 0, resumed.out
+    assert "PASSED" in resumed.out
     assert len(project.executed()) == 6
     connection = sqlite3.connect(project.folder / "store.db")
     assert connection.execute("SELECT finished_at IS NOT NULL, report IS NOT NULL FROM runs").fetchall() == [(1, 1)]
@@ -91,8 +91,8 @@ def test_two_targets_killed_in_the_middle_are_resumed_as_a_whole(project: Projec
     project.let_go()
     project.let_go("hold-other")
     resumed = project.call("resume", project.run_names()[0], "--json")
-    assert resumed.returncode == 0, resumed.stderr
-    reports = json.loads(resumed.stdout)["eval_reports"]
+    assert resumed.code == 0, resumed.err
+    reports = resumed.json["eval_reports"]
     assert [report["summary"]["trials"]["passed"] for report in reports] == [5, 5]
     assert [report["metadata"]["variant"] for report in reports] == ["agent.py:answer", "agent.py:other"]
     assert Counter(project.executed()) == {
@@ -111,24 +111,24 @@ def test_edited_code_is_not_mixed_with_what_ran_before(project: Project, file: s
     before = path.read_text()
     path.write_text(before + "\n# edited\n")
     refused = project.call("resume")
-    assert refused.returncode == 2
-    assert f"{named} changed since it began" in refused.stderr
+    assert refused.code == 2
+    assert f"{named} changed since it began" in refused.err
     assert len(project.executed()) == 5
     path.write_text(before)
-    assert project.call("resume").returncode == 0
+    assert project.call("resume").code == 0
 
 
 def test_errors_are_tried_again_and_their_attempts_kept(tmp_path: Path) -> None:
     project = Project(tmp_path, target="agent.py:unsteady")
     (tmp_path / "broken").touch()
     first = project.call("run", "suite.json")
-    assert first.returncode == 3
-    assert "INVALID" in first.stdout
-    assert project.call("resume").returncode == 3
+    assert first.code == 3
+    assert "INVALID" in first.out
+    assert project.call("resume").code == 3
     (tmp_path / "broken").unlink()
     mended = project.call("resume", "--json")
-    assert mended.returncode == 0, mended.stderr
-    assert counts(mended.stdout)["passed"] == 5
+    assert mended.code == 0, mended.err
+    assert counts(mended.out)["passed"] == 5
     assert [row[3:] for row in project.rows()] == [("passed", 1), ("passed", 1), ("passed", 3), *[("passed", 1)] * 2]
     assert Counter(project.executed()) == {"q0": 1, "q1": 1, "q2": 3, "q3": 1, "q4": 1}
 
@@ -150,10 +150,10 @@ def test_secrets_are_asked_for_again(tmp_path: Path) -> None:
     for path in tmp_path.glob("store.db*"):
         assert secret.encode() not in path.read_bytes()
     refused = project.call("resume")
-    assert refused.returncode == 2
-    assert "--var api_token=" in refused.stderr
-    assert "place" not in refused.stderr
+    assert refused.code == 2
+    assert "--var api_token=" in refused.err
+    assert "place" not in refused.err
     assert len(project.executed()) == 5
     resumed = project.call("resume", "--var", f"api_token={secret}")
-    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.code == 0, resumed.err
     assert project.executed()[-1] == "q4"

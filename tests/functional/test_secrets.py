@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 from driving import Outcome, drive, write
-from threaded_server import serving
+from threaded_server import Reply, serving
 
 CANARIES = {
     "SERVICE_KEY": 'env/canary "one" + é',
@@ -62,14 +62,14 @@ test_cases:
 """
 
 
-def talkative(request: BaseHTTPRequestHandler, body: bytes) -> str:
+def talkative(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
     """All that was sent, as an error page that likes to talk would."""
-    return f"{request.path} {request.headers['X-Secret']} {body.decode()}"
+    return Reply(f"{request.path} {request.headers['X-Secret']} {body.decode()}", 500)
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    with serving(talkative, status=500) as base:
+    with serving(talkative) as base:
         yield base
 
 

@@ -7,12 +7,10 @@ import os
 import shlex
 import signal
 import subprocess
-import threading
-import time
 from pathlib import Path
 
 import pytest
-from driving import COMMAND, clean_environment, drive
+from driving import COMMAND, clean_environment, drive, wait_until
 
 from evalharness import Case, HarnessError, Suite, UsageError, evaluate
 
@@ -21,12 +19,13 @@ import asyncio, os, sys, time
 
 async def blocks(question):
     if question == "block":
-        time.sleep(1.5)
+        time.sleep(4)
     else:
         await asyncio.sleep(0.05)
     return "hi"
 
 async def blocks_for_ever(question):
+    open("blocked", "w").close()
     time.sleep(600)
 
 def leaves(question):
@@ -44,7 +43,7 @@ def closes(question):
 """
 SUITE = """
 name: stubborn
-config: {timeout_seconds: 0.5}
+config: {timeout_seconds: 2}
 test_cases:
   - {id: waits, input: wait, expected: hi}
   - {id: blocks, input: block, expected: hi}
@@ -81,8 +80,7 @@ def test_one_interrupt_is_enough_although_the_loop_is_blocked(folder: Path) -> N
     words = [*COMMAND, "run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits"]
     with subprocess.Popen(words, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.5)  # until the only trial blocks
+        wait_until((folder / "blocked").exists)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         assert b"1 pending" in process.stdout.read()
@@ -142,12 +140,17 @@ class TestPythonCallers:
             self.task.result()
 
     def test_an_interrupt_inside_a_running_loop_stops_at_once_and_keeps_what_is_done(self, tmp_path: Path) -> None:
+        asked = 0
+
         async def slow(question: str) -> str:
+            nonlocal asked
+            asked += 1
+            if asked == 3:
+                os.kill(os.getpid(), signal.SIGINT)
             await asyncio.sleep(0.1)
             return question
 
         async def notebook_cell() -> None:
-            threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT)).start()
             suite = self.suite.model_copy(update={"trials": 600})
             evaluate(suite, slow, store=str(tmp_path / "store.db"), max_concurrency=1)
 

@@ -5,24 +5,32 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+@dataclass(frozen=True)
+class Reply:
+    text: str
+    status: int = 200
+    content_type: str = "text/plain"
+
+
 @contextmanager
-def serving(
-    reply: Callable[[BaseHTTPRequestHandler, bytes], str], *, status: int = 200, content_type: str = "text/plain"
-) -> Iterator[str]:
-    """The base URL; each POST is answered with what `reply` makes of the request and its body."""
+def serving(reply: Callable[[BaseHTTPRequestHandler, bytes], Reply]) -> Iterator[str]:
+    """The base URL; each GET and POST is answered with what `reply` makes of the request and its body."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = self.rfile.read(int(self.headers["content-length"]))
-            told = reply(self, asked).encode()
-            self.send_response(status)
-            self.send_header("content-type", content_type)
+        def do_GET(self) -> None:
+            made = reply(self, self.rfile.read(int(self.headers.get("content-length", 0))))
+            told = made.text.encode()
+            self.send_response(made.status)
+            self.send_header("content-type", made.content_type)
             self.send_header("content-length", str(len(told)))
             self.end_headers()
             self.wfile.write(told)
+
+        do_POST = do_GET
 
         def log_message(self, *args: object) -> None: ...
 

@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
-from evalharness import Answer, ToolCall, Usage, tasks
+from evalharness import Answer, ToolCall, Usage, evaluate, tasks
 from evalharness.errors import TargetUnavailable, UsageError
 from evalharness.tasks import (
     EvalResult,
     EvalSuite,
     EvalTask,
+    check_regression,
+    detect_regressions,
     get_suite,
+    list_baselines,
     list_suites,
     run_suite,
     save_suite,
     score_file_content,
     score_response,
+    set_baseline,
 )
 
 OF_THE_DOCUMENT = {
@@ -37,10 +41,8 @@ OF_THE_DOCUMENT = {
 }
 
 
-def test_every_name_of_the_document_is_there_or_said_to_come_later() -> None:
-    there = {name for name in OF_THE_DOCUMENT if hasattr(tasks, name)}
-    assert OF_THE_DOCUMENT - there == set(tasks.LATER)
-    assert there <= set(tasks.__all__)
+def test_every_name_of_the_document_is_there() -> None:
+    assert set(tasks.__all__) >= OF_THE_DOCUMENT
     assert all(hasattr(tasks, name) for name in tasks.__all__)
 
 
@@ -190,3 +192,66 @@ def test_suites_are_kept_by_name(tmp_path: Path) -> None:
     assert found is not None
     assert (found.description, len(found.cases)) == ("kept", 5), "the original dropped the description"
     assert run_suite("chores", agent, store=store).passed == 3
+
+
+@pytest.mark.parametrize(
+    ("previous", "current", "threshold", "degraded", "delta"),
+    [
+        (1, 0.5, 0.1, True, 0.5),
+        (1, 0.9, 0.1, False, 0.1),
+        (1, 0.89, 0.1, True, 0.11),
+        (0.7, 0.9, 0.1, False, -0.2),
+        (1, 0.75, 0.3, False, 0.25),
+        (0.8, 0.7, 0.1, False, 0.1),  # the original compares raw floats, and calls this one degraded
+        (0.4, 0.3, 0.1, False, 0.1),
+    ],
+)
+def test_check_regression(previous: float, current: float, threshold: float, degraded: bool, delta: float) -> None:
+    checked = check_regression(previous, current, threshold)
+    assert (checked.degraded, checked.delta) == (degraded, pytest.approx(delta))
+
+
+def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.db")
+    answers = {"right": "found it here", "wrong": "nothing at all"}
+    task = {"category": "search_retrieval", "expectedPatterns": ["found"]}
+    rows = [{"id": name, "prompt": name, **task} for name in ("kept", "lost", "broke")]
+    suite = EvalSuite.model_validate({"name": "search", "tasks": rows})
+
+    def worse(prompt: str) -> str:
+        if prompt == "broke":
+            raise TargetUnavailable("no network")
+        return answers["wrong" if prompt == "lost" else "right"]
+
+    before = run_suite(suite, lambda prompt: answers["right"], store=store)
+    now = run_suite(suite, worse, store=store)
+    [found] = detect_regressions(before, now)
+    assert found.model_dump(by_alias=True) == {
+        "taskId": "lost",
+        "previousScore": 1.0,
+        "currentScore": 0.0,
+        "degraded": True,
+        "delta": 1.0,
+    }
+    assert detect_regressions(now, before) == [], "an improvement is none, and neither is an error"
+    assert detect_regressions(before, now, threshold=1.0) == []
+
+    assert set_baseline(before.run_id, store=store).name == "default"
+    assert [(each.name, each.run_id) for each in list_baselines(store=store)] == [("default", before.run_id)]
+    assert detect_regressions("default", now.run_name, store=store) == [found]
+    with pytest.raises(UsageError, match="INVALID"):
+        set_baseline(now.run_id, store=store)
+    with pytest.raises(UsageError, match="unknown"):
+        detect_regressions("default", "nobody", store=store)
+
+
+def test_a_report_without_its_cases_is_looked_up_by_its_run(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.db")
+    task = EvalTask(id="t", category="search_retrieval", prompt="p", expected_patterns=("found",))
+    suite = EvalSuite(name="search", tasks=(task,))
+    before, now = (evaluate(suite, f"cmd:echo {word} it here", store=store) for word in ("found", "lost"))
+    bare = [run.report.model_copy(update={"cases": ()}) for run in (before, now) if run.report is not None]
+    assert [found.task_id for found in detect_regressions(*bare, store=store)] == ["t"]
+    nameless = bare[0].model_copy(update={"metadata": bare[0].metadata.model_copy(update={"run_id": ""})})
+    with pytest.raises(UsageError, match="tells neither its cases nor the id of its run"):
+        detect_regressions(nameless, bare[1], store=store)

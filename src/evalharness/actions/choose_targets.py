@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,9 +23,7 @@ WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., 
 def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> tuple[Suite, list[Variant]]:
     """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
     if asked:
-        named = {
-            spec.label: spec for spec in (_asked_target(written, suite) for written in asked)
-        }  # twice is still one
+        named = _by_label(_asked_target(written, suite) for written in asked)
         return _without_own_targets(suite), _told(suite, named) or [
             _named(label, spec) for label, spec in named.items()
         ]
@@ -33,6 +31,17 @@ def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> 
         return _without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
     target = _common_target(suite, where)
     return suite, [_named(target.label, target)]
+
+
+def _by_label(specs: Iterable[TargetSpec]) -> dict[str, TargetSpec]:
+    """The same one asked for twice is still one; others that would be called the same are told apart."""
+    named: dict[str, TargetSpec] = {}
+    for spec in specs:
+        label = spec.label
+        if named.get(label, spec) != spec:
+            label = spec.source_file or f"{label} ({len(named) + 1})"
+        named[label] = spec
+    return named
 
 
 def _named(label: str, target: TargetSpec) -> Variant:
@@ -94,7 +103,7 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
         if written in suite.targets:
             return suite.targets[written].model_copy(update={"name": written})
         if Path(written).suffix in (".yaml", ".yml", ".json"):
-            return load_target(Path(written))
+            return load_target(Path(written)).model_copy(update={"source_file": written})
     try:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:

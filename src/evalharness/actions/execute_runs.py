@@ -9,6 +9,7 @@ import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,13 +18,15 @@ from evalharness.actions.make_report import finish_run
 from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
 from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.sequential import NOT_NEEDED
 from evalharness.domain.suite import SuiteConfig
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import GRACE_S, INFRASTRUCTURE_ERRORS, Attempting, open_target
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
 from evalharness.engine.preparing import remove_leftovers
-from evalharness.engine.running import Running, pending_trials
+from evalharness.engine.running import Running, pending_trials, skipped_trial
+from evalharness.engine.stopping import Stopping
 from evalharness.errors import HarnessError
 from evalharness.stores.sql_store import SqlStore
 
@@ -58,7 +61,16 @@ class ReadyRun:
         is_used = any(plan.target is None for plan in self.planned)
         return [(self.run.target.label, self.target), *own.values()] if is_used else list(own.values())
 
+    @property
+    def runs_code(self) -> bool:
+        """Whether code is run that nobody vouches for; graders that others wrote need not say."""
+        tried = [plan for plan in self.planned if not plan.skip]
+        grades = any(getattr(grader, "runs_code", False) for plan in tried for _, grader in plan.graders)
+        return grades or any(plan.case.setup for plan in tried)
+
     async def open(self) -> None:
+        if self.runs_code:  # a sandbox that cannot be made is told before any target has answered
+            await self.services.isolated().open()
         for label, target in self.targets:
             await open_target(target, label)
 
@@ -164,6 +176,7 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
 async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     run, store = ready.run, execution.store
     done, erred = finished_before(store, run)
+    stopping = stopping_so_far(store, run)
     config = run.suite.config
     running = Running(
         run_id=run.id,
@@ -178,6 +191,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         max_concurrency=min(ready.concurrency, max(1, run.planned_trials)),
         max_failures=run.options.max_failures,
         on_trial=execution.watcher.trial_finished,
+        is_enough=partial(_heard, stopping) if stopping else None,
     )
     remove_leftovers(run.id)
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
@@ -185,15 +199,48 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     execution.stopper.current = running
     if execution.stopper.asked:
         running.stop("interrupted")
-    pending = pending_trials(ready.planned, run.lock.trials, done, erred)
+    if stopping and stopping.is_over:
+        running.stop("decided")
+    order = stopping.order if stopping else None
+    pending = pending_trials(ready.planned, run.lock.trials, done, erred, order)
     longest_s = max(plan.timeout_s for plan in ready.planned) + GRACE_S
     with unblocked(execution.stopper, longest_s), exits_guarded(), collecting_less():
         stopped = await running.run(pending, config.timeout_global)
     execution.stopper.current = None
+    if stopping and stopping.is_over:
+        stopped = "decided"
+        for item in pending_trials(ready.planned, run.lock.trials, done, erred, order):
+            store.put(run.id, skipped_trial(item, config.seed, stopping.reason))  # those with a row keep theirs
     store.flush()
     ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began)
     execution.watcher.run_ended(ended)
     return ended
+
+
+def _heard(stopping: Stopping, trial: Trial) -> bool:
+    return stopping.hear(trial.case_id, trial.index, trial.state, trial.first_state)
+
+
+def stopping_so_far(store: SqlStore, run: Run) -> Stopping | None:
+    """The rule of a sequential run, told of all that is finished for good; None for a fixed number of trials.
+
+    Errors are tried again, unless the run was decided already: then they stay what they were when it was.
+    """
+    if run.options.sequential is None:
+        return None
+    stopping = Stopping(run.options.sequential, run.lock.cases, run.lock.trials)
+    is_decided = was_decided(store, run)
+    for case_id, index, state, first_state, *_ in store.outcomes(run.id):
+        if is_decided or state != "error":
+            stopping.hear(case_id, index, state, first_state)
+    return stopping
+
+
+def was_decided(store: SqlStore, run: Run) -> bool:
+    """Whether a sequential run came to its end before all its trials were tried."""
+    if run.options.sequential is None:
+        return False
+    return any(row.state == "skipped" and row.reason.startswith(NOT_NEEDED) for row in store.outcomes(run.id))
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts import Watcher
 from evalharness.domain.artifact import said
 from evalharness.domain.case import Case
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.engine.planning import select_cases
 from evalharness.errors import NothingSelected, TrialSkipped, UnknownName, UsageError
 from evalharness.formats.loading import LoadedFile
-from evalharness.reports.wording import count
 from evalharness.stores.sql_store import SqlStore
 from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
 from evalharness.targets.artifact_index import RUN_ID, ArtifactIndex

@@ -81,8 +81,8 @@ def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
         raise UsageError(f"--map and --preset exclude each other: {request.preset} knows its columns")
     if request.preset:
         name = request.name or request.path.name.partition(".")[0] or request.path.name
-        rows = read_rows(request.path)
-        suite, findings = suite_from_preset(rows, request.preset, name=name, limit=request.limit)
+        findings = read_rows(request.path)
+        suite = suite_from_preset(findings, request.preset, name=name, limit=request.limit)
     else:
         mapping = parse_mapping(request.mapping)
         name = request.name or request.path.stem
@@ -127,6 +127,6 @@ def keeps_its_paths(request: ImportRequest, suite: Suite, written_to: Path) -> b
     names_files = (
         any(targets)
         or any(file.path for case in suite.cases for file in case.files.values())
-        or any(spec.kind == "function" for spec in graders)
+        or any(spec.kind == "function" or ".py:" in str(spec.options) for spec in graders)
     )
     return not names_files or request.path.resolve().parent == written_to.resolve().parent

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from evalharness.actions.apply_gate import apply_gate, decided, today
+from evalharness.actions.apply_stopping import apply_stopping
+from evalharness.actions.compare_with_baseline import storable
+from evalharness.actions.find_flaky import find_flaky
 from evalharness.domain.case import Case
 from evalharness.domain.history import CaseHistory, written_history
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run
 from evalharness.domain.trial import GRADED
-from evalharness.engine.judging import judge
-from evalharness.engine.measuring import Measured, count_trials, failures, measure, slowest_trials, summarise, unjudged
-from evalharness.reports.wording import count
+from evalharness.engine.judging import judge, may_be_gated
+from evalharness.engine.measuring import measure, unmeasurable
+from evalharness.engine.recommending import recommend, recommend_quarantine
+from evalharness.engine.summarising import case_results, error_bounds, failures, slowest_trials, summarise, unjudged
+from evalharness.engine.tallying import Measured, count_trials
 from evalharness.stores.sql_store import SqlStore
 
 
@@ -21,26 +28,54 @@ def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes:
     Not those of a regrade or of stored artifacts: its cases were not tried again.
     """
     _, elapsed_s = store.progress(run.id)
-    measured = _measured(store, run)
+    measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
+    report = apply_gate(run, apply_stopping(run, report, store, stopped), measured, store, today())
     is_tried = not run.regrade_of and run.target.kind != "artifact"
     judged = _judged(run, measured) if is_tried else []
-    store.finish(run.id, report, stopped=stopped, elapsed_s=took_s, judged=judged)
-    return run.model_copy(update={"report": _with_histories(store, run, report)})
+    store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
+    return run.model_copy(update={"report": _with_past(store, run, report)})
 
 
 def with_report(store: SqlStore, run: Run) -> Run:
     """A stored run as it stands now; nothing is written."""
     stopped, elapsed_s = store.progress(run.id)
     notes = run.report.notes if run.report else ()
-    report = make_report(run, _measured(store, run), stopped=stopped, elapsed_s=elapsed_s, notes=notes)
-    return run.model_copy(update={"report": _with_histories(store, run, report)})
+    measured = measured_trials(store, run)
+    report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
+    report = _as_judged(run, apply_stopping(run, report, store, stopped), measured, store)
+    return run.model_copy(update={"report": _with_past(store, run, report)})
+
+
+def _as_judged(run: Run, report: Report, measured: Measured, store: SqlStore) -> Report:
+    """With the comparison and by the gate's verdict of the day the run came to its end."""
+    kept = run.report
+    if kept is not None and kept.gate is None and run.suite.gate is None:
+        return report.model_copy(update={"comparison": kept.comparison})
+    if kept is not None and kept.gate is not None and may_be_gated(report.verdict, report.summary):
+        return decided(report.model_copy(update={"comparison": kept.comparison}), kept.gate)
+    return apply_gate(run, report, measured, store, today()) if run.suite.gate else report
+
+
+def _storable(report: Report) -> Report:
+    """Reports of very many cases keep those of their comparison that changed."""
+    if report.comparison is None:
+        return report
+    return report.model_copy(update={"comparison": storable(report.comparison)})
 
 
 def case_histories(store: SqlStore, run: Run) -> dict[str, CaseHistory]:
     """Of every case of a run, as things stand now; where the store knows nothing, what the file said."""
     written = {case.id: written_history(case) for case in run.suite.cases}
     return written | store.case_histories(run.suite.name)
+
+
+def _with_past(store: SqlStore, run: Run, report: Report) -> Report:
+    """With what runs before this one add. Nothing of it is stored with the report: those runs may be removed."""
+    flaky = find_flaky(store, run, report)
+    advice = (*report.recommendations, *recommend_quarantine(flaky, run.suite.gate))
+    found = report.model_copy(update={"flaky": flaky, "recommendations": advice})
+    return _with_histories(store, run, found)
 
 
 def _with_histories(store: SqlStore, run: Run, report: Report) -> Report:
@@ -60,7 +95,7 @@ def _judged(run: Run, measured: Measured) -> list[tuple[Case, bool]]:
     return [(case, state == "passed") for case, state in states if state in GRADED]
 
 
-def _measured(store: SqlStore, run: Run) -> Measured:
+def measured_trials(store: SqlStore, run: Run) -> Measured:
     return count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
 
 
@@ -68,6 +103,8 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
     summary = summarise(run.suite, measured)
     verdict, exit_code, why = judge(summary, run.suite.max_error_rate, stopped)
     measurements = measure(run.suite, run.lock.trials, measured)
+    keys = {case_id: lock.key for case_id, lock in run.lock.cases.items()}
+    missing = unmeasurable(run.suite, run.lock.trials, measured)
     return Report(
         metadata=RunMetadata(
             suite_name=run.suite.name,
@@ -78,16 +115,22 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
             timestamp=run.created_at,
             duration_seconds=round(elapsed_s, 3),
             environment=run.environment(),
+            trials_per_case=run.lock.trials,
+            case_threshold=run.suite.case_threshold,
+            retry_failed=run.suite.config.retry_failed,
         ),
         verdict=verdict,
         exit_code=exit_code,
         why=why,
         notes=tuple(dict.fromkeys((*notes, *_without_score(measured)))),
         summary=summary,
-        metrics={name: found.value for name, found in measurements.items() if name != "pass_rate"},
+        metrics=dict.fromkeys(missing) | {name: found.value for name, found in measurements.items()},
         measurements=measurements,
+        error_bounds=error_bounds(run.suite, measured),
         failures=tuple(failures(run.suite, measured)),
         unjudged=tuple(unjudged(run.suite, measured)),
+        cases=tuple(case_results(run.suite, keys, measured)),
+        recommendations=recommend(run.suite, measured),
         slowest=slowest_trials(measured),
         cost_usd=measured.cost_usd,
         input_tokens=measured.input_tokens,
@@ -104,7 +147,9 @@ def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:
     """By each case's latest result: `runs` come newest first; runs of one command (a matrix) count together."""
     passed: dict[str, tuple[str, bool]] = {}
     for run in runs:
-        for case_id, tally in _measured(store, run).tallies.items():
+        for case_id, tally in measured_trials(store, run).tallies.items():
+            if run.options.sequential and tally.is_skipped:  # it was decided without this case
+                continue
             matrix_id, so_far = passed.get(case_id, (run.matrix_id, True))
             if matrix_id == run.matrix_id:
                 has_passed = tally.state(run.suite.case_threshold) == "passed"

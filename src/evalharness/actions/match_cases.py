@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from evalharness.actions.collect_variables import collect_variables
 from evalharness.domain.case import Case
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
@@ -17,7 +18,6 @@ from evalharness.engine.planning import Selection, Variables, filled_case, selec
 from evalharness.engine.regrading import REDACTION_MARK, asks_the_same
 from evalharness.errors import NothingSelected
 from evalharness.formats.loading import LoadedFile
-from evalharness.reports.wording import count
 
 SHOWN_IDS = 5
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from evalharness.actions.open_store import open_store
 from evalharness.domain.run import Run
 from evalharness.errors import RunBusy, UsageError
+from evalharness.stores.baselines import Baseline
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -19,12 +21,22 @@ def remove_run(reference: str, store: str | None) -> Run:
         return run
 
 
-def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) -> list[Run]:
-    """Remove the runs older than an age such as 30d; runs that are being run are kept."""
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    removed: list[Run]
+    kept: list[Baseline]
+    """Old enough, but later runs are compared with them."""
+
+
+def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) -> Pruned:
+    """Remove the runs older than an age such as 30d; runs that are being run and baselines are kept."""
     before = datetime.now(UTC) - parse_age(older_than)
     with open_store(store, to_read=True) as opened:
-        removed = []
+        removed, kept = [], []
         for run in opened.runs_before(before.strftime("%Y-%m-%dT%H:%M:%SZ")):
+            if baseline := opened.baseline_of(run.id):
+                kept.append(baseline)
+                continue
             try:
                 if not dry_run:
                     opened.remove_run(run)
@@ -33,7 +45,7 @@ def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) ->
             removed.append(run)
         if removed and not dry_run:
             opened.compact()
-        return removed
+        return Pruned(removed, kept)
 
 
 def parse_age(text: str) -> timedelta:

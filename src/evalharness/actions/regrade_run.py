@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
+from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.collect_variables import redactor_for, secrets_of
 from evalharness.actions.execute_runs import (
     DEFAULT_SANDBOX,
@@ -29,17 +30,17 @@ from evalharness.actions.match_cases import Matched, match_cases, stored_suite
 from evalharness.actions.stop_runs import exits_guarded
 from evalharness.contracts import Services, Watcher
 from evalharness.domain.digest import digest
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
-from evalharness.engine.measuring import count_trials
 from evalharness.engine.planning import PlannedCase, Selection, plan_cases
 from evalharness.engine.regrading import regrade_trials
 from evalharness.engine.running import MAX_BACKLOG
+from evalharness.engine.tallying import count_trials
 from evalharness.errors import Interrupted, StoreError, UsageError
 from evalharness.formats.loading import LoadedFile
-from evalharness.reports.wording import count
 from evalharness.stores.sql_store import SqlStore, timestamp
 from evalharness.version import VERSION
 
@@ -58,6 +59,7 @@ class RegradeRequest:
     sandbox: str = DEFAULT_SANDBOX
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    gate: GateWishes = field(default_factory=GateWishes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,13 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
     file = _file_for(old, request.files)
     matched = match_cases(old, file, request.selection, request.variables, store.redactor.redact_value)
     root = file.root if file else Path(old.root)
+    suite = with_gate(matched.suite, request.gate, root)
+    check_gate(suite, store)
     secret = secrets_of(matched.suite, request.env)
     options = RunOptions(
         grader_type=request.grader_type,
         sandbox=request.sandbox,
+        sequential=old.options.sequential,
         env={**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}},
     )
     services = services_for(root, concurrency_of(options, matched.suite.config), options.sandbox)
@@ -139,7 +144,7 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
         variant=old.variant,
         root=str(root),
         created_at=timestamp(),
-        suite=matched.suite,
+        suite=suite,
         target=old.target,
         lock=_lock(old, matched, services, str(file.path) if file else f"run {old.name}"),
         options=options,

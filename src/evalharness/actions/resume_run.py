@@ -6,8 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness import settings
+from evalharness.actions.choose_gate import check_gate
 from evalharness.actions.collect_variables import redactor_for, stored_variables
-from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
+from evalharness.actions.execute_runs import (
+    Execution,
+    execute,
+    make_all_ready,
+    run_to_end,
+    services_for,
+    was_decided,
+)
 from evalharness.actions.make_report import finish_run, with_report
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
@@ -58,6 +66,7 @@ async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Exec
                 options = options.model_copy(update={"max_concurrency": request.max_concurrency})
             variables = stored_variables(run, request.variables)
             check_unchanged(run, variables)
+            check_gate(run.suite, store)
             unfinished.append((run.model_copy(update={"options": options}), variables))
     ready = await make_all_ready(unfinished)
     executed = {run.id: run for run in await execute(ready, execution)} if ready else {}
@@ -75,7 +84,7 @@ def _refuse_unfinished(store: SqlStore, regrade: Run) -> None:
 
 def has_work_left(store: SqlStore, run: Run) -> bool:
     states = [state for _, _, state, *_ in store.outcomes(run.id)]
-    return len(states) < run.planned_trials or "error" in states
+    return len(states) < run.planned_trials or ("error" in states and not was_decided(store, run))
 
 
 def _finished_now(store: SqlStore, run: Run) -> Run:
@@ -97,9 +106,9 @@ def check_unchanged(run: Run, variables: Variables) -> None:
 
 def _changes(before: RunLock, now: RunLock) -> list[str]:
     changed = ["the target"] if before.target != now.target else []
-    for noun in ("graders", "case"):
-        ids = [id_ for id_, lock in before.cases.items() if getattr(now.cases[id_], noun) != getattr(lock, noun)]
+    for part, noun in (("graders", "graders"), ("case", "files"), ("target", "target")):
+        ids = [id_ for id_, lock in before.cases.items() if getattr(now.cases[id_], part) != getattr(lock, part)]
         if ids:
             listed = ", ".join(ids[:3]) + (" …" if len(ids) > 3 else "")
-            changed.append(f"the {'graders' if noun == 'graders' else 'files or the target'} of {listed}")
+            changed.append(f"the {noun} of {listed}")
     return changed

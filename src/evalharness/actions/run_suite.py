@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
+from evalharness.actions.apply_gate import today
+from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
+from evalharness.actions.choose_stopping import SequentialWish, stopping_plan, with_cap
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import collect_variables, secrets_of
 from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
@@ -17,8 +20,8 @@ from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.variables import fill
-from evalharness.engine.measuring import count_trials
 from evalharness.engine.planning import Selection, Variables, make_lock, select_cases
+from evalharness.engine.tallying import count_trials
 from evalharness.errors import NothingSelected, UsageError
 from evalharness.formats.loading import LoadedFile
 from evalharness.stores.sql_store import SqlStore, timestamp
@@ -34,12 +37,15 @@ class RunRequest:
 
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
+    k: tuple[int, ...] = ()
     scorers: tuple[WrittenScorer, ...] = ()
     selection: Selection = field(default_factory=Selection)
     failed_of: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     options: RunOptions = field(default_factory=RunOptions)
+    gate: GateWishes = field(default_factory=GateWishes)
+    sequential: SequentialWish | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +105,16 @@ def plan_runs(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore)
             continue
         if request.trials is not None:
             chosen = chosen.model_copy(update={"trials": request.trials})
+        if request.k:
+            chosen = chosen.model_copy(update={"k": tuple(sorted(set(request.k)))})
         if request.scorers:
             chosen = with_scorers(chosen, request.scorers)
+        chosen = with_gate(chosen, request.gate, file.root)
+        if request.sequential is not None:
+            chosen = with_cap(chosen, request.sequential, store)
+        check_gate(chosen, store)
         chosen, variants = choose_targets(chosen, request.targets, str(file.path))
-        planned += [_plan(chosen, variant, request, file) for variant in variants]
+        planned += [_may_stop(_plan(chosen, variant, request, file), request, store) for variant in variants]
     if not planned:
         raise nothing or NothingSelected("nothing to run")
     return planned
@@ -130,6 +142,14 @@ def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile)
     if suite.templated:
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     return PlannedRun(new_run(suite, variant, variables, options, file.root, str(file.path)), variables, file)
+
+
+def _may_stop(planned: PlannedRun, request: RunRequest, store: SqlStore) -> PlannedRun:
+    if request.sequential is None:
+        return planned
+    run = planned.run
+    options = run.options.model_copy(update={"sequential": stopping_plan(run, request.sequential, store, today())})
+    return replace(planned, run=run.model_copy(update={"options": options}))
 
 
 def new_run(suite: Suite, variant: Variant, variables: Variables, options: RunOptions, root: Path, where: str) -> Run:

@@ -40,8 +40,9 @@ def command(file: str, **flags: Any) -> int:
     """
     from evalharness.actions.import_suite import ImportRequest, import_suite, keeps_its_paths, write_suite
     from evalharness.cli.stdout import command_name
+    from evalharness.domain.plain_numbers import count
     from evalharness.domain.problem import shortened
-    from evalharness.reports.wording import count, harmless
+    from evalharness.reports.wording import harmless
 
     request = ImportRequest(
         Path(file), flags["mapping"], flags["name"], flags["limit"], flags["format_name"], flags["preset"]

@@ -21,7 +21,7 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     """List the suites in DIR and the folders below it (default: here), then registered and ready-made ones."""
     from evalharness.actions.list_suites import list_suites
     from evalharness.cli.tables import print_table
-    from evalharness.reports.wording import count
+    from evalharness.domain.plain_numbers import count
 
     listed = list_suites(Path(folder), store, register=register)
     rows = [suite._asdict() for suite in listed.suites]

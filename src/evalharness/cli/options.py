@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+MOST_TRIALS = 1_000_000
+
 
 class _Line(click.types.StringParamType):
     """In a variable, the values of a flag that may be repeated stand on lines of their own: they may hold spaces."""
@@ -28,6 +30,14 @@ def split_at_commas(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for value in values for part in value.split(",") if part)
 
 
+def numbers(_context: click.Context, _option: click.Parameter, written: str | None) -> tuple[int, ...]:
+    """`--k 1,3,5`: whole numbers from 1 on."""
+    words = [word.strip() for word in (written or "").split(",") if word.strip()]
+    if not all(word.isdecimal() and 1 <= int(word) <= MOST_TRIALS for word in words):
+        raise click.BadParameter(f"'{written}' must be whole numbers from 1 on, with commas between them: 1,3,5")
+    return tuple(map(int, words))
+
+
 format_option = option(
     "--format",
     "format_name",
@@ -47,6 +57,30 @@ scorer_option = option(
     multiple=True,
     metavar="S",
     help="latency, cost, tokens or similarity with NAME:key=value,…, or file.py:attr; instead of the suite's scorers.",
+)
+
+
+def _report_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
+    if not paths:
+        return ()
+    from evalharness.reports.report_files import check_endings  # slow to load: only for those who want a file
+
+    return check_endings(paths)
+
+
+output_option = option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    callback=_report_files,
+    help="Write the report to FILE too: .json, or .xml (JUnit) for CI. May be repeated.",
+)
+save_sessions_option = option(
+    "--save-sessions",
+    metavar="DIR",
+    help="Write each run's sessions and results into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
 )
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")

@@ -8,13 +8,16 @@ from typing import Any
 
 import click
 
+from evalharness.cli.gate_options import gate_options, gate_wishes
 from evalharness.cli.options import (
     debug_option,
     env_option,
     format_option,
     json_option,
     option,
+    output_option,
     sandbox_option,
+    save_sessions_option,
     scorer_option,
     split_at_commas,
     store_option,
@@ -37,11 +40,14 @@ from evalharness.cli.options import (
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
 @option("--judge-model", metavar="M", help="Let this model give the grades that are still due.")
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@gate_options
 @sandbox_option
 @env_option
 @var_option
 @store_option
 @option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@save_sessions_option
+@output_option
 @json_option
 @debug_option
 def command(run: str | None, **flags: Any) -> int:
@@ -99,10 +105,11 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         sandbox=flags["sandbox"],
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
+        gate=gate_wishes(flags),
     )
     with (
         open_store(flags["store"], to_read=True) as store,
-        watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+        watched(store, flags) as (watcher, stream),
     ):
         regrades = regrade_runs(request, store, watcher)
         if flags["as_json"]:  # else they stand in the report
@@ -142,12 +149,13 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
         env=settings.parse_assignments(flags["env"], "--env"),
         scorers=flags["scorer"],
         options=RunOptions(grader_type=flags["grader_type"]),
+        gate=gate_wishes(flags),
     )
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
     artifact = ArtifactFile(Path(flags["artifact"]), flags["case"] or "")
     with (
         open_store(flags["store"], redactor) as store,
-        watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+        watched(store, flags) as (watcher, stream),
     ):
         runs, warnings = grade_artifacts(artifact, dataset, request, store, watcher)
         for warning in warnings:

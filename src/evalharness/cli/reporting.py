@@ -6,13 +6,18 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+from evalharness.actions.analyse_items import with_items
 from evalharness.actions.execute_runs import NoWatcher
+from evalharness.actions.foresee_code import runs_code
 from evalharness.actions.run_suite import PlannedRun
+from evalharness.actions.save_sessions import save_runs
 from evalharness.cli.stdout import is_live, reserved_stdout, screen_on
 from evalharness.contracts import Watcher
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
 from evalharness.domain.run import Run
 from evalharness.engine.judging import worst
@@ -20,19 +25,27 @@ from evalharness.errors import HarnessError
 from evalharness.formats.loading import LoadedFile
 from evalharness.reports.json_report import write_json
 from evalharness.reports.progress import PlainProgress
+from evalharness.reports.report_files import write_reports
 from evalharness.reports.screen import Screen
+from evalharness.reports.sequential_text import announced
+from evalharness.reports.session_files import make_folder
 from evalharness.reports.terminal import TerminalReport
-from evalharness.reports.wording import count, harmless, money
+from evalharness.reports.wording import harmless, money
 from evalharness.stores.sql_store import SqlStore
 
 
 @contextmanager
-def watched(store: SqlStore, *, as_json: bool, verbose: bool) -> Iterator[tuple[Watcher, TextIO]]:
+def watched(store: SqlStore, flags: Mapping[str, Any]) -> Iterator[tuple[Watcher, TextIO]]:
     """With --json, progress is shown on stderr, and only where a person is watching."""
-    redact = redaction_of(store)
+    if flags["save_sessions"]:
+        make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is told before anything is run
+    redact, as_json = redaction_of(store), flags["as_json"]
     with reserved_stdout() as stream, _errors_redacted(redact):
         shown_on = sys.stderr if as_json else stream
-        yield _watcher(screen_on(shown_on, redact), is_live(shown_on), as_json=as_json, verbose=verbose), stream
+        yield (
+            _watcher(screen_on(shown_on, redact), is_live(shown_on), as_json=as_json, verbose=flags["verbose"]),
+            stream,
+        )
 
 
 def _watcher(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Watcher:
@@ -67,18 +80,29 @@ def print_warnings(files: Sequence[LoadedFile]) -> None:
         print(harmless(str(problem)), file=sys.stderr)
 
 
+def warn_unprotected(files: Sequence[LoadedFile]) -> None:
+    if any(runs_code(file.suite) for file in files if file.suite):
+        print("warning: --sandbox none: code that nobody vouches for runs here unprotected", file=sys.stderr)
+
+
 def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Mapping[str, Any]) -> int:
+    if flags["as_json"] or flags["outputs"]:
+        runs = [with_items(store, run) for run in runs]
     reported = [(run, run.report) for run in runs if run.report is not None]
     if flags["as_json"]:
         write_json([(report, store.trials(run.id)) for run, report in reported], stream, redaction_of(store))
     else:
         TerminalReport(screen_on(stream, redaction_of(store)), flags["store"]).show(runs)
     stream.flush()
+    told = [(report, partial(store.trials, run.id)) for run, report in reported]
+    write_reports(flags["outputs"], told, redaction_of(store))
+    if flags["save_sessions"]:
+        shown_on = sys.stderr if flags["as_json"] else stream
+        _print_saved(save_runs(runs, store, Path(flags["save_sessions"])), screen_on(shown_on, redaction_of(store)))
     return worst([report.exit_code for _, report in reported])
 
 
-def print_saved(files: Sequence[tuple[str, Path]], store: SqlStore, stream: TextIO) -> None:
-    screen = screen_on(stream, redaction_of(store))
+def _print_saved(files: Sequence[tuple[str, Path]], screen: Screen) -> None:
     for label, path in files:
         screen.say(f"{label}: {path}")
 
@@ -93,6 +117,8 @@ def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bo
         run = plan.run
         cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
         screen.say(f"{run.suite.name} on {run.variant}: {cases} × {trials} = {run.planned_trials:,}")
+        if run.options.sequential:
+            screen.say(f"  {announced(run.options.sequential, run.planned_trials)}")
         cost = plan.known_cost_usd
         screen.say(f"  cost: {'not known' if cost is None else f'about {money(cost)}, judging by the last run'}")
     screen.say("nothing was started (--dry-run)")

@@ -12,6 +12,8 @@ from evalharness.cli.options import (
     env_option,
     json_option,
     option,
+    output_option,
+    save_sessions_option,
     store_option,
     var_option,
 )
@@ -24,6 +26,8 @@ from evalharness.cli.options import (
 @var_option
 @store_option
 @option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@save_sessions_option
+@output_option
 @json_option
 @debug_option
 def command(run: str | None, **flags: Any) -> int:
@@ -44,7 +48,7 @@ def command(run: str | None, **flags: Any) -> int:
     )
     with (
         open_store(flags["store"], to_read=True) as store,
-        watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream),
+        watched(store, flags) as (watcher, stream),
     ):
         runs = resume_runs(request, store, watcher)
         return report_runs(runs, store, stream, flags)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from evalharness.cli.gate_options import gate_options, gate_wishes
 from evalharness.cli.options import (
     concurrency_option,
     debug_option,
     env_option,
     format_option,
     json_option,
+    numbers,
     option,
+    output_option,
     sandbox_option,
+    save_sessions_option,
     scorer_option,
     split_at_commas,
     store_option,
@@ -36,6 +39,9 @@ from evalharness.cli.options import (
     "Repeated: one run each, side by side.",
 )
 @option("--repeat", "--trials", "--epochs", "trials", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
+@option(
+    "--k", metavar="N,…", callback=numbers, help="For which k pass@k and pass^k are told.  [default: 1, 3, half of N]"
+)
 @concurrency_option
 @option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
@@ -56,52 +62,52 @@ from evalharness.cli.options import (
     help="Only cases that did not pass last time, or in RUN.",
 )
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
+@save_sessions_option
+@gate_options
 @option(
-    "--save-sessions",
-    metavar="DIR",
-    help="Write each run's sessions and results into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
+    "--sequential",
+    is_flag=True,
+    help="Stop as soon as it is decided whether --fail-under is reached, or whether it is worse than --baseline.",
+)
+@option(
+    "--sequential-effect",
+    type=click.FloatRange(min=0, max=100, min_open=True, max_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="POINTS",
+    help="With --sequential: how much lower is too low.",
 )
 @option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
 @option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@output_option
 @json_option
 @debug_option
 def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Run suite files, every suite in a folder, or suites by name (list-suites), and print a verdict with error bars.
 
-    Exit codes: 0 all well, 1 a case failed, 2 wrong usage or a broken file, 3 the run broke, 4 undecided,
-    130 interrupted (resumable).
+    Exit codes: 0 all well, 1 a case or the gate failed, 2 wrong usage or a broken file, 3 the run broke,
+    4 undecided, 130 interrupted (resumable). With a gate, the gate alone decides between 0, 1 and 4.
     """
     # Imported here: `--help` must not pay for what only a run needs.
     from evalharness.actions.collect_variables import redactor_for
     from evalharness.actions.find_suites import find_suites
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
-    from evalharness.cli.reporting import print_dry_run, print_saved, print_warnings, report_runs, watched
-    from evalharness.reports.session_files import make_folder
+    from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, warn_unprotected, watched
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
     files = find_suites(named, flags["store"], flags["format_name"])
     print_warnings(files)
+    if flags["sandbox"] == "none":
+        warn_unprotected(files)
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
     only_looks = flags["dry_run"] and flags["store"] is None
     with open_store(flags["store"], redactor, to_read=only_looks) as store:
         if flags["dry_run"]:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
-        if flags["save_sessions"]:
-            make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is told before anything is run
-        with watched(store, as_json=flags["as_json"], verbose=flags["verbose"]) as (watcher, stream):
-            runs = run_suites(files, request, store, watcher)
-            saved = _saved(runs, store, flags["save_sessions"]) if flags["save_sessions"] else []
-            code = report_runs(runs, store, stream, flags)
-            print_saved(saved, store, sys.stderr if flags["as_json"] else stream)
-            return code
-
-
-def _saved(runs: list[Any], store: Any, folder: str) -> list[tuple[str, Path]]:
-    from evalharness.actions.save_sessions import save_runs
-
-    return save_runs(runs, store, Path(folder))
+        with watched(store, flags) as (watcher, stream):
+            return report_runs(run_suites(files, request, store, watcher), store, stream, flags)
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:
@@ -122,6 +128,7 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
     return RunRequest(
         targets=flags["targets"],
         trials=flags["trials"],
+        k=flags["k"],
         scorers=flags["scorer"],
         selection=Selection(
             only=split_at_commas(flags["only"]),
@@ -132,6 +139,8 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
         failed_of=failed_of,
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
+        gate=gate_wishes(flags),
+        sequential=_sequential(flags),
         options=RunOptions(
             max_concurrency=flags["max_concurrency"],
             max_failures=flags["max_failures"],
@@ -139,3 +148,11 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
             sandbox=flags["sandbox"],
         ),
     )
+
+
+def _sequential(flags: dict[str, Any]) -> Any:
+    if not flags["sequential"]:
+        return None
+    from evalharness.actions.choose_stopping import SequentialWish
+
+    return SequentialWish(flags["sequential_effect"] / 100, flags["trials"])

@@ -18,11 +18,12 @@ from evalharness.cli.options import debug_option, json_option, store_option
 @debug_option
 def command(run: str, case: str | None, store: str | None, as_json: bool) -> int:
     """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
+    from evalharness.actions.analyse_items import with_items
     from evalharness.actions.make_report import case_histories, with_report
     from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import screen_on
-    from evalharness.engine.measuring import count_trials
     from evalharness.engine.planning import filled_case
+    from evalharness.engine.tallying import count_trials
     from evalharness.errors import UnknownName
     from evalharness.reports.json_report import trial_data, write_json
     from evalharness.reports.terminal import TerminalReport
@@ -31,7 +32,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
 
     screen = screen_on(sys.stdout)
     with open_store(store, to_read=True) as opened:
-        found = with_report(opened, opened.find_run(run))
+        found = with_items(opened, with_report(opened, opened.find_run(run)))
         assert found.report is not None
         if case is None and as_json:
             write_json([(found.report, opened.trials(found.id))], sys.stdout)

@@ -18,11 +18,15 @@ def command() -> None:
 @store_option
 @debug_option
 def prune(older_than: str, dry_run: bool, store: str | None) -> int:
-    """Remove runs older than an age, and give the space back."""
+    """Remove runs older than an age, and give the space back. Baselines are kept."""
     from evalharness.actions.prune_store import prune_store
-    from evalharness.reports.wording import count
+    from evalharness.domain.plain_numbers import count
+    from evalharness.reports.wording import harmless
 
-    removed = prune_store(older_than, store, dry_run=dry_run)
+    pruned = prune_store(older_than, store, dry_run=dry_run)
+    removed = pruned.removed
+    for baseline in pruned.kept:
+        print(harmless(f"kept: {baseline.told} (give that up: {baseline.removal})"))
     for run in removed:
         print(f"{'would remove' if dry_run else 'removed'} {run.name} ({run.suite.name}, {run.created_at})")
     print(f"{count(len(removed), 'run')} {'would be ' if dry_run else ''}removed")

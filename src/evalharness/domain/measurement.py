@@ -14,3 +14,7 @@ class Measurement(Record):
     n_cases: int = 0
     n_trials: int = 0
     n_eff: float | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2

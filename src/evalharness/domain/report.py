@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.flaky_case import FlakyCase
+from evalharness.domain.gate import GateResult
+from evalharness.domain.item_analysis import ItemAnalysis
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.record import Json, Record
+from evalharness.domain.sequential import SequentialResult
 
 Verdict = Literal["PASSED", "FAILED", "INVALID", "UNDECIDED", "INTERRUPTED"]
 CaseState = Literal["passed", "failed", "error", "skipped", "awaiting", "pending"]
@@ -49,6 +55,14 @@ class Summary(Record):
     trials: TrialCounts = Field(default_factory=TrialCounts)
 
 
+class ErrorBounds(Record):
+    """The pass rate if every trial in error had failed, and if it had passed."""
+
+    trials: int
+    pass_rate_if_failed: float
+    pass_rate_if_passed: float
+
+
 class Failure(Record):
     """A case that did not pass, with the first reason found; `details` counts its trials by state."""
 
@@ -74,6 +88,19 @@ class RunMetadata(Record):
     timestamp: str
     duration_seconds: float = 0.0
     environment: dict[str, Json] = Field(default_factory=dict)
+    trials_per_case: Annotated[int, Field(ge=1)] = 1
+    case_threshold: float = 1.0
+    retry_failed: bool = False
+    """Whether a later answer counts for states and pass rate; pass@k, pass^k and comparisons follow the first."""
+    sequential: bool = False
+    """Whether the run was allowed to stop early: its figures are never pooled with those of a fixed number."""
+
+
+class Recommendation(Record):
+    """Something to do, derived from what was measured, with the cases it is about."""
+
+    text: str
+    cases: tuple[str, ...] = ()
 
 
 class Report(Record):
@@ -86,9 +113,19 @@ class Report(Record):
     summary: Summary
     metrics: dict[str, float | None] = Field(default_factory=dict)
     measurements: dict[str, Measurement] = Field(default_factory=dict)
+    error_bounds: ErrorBounds | None = None
     failures: tuple[Failure, ...] = ()
     unjudged: tuple[Failure, ...] = ()
     """Cases that were skipped, or whose grade is still due."""
+    gate: GateResult | None = None
+    comparison: Comparison | None = None
+    sequential: SequentialResult | None = None
+    recommendations: tuple[Recommendation, ...] = ()
+    flaky: tuple[FlakyCase, ...] = ()
+    """The most flaky first, judging by this run and comparable ones before it."""
+    items: ItemAnalysis | None = None
+    cases: tuple[CaseResult, ...] = ()
+    """Every case in figures, in the suite's order: what later runs are compared with."""
     slowest: tuple[SlowTrial, ...] = ()
     cost_usd: float | None = None
     input_tokens: int | None = None

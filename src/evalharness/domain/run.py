@@ -6,14 +6,27 @@ from pydantic import Field
 
 from evalharness.domain.record import Json, Record
 from evalharness.domain.report import Report
+from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
 
 
 class CaseLock(Record):
+    """By digest: what is asked, who judges the answer, and the case's own target where it has one."""
+
     case: str
     graders: str
+    target: str = ""
+
+    @property
+    def key(self) -> str:
+        """Two cases with this key can be compared, whatever was asked."""
+        return self.joined(self.case, self.graders)
+
+    @staticmethod
+    def joined(case: str, graders: str) -> str:
+        return f"{case} {graders}"
 
 
 class RunLock(Record):
@@ -37,6 +50,8 @@ class RunOptions(Record):
     grader_type: str | None = None
     sandbox: str = "bubblewrap"
     env: dict[str, str | None] = Field(default_factory=dict)
+    sequential: SequentialPlan | None = None
+    """When the run may stop early; None for a fixed number of trials."""
 
 
 class Run(Record):

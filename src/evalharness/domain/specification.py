@@ -46,6 +46,8 @@ class TargetSpec(Record):
     tools: tuple[str, ...] | None = None
     root: str = ""
     """The folder its paths are relative to, where that is not the suite's own."""
+    source_file: str = ""
+    """The target file that describes it, as the user named that file."""
     variant: dict[str, Json] = Field(default_factory=dict)
     """What a variant tells the target about itself: filled in when a run is planned."""
     function: Callable[..., Any] | None = Field(default=None, exclude=True, repr=False)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.domain.case import Case, Name, Seconds
+from evalharness.domain.gate import Gate
 from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 
@@ -59,12 +60,14 @@ class Suite(Record):
     targets: dict[str, TargetSpec] = Field(default_factory=dict)
     variants: tuple[Variant, ...] = ()
     trials: Trials = 1
+    k: tuple[Trials, ...] = ()
+    """For which k pass@k and pass^k are told; empty: 1, 3 and half the number of trials."""
     vars: dict[str, str] = Field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     infrastructure_errors: tuple[str, ...] = ()
     case_threshold: Share = 1.0
     max_error_rate: Share = 0.02
-    gate: Json = None
+    gate: Gate | None = None
     graders: tuple[GraderSpec, ...] = ()
     config: SuiteConfig = Field(default_factory=SuiteConfig)
     reporting: Json = None
@@ -80,6 +83,16 @@ class Suite(Record):
     @classmethod
     def _unquoted(cls, written: Any) -> Any:
         return str(written) if isinstance(written, float) else written
+
+    @field_validator("k", mode="before")
+    @classmethod
+    def _one_or_several(cls, written: Any) -> Any:
+        return written if isinstance(written, list | tuple) else (written,)
+
+    @field_validator("k")
+    @classmethod
+    def _each_k_once(cls, k: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(sorted(set(k)))
 
     @field_validator("vars", mode="before")
     @classmethod

@@ -12,6 +12,8 @@ from evalharness.domain.transcript import Transcript
 
 TrialState = Literal["passed", "failed", "error", "skipped", "awaiting"]
 TRIAL_STATES: tuple[TrialState, ...] = ("passed", "failed", "error", "skipped", "awaiting")
+TIME_LIMIT = "time limit"
+"""How the reason of a trial begins that got no answer in time."""
 GRADED: frozenset[str] = frozenset(("passed", "failed"))
 
 
@@ -40,6 +42,18 @@ class Outcome(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     grades: str
+
+
+class TrialFigures(NamedTuple):
+    """The least that comparisons need of a finished trial."""
+
+    case_id: str
+    trial_index: int
+    state: TrialState
+    first_state: TrialState
+    score: float | None
+    duration_s: float
+    cost_usd: float | None
 
 
 class Trial(Record):

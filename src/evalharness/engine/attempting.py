@@ -17,7 +17,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
-from evalharness.domain.trial import Attempt, TrialState
+from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
 from evalharness.engine.grading import decide
 from evalharness.engine.planning import PlannedCase
 from evalharness.engine.preparing import TrialTask
@@ -174,7 +174,7 @@ class Attempting:
         # A late answer does not count. A call that never got its turn says so, and was not the target's fault.
         if limit.expired and not (fault and isinstance(fault.error, TargetUnavailable)):
             evidence = fault.evidence if fault else result if isinstance(result, Transcript) else None
-            return NoAnswer("failed", f"time limit: no answer within {task.timeout_s:g} s", evidence)
+            return NoAnswer("failed", f"{TIME_LIMIT}: no answer within {task.timeout_s:g} s", evidence)
         if fault:
             return self._no_answer(fault)
         if not isinstance(result, Transcript):
@@ -189,7 +189,9 @@ class Attempting:
             return NoAnswer("skipped", str(error))
         if self._is_infrastructure(error):
             return NoAnswer("error", str(fault), fault.evidence)
-        return NoAnswer("failed", f"the target raised {fault} ({fault.place})", fault.evidence)
+        return NoAnswer(
+            "failed", f"the target raised {fault}{f' ({fault.place})' if fault.place else ''}", fault.evidence
+        )
 
     def _is_infrastructure(self, error: BaseException) -> bool:
         if isinstance(error, BaseExceptionGroup):
@@ -218,7 +220,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     result = await guarded(grader.grade, context)
     if isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
-        if not isinstance(result.error, Unscored | HarnessError):
+        if result.place and not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"
         without_verdict: Callable[[str], Grade] = getattr(grader, "without_verdict", Grade.unscored)
         result = without_verdict(shortened(reason))

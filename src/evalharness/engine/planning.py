@@ -257,11 +257,10 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
             for name, file in plan.case.files.items()
             if file.path is not None
         }
-        if plan.target is not None:
-            content["target"] = plan.target.target.digest()
         if plan.case.setup:
             content["setup"] = plan.case.setup
-        locks[plan.case.id] = CaseLock(case=digest(content), graders=plan.graders_digest())
+        own_target = plan.target.target.digest() if plan.target is not None else ""
+        locks[plan.case.id] = CaseLock(case=digest(content), graders=plan.graders_digest(), target=own_target)
     return locks
 
 

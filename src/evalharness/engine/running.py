@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from evalharness.engine.planning import PlannedCase, trial_seed
 from evalharness.engine.preparing import TrialTask
 from evalharness.engine.timing import RENEWAL_S, TimeLimit
 
-Stopped = Literal["", "interrupted", "time limit", "max failures"]
+Stopped = Literal["", "interrupted", "time limit", "max failures", "decided"]
 MAX_BACKLOG = 1000
 LONGEST_STRETCH_S = 0.01
 FIRST_PAUSE_S = 0.25
@@ -48,6 +48,8 @@ class Running:
     max_concurrency: int
     max_failures: int | None = None
     on_trial: Callable[[Trial], None] | None = None
+    is_enough: Callable[[Trial], bool] | None = None
+    """Told of each trial like `on_trial`; True once no further one is needed."""
     _failed: int = 0
     _stopped: Stopped = ""
     _workers: list[asyncio.Task[None]] = field(default_factory=list)
@@ -114,6 +116,8 @@ class Running:
         if self.on_trial is not None:
             self.on_trial(trial)
         self._failed += trial.state == "failed"
+        if self.is_enough is not None and self.is_enough(trial):
+            self.stop("decided")
         if self.max_failures is not None and self._failed >= self.max_failures:
             self.stop("max failures")
 
@@ -151,12 +155,19 @@ def pending_trials(
     trials: int,
     done: Mapping[str, int],
     erred: Mapping[tuple[str, int], tuple[Attempt, ...]],
+    order: Iterable[tuple[str, int]] | None = None,
 ) -> Iterator[Pending]:
-    """Round by round, so that every case has been tried once before any is tried twice.
+    """Round by round, so that every case has been tried once before any is tried twice; or in the order given.
 
     `done` has a bit for each finished trial of a case; `erred` the attempts of those to be tried again.
     """
-    for index in range(trials):
-        for plan in planned:
-            if not done.get(plan.case.id, 0) >> index & 1:
-                yield Pending(plan, index, erred.get((plan.case.id, index), ()))
+    plans = {plan.case.id: plan for plan in planned}
+    for case_id, index in order or ((plan.case.id, index) for index in range(trials) for plan in planned):
+        if not done.get(case_id, 0) >> index & 1:
+            yield Pending(plans[case_id], index, erred.get((case_id, index), ()))
+
+
+def skipped_trial(item: Pending, seed: int, reason: str) -> Trial:
+    """Of the run's `seed`; in place of one that is not tried."""
+    own = trial_seed(seed, item.planned.case.id, item.trial_index)
+    return _trial(item, own, (Attempt(state="skipped", reason=reason),))

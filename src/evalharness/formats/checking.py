@@ -83,7 +83,8 @@ def _check_part(findings: Findings, place: FieldPath, noun: registry.Noun, spec:
     if spec.kind == "function":
         reference = spec.options.get("function") if isinstance(spec.options, Mapping) else spec.options
         if isinstance(reference, str):
-            _check_reference(findings, place, reference, noun)
+            root = spec.root if isinstance(spec, TargetSpec) else ""
+            _check_reference(findings, place, reference, noun, root)
 
 
 def _check_options(findings: Findings, place: FieldPath, options: type[Options], written: Json) -> None:
@@ -128,11 +129,11 @@ def with_known_options(findings: Findings, place: FieldPath, noun: registry.Noun
     return spec.model_copy(update={"options": known_options(findings, place, (noun, spec.kind), written, "warning")})
 
 
-def _check_reference(findings: Findings, place: FieldPath, reference: str, noun: str) -> None:
+def _check_reference(findings: Findings, place: FieldPath, reference: str, noun: str, root: str) -> None:
     if "{{" in reference:
         return
     try:
-        file = reference_file(reference, findings.source.path.parent)
+        file = reference_file(reference, findings.source.path.parent / root)
     except UsageError as error:
         findings.add(place, f"{error.message}; {error.hint}")
         return

@@ -7,10 +7,12 @@ written with escapes, so that it means the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from functools import cache
 from typing import Any
 
 from evalharness.domain.case import Case, CaseFile
+from evalharness.domain.gate import EachCase, Gate
 from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite, Variant
@@ -28,13 +30,20 @@ Form = Callable[[Any], Json]
 
 def dump_suite(suite: Suite) -> str:
     """Raises UsageError for what no file can hold: functions of the running program, infinite numbers."""
-    top = {key: getattr(suite, key) for key in ALWAYS} | _fields(suite, SUITE_FORMS)
+    top = suite_fields(suite)
     if suite.metadata.get("description") is not None:
         top.setdefault("description", suite.description)
     told = {key: suite.metadata[key] for key in INHERITED if suite.metadata.get(key) is not None}
-    cases = [_case(case, told) for case in suite.cases]
+    return file_text(top, [case_fields(case, told) for case in suite.cases], templated=suite.templated)
+
+
+def suite_fields(suite: Suite) -> dict[str, Json]:
+    return {key: getattr(suite, key) for key in ALWAYS} | _fields(suite, SUITE_FORMS)
+
+
+def file_text(top: dict[str, Json], cases: list[dict[str, Json]], *, templated: bool) -> str:
     text = _text(top, cases)
-    if "{{" in text and not suite.templated:
+    if "{{" in text and not templated:
         text = _text(_escaped(top), [_escaped(case) for case in cases])
     if not text.isascii():
         _check_characters(text)
@@ -50,7 +59,7 @@ def _text(top: dict[str, Json], cases: list[dict[str, Json]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _case(case: Case, told: Mapping[str, Json]) -> dict[str, Json]:
+def case_fields(case: Case, told: Mapping[str, Json]) -> dict[str, Json]:
     """A case repeats nothing that the file's metadata says of all cases, and says so where it differs from it."""
     own = _fields(case, CASE_FORMS)
     for key, of_all in told.items():
@@ -91,6 +100,8 @@ def _plain(value: Any) -> Json:
         return _fields(value, {})
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, date):
+        return value.isoformat()
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -180,7 +191,17 @@ def _graders(specs: tuple[GraderSpec, ...]) -> Json:
     return [_grader(spec) for spec in specs]
 
 
+def _gate(gate: Gate) -> Json:
+    written = _fields(gate, {"each_case": _each_case})
+    return gate.preset if written.keys() == {"preset"} else written
+
+
+def _each_case(rule: EachCase) -> Json:
+    return rule.passed if rule.of is None else f"{rule.passed} of {rule.of}"
+
+
 SUITE_FORMS: Mapping[str, Form] = {
+    "gate": _gate,
     "target": _target,
     "targets": _targets,
     "variants": _variants,

@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from evalharness import registry
+from evalharness.domain.gate import PRESETS
 from evalharness.domain.options import Options
 from evalharness.domain.suite import Suite
 from evalharness.formats.evals.expectations import DOCUMENTED_TYPES
@@ -39,7 +40,7 @@ def suite_schema() -> Schema:
     definitions["ListedGrader"] = {"anyOf": [{"$ref": "#/$defs/GraderSpec"}, NAMED_GRADER, _documented_grader()]}
     _complete_case(definitions["Case"])
     definitions["CaseFile"] = {"anyOf": [{"type": "string"}, definitions["CaseFile"]]}
-    for name in _nested_models():
+    for name in sorted(_nested_models()):
         definitions.setdefault(name, {})  # what stands inside an option is checked by `validate` alone
     definitions["SuiteConfig"]["properties"]["parallel_execution"] = {
         "type": "boolean",
@@ -55,6 +56,7 @@ def suite_schema() -> Schema:
             {"type": "array", "items": {"$ref": "#/$defs/Variant"}},
         ]
     }
+    _complete_gate(definitions)
     for key in NOT_ACTED_ON:
         properties[key] = {"description": "Read but not acted on by this version."}
     return {
@@ -93,6 +95,19 @@ def _complete_case(case: Schema) -> None:
         "anyOf": [{"$ref": "#/$defs/ListedGrader"}, {"type": "object"}],
     }
     _complete_regression(properties)
+
+
+def _complete_gate(definitions: Schema) -> None:
+    """The short forms: a preset's name, metrics for all cases, `2 of 3`, a baseline's name."""
+    share: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+    short_forms: dict[str, list[Schema]] = {
+        "Gate": [{"enum": list(PRESETS)}],
+        "Thresholds": [{"type": "object", "additionalProperties": share}],
+        "EachCase": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\d+ of \d+$"}],
+        "RegressionRule": [{"type": "string"}, {"const": True}],
+    }
+    for name, forms in short_forms.items():
+        definitions[name] = {"anyOf": [*forms, definitions[name]]}
 
 
 def _complete_regression(properties: Schema) -> None:
@@ -142,7 +157,7 @@ def _options(options: type[Options]) -> tuple[Schema, list[str]]:
     properties: Schema = {}
     for key, value in schema.get("properties", {}).items():
         loose = _loose(value) if key == options.main else value
-        for spelling in _spellings(options, key) - {NOT_FOR_FILES}:
+        for spelling in sorted(_spellings(options, key) - {NOT_FOR_FILES}):
             properties[spelling] = {"anyOf": [loose, VARIABLE]}
     return properties, [key for key in schema.get("required", []) if len(_spellings(options, key)) == 1]
 

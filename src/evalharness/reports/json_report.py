@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from evalharness.domain.case import as_text
+from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
 from evalharness.domain.trial import Trial
 
@@ -14,9 +15,9 @@ OUTPUT_HEAD = 500
 
 
 def write_json(
-    reports: Sequence[tuple[Report, Iterable[Trial]]], stream: IO[str], redact: Callable[[str], str] = str
+    reports: Sequence[tuple[Report, Iterable[Trial] | None]], stream: IO[str], redact: Callable[[str], str] = str
 ) -> None:
-    """One run: {"eval_report": …}; several: {"eval_reports": […]}."""
+    """One run: {"eval_report": …}; several: {"eval_reports": […]}. None: without the trials."""
     alone = len(reports) == 1
     stream.write('{"eval_report": ' if alone else '{"eval_reports": [')
     for position, (report, trials) in enumerate(reports):
@@ -26,17 +27,27 @@ def write_json(
     stream.write("}\n" if alone else "]}\n")
 
 
-def _pieces(report: Report, trials: Iterable[Trial], redact: Callable[[str], str]) -> Iterator[str]:
+def _pieces(report: Report, trials: Iterable[Trial] | None, redact: Callable[[str], str]) -> Iterator[str]:
     head = report.model_dump(mode="json", exclude={"slowest"})
     text = json.dumps(head, ensure_ascii=False, indent=1)
     shown = redact(text)
     # Redacting may write the document anew, without its line breaks, or leave nothing of it but a text.
     whole = shown if shown.startswith("{") else f'{{"redacted": {shown}}}'
+    if trials is None:
+        yield whole
+        return
     yield whole.removesuffix("}").rstrip() + ',\n "trials": ['
     for position, trial in enumerate(trials):
         separator = ",\n  " if position else "\n  "
         yield separator + redact(json.dumps(trial_data(trial), ensure_ascii=False))
     yield "\n ]\n}"
+
+
+def _raised(grade: Grade) -> dict[str, Any]:
+    """Of the evidence no more than whether a score of 0 stands for a scorer that raised."""
+    metadata = grade.evidence.get("metadata") if isinstance(grade.evidence, Mapping) else None
+    error = metadata.get("error") if isinstance(metadata, Mapping) else None
+    return {} if error is None else {"evidence": {"metadata": {"error": error}}}
 
 
 def trial_data(trial: Trial) -> dict[str, Any]:
@@ -65,6 +76,10 @@ def trial_data(trial: Trial) -> dict[str, Any]:
                 "state": grade.state,
                 "score": grade.score,
                 "reason": grade.reason,
+                "type": grade.type,
+                "required": grade.required,
+                "weight": grade.weight,
+                **_raised(grade),
             }
             for grade in trial.grades
         ],

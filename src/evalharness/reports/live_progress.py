@@ -16,6 +16,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.reports.progress import say_trial
 from evalharness.reports.screen import Screen
+from evalharness.reports.sequential_text import announced
 
 
 class LiveProgress:
@@ -43,6 +44,8 @@ class LiveProgress:
 
     def run_started(self, run: Run, finished_before: int) -> None:
         self._counts = {}
+        if run.options.sequential and not run.regrade_of:
+            self._screen.say(f"{run.suite.name} {announced(run.options.sequential, run.planned_trials)}")
         self._progress.start()
         label = self._screen.one_line(f"{run.suite.name} on {run.variant}", max(8, self._screen.console.width // 4))
         self._task = self._progress.add_task(label, total=run.planned_trials, completed=finished_before, states="")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from evalharness.domain.case import as_text
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.reports.screen import Screen
-from evalharness.reports.wording import count
+from evalharness.reports.sequential_text import announced
 
 STEPS = 10
 LINES_FROM = 50
@@ -27,6 +28,8 @@ class PlainProgress:
         resumed = f", {finished_before} finished before" if finished_before else ""
         doing = "regrading" if run.regrade_of else "running"
         self._screen.say(f"{doing} {run.suite.name} on {run.variant} as {run.name}: {cases}{resumed}")
+        if run.options.sequential and not run.regrade_of:
+            self._screen.say(f"  {announced(run.options.sequential, run.planned_trials)}")
 
     def trial_finished(self, trial: Trial) -> None:
         self._finished += 1

@@ -18,6 +18,9 @@ Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
 
 
+LABEL_WIDTH = 13
+
+
 class Screen:
     """`command` is how this user calls the harness, so that the next step can be copied as it stands."""
 
@@ -35,6 +38,14 @@ class Screen:
 
     def say(self, *parts: Part) -> None:
         self.console.print(Text.assemble(*map(self._styled, parts)), soft_wrap=True)
+
+    def line(self, label: str, text: str, small: str = "") -> None:
+        """`small` is for those who want to know exactly: it stands dimmed behind the text."""
+        self.labelled(label, text, (f"   {small}" if text and small else small, "dim"))
+
+    def labelled(self, label: str, *parts: Part) -> None:
+        """One of several lines whose texts begin below each other."""
+        self.say((label.ljust(LABEL_WIDTH), "dim"), *parts)
 
     def table(self, headings: Sequence[Part], rows: Iterable[Sequence[Part]]) -> None:
         table = Table(box=None, pad_edge=False, header_style="bold")

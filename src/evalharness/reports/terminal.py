@@ -9,18 +9,21 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.grade import GraderType
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName
+from evalharness.reports.case_findings import advice, flaky, items
+from evalharness.reports.figures import figures
+from evalharness.reports.gate_text import GateReport
 from evalharness.reports.screen import Part, Screen
-from evalharness.reports.wording import count, duration, history_text, money, naming, percent, with_interval
+from evalharness.reports.wording import history_text, naming, with_interval
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
 FIRST_FAILURES = 5
 MOST_DIFFERING = 20
 SAME = 1e-9
-LABEL = 13
 
 
 class TerminalReport:
@@ -36,7 +39,7 @@ class TerminalReport:
             if run.report is not None:
                 self._run(run, run.report)
                 if with_next_step:
-                    self._line("next", next_step(run, run.report, self._screen.command, self._store))
+                    self._screen.line("next", next_step(run, run.report, self._screen.command, self._store))
         if len(runs) > 1:
             self._side_by_side(runs)
 
@@ -50,12 +53,10 @@ class TerminalReport:
         self._screen.say(
             (run.suite.name, "bold"), (f"  {cases} × {trials} on {run.variant or run.target.label}", "dim")
         )
-        self._line("trials", states_text(report.summary.trials))
-        self._measurements(report)
-        self._categories(report)
-        self._slowest(report)
-        if report.cost_usd is not None or report.input_tokens is not None:
-            self._line("cost", _cost_text(report))
+        self._screen.line("trials", states_text(report.summary.trials))
+        for line in (*figures(report), *flaky(report), *items(report)):
+            self._screen.line(*line)
+        GateReport(self._screen).block(report)
         for failure in report.failures[:FIRST_FAILURES]:
             self._failure(failure)
         hidden = len(report.failures) - FIRST_FAILURES
@@ -63,42 +64,12 @@ class TerminalReport:
             self._screen.say(f"  … and {count(hidden, 'more case')}")
         self._unjudged(report)
         self._awaited(run, report)
+        for line in advice(report):
+            self._screen.line(*line)
         why = f"  {report.why}" if report.why else ""
         self._screen.say(
             (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
         )
-
-    def _measurements(self, report: Report) -> None:
-        rate = report.measurements.get("pass_rate")
-        if rate is None:
-            self._line("pass rate", "none: no trial was judged")
-            return
-        value, interval = with_interval(rate)
-        basis = f"{rate.method}, {count(rate.n_cases, 'case')}, {count(rate.n_trials, 'trial')}"
-        self._line("pass rate", f"{value}   {interval}", f"({basis})")
-        score = report.measurements.get("score")
-        if score is not None and abs(score.value - rate.value) > SAME:
-            self._line("score", "   ".join(with_interval(score)), "(mean over cases)")
-        shown = [f"{label} {with_interval(report.measurements[name])[0]}" for name, label in _metric_labels(report)]
-        first = report.measurements.get("pass_at_1")
-        if first is not None and abs(first.value - rate.value) > SAME:
-            shown.insert(0, f"pass@1 {with_interval(first)[0]} (only first answers count here)")
-        if shown:
-            self._line("reliability", "   ".join(shown))
-
-    def _categories(self, report: Report) -> None:
-        groups = report.summary.by_category
-        if len(groups) < 2:
-            return
-        for position, (name, group) in enumerate(groups.items()):
-            rate = "–" if group.pass_rate is None else percent(group.pass_rate)
-            text = f"{name}: pass rate {rate}, {group.passed} of {count(group.total, 'case')} passed"
-            self._line("category" if position == 0 else "", text)
-
-    def _slowest(self, report: Report) -> None:
-        slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
-        if slow:
-            self._line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
 
     def _failure(self, failure: Failure) -> None:
         details = dict(failure.details)
@@ -128,9 +99,9 @@ class TerminalReport:
             command = (
                 f"{self._screen.command} regrade {run.regrade_of or run.name} --judge-model M{naming(self._store)}"
             )
-            self._line("awaiting", f"a model's grade is due; grade them with: {command}")
+            self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
         if "human" in types:
-            self._line("awaiting", "a person's grade is due")
+            self._screen.line("awaiting", "a person's grade is due")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
         headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "score", "errors", "verdict")
@@ -153,9 +124,6 @@ class TerminalReport:
         self._screen.table(["cases that differ", *(run.variant for run in runs)], rows)
         if len(differing) > MOST_DIFFERING:
             self._screen.say(f"… and {len(differing) - MOST_DIFFERING} more")
-
-    def _line(self, label: str, text: str, small: str = "") -> None:
-        self._screen.say((label.ljust(LABEL), "dim"), text, (f"   {small}" if small else "", "dim"))
 
 
 def _row(run: Run, report: Report) -> list[Part]:
@@ -185,6 +153,8 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
         resume = f"{command} resume {run.regrade_of or run.name}{named}"
         return f"{resume}; {regrade}" if regrade else resume
+    if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
+        return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
     if report.verdict == "INVALID" and report.summary.trials.error:
         return f"mend the cause, then: {regrade or f'{command} resume {run.name}{named}'}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
@@ -204,19 +174,3 @@ def awaited_types(run: Run) -> set[GraderType]:
             continue
         specs.extend(parts)
     return types
-
-
-def _metric_labels(report: Report) -> list[tuple[str, str]]:
-    labels = []
-    for name in report.measurements:
-        kind, _, k = name.rpartition("_")
-        if kind in ("pass_at", "pass_hat") and k != "1":
-            labels.append((name, f"pass{'@' if kind == 'pass_at' else '^'}{k}"))
-    return labels
-
-
-def _cost_text(report: Report) -> str:
-    parts = [money(report.cost_usd)] if report.cost_usd is not None else []
-    if report.input_tokens is not None:
-        parts.append(f"{report.input_tokens:,} tokens in, {report.output_tokens or 0:,} out")
-    return "   ".join(parts)

@@ -6,6 +6,7 @@ import re
 import shlex
 
 from evalharness.domain.measurement import Measurement
+from evalharness.domain.plain_numbers import digits, interval, percent
 
 _CONTROL = re.compile(
     r"""
@@ -28,30 +29,15 @@ def one_line(text: str, limit: int = 160) -> str:
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"
 
 
-def percent(value: float, decimals: int = 1) -> str:
-    """Never 100 % for less than all, never 0 % for more than nothing."""
-    shown = f"{100 * value:.{decimals}f}"
-    if value < 1 and float(shown) == 100:
-        shown = f"{100 - 10**-decimals:.{decimals}f}"
-    if value > 0 and float(shown) == 0:
-        shown = f"{10**-decimals:.{decimals}f}"
-    return f"{shown.removesuffix('.0')} %"
-
-
 def with_interval(found: Measurement) -> tuple[str, str]:
     """The value and its interval: whole percents when the interval is wide, one decimal when it is narrow."""
-    if found.low is None or found.high is None:
-        return percent(found.value), ""
-    decimals = 0 if found.high - found.low > 0.1 else 1
-    low = f"{100 * found.low:.{decimals}f}"
-    high = f"{100 * found.high:.{decimals}f}"
-    return percent(found.value, decimals), f"{found.level:.0%} interval {low}–{high} %".replace(
-        "% interval", " % interval"
-    )
+    value = percent(found.value, digits(found.half_width))
+    known = found.half_width is not None
+    return value, f"{found.level * 100:.0f} % interval {interval_of(found)}" if known else ""
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def interval_of(found: Measurement) -> str:
+    return "no interval" if found.low is None or found.high is None else interval(found.low, found.high)
 
 
 def history_text(failure_count: int = 0, last_passed: str | None = None) -> str:
@@ -63,7 +49,7 @@ def history_text(failure_count: int = 0, last_passed: str | None = None) -> str:
 
 def duration(seconds: float) -> str:
     if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.2g} ms"
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"

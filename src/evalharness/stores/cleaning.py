@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic_core import to_json
 
 from evalharness.domain.case import as_text
+from evalharness.domain.gate import METRIC
 from evalharness.domain.record import Json, Record
 from evalharness.domain.transcript import Transcript
 from evalharness.redaction import Redactor
@@ -43,7 +45,7 @@ class Cleaner:
         changes: dict[str, Any] = {}
         cuts_before = self.cuts
         for name, field in type(record).model_fields.items():
-            if field.exclude or name == "kind" or get_origin(field.annotation) is Literal:
+            if field.exclude or name == "kind" or _is_one_of_ours(field.annotation):
                 continue
             value = getattr(record, name)
             changes[name] = self._json(value, field.annotation) if _holds_json(field.annotation) else self._own(value)
@@ -64,7 +66,7 @@ class Cleaner:
         if isinstance(value, tuple):
             return tuple(self._own(item) for item in value)
         if isinstance(value, Mapping):
-            return dict(zip(self._keys(value), map(self._own, value.values()), strict=True))
+            return dict(zip(self._keys(value, ours=True), map(self._own, value.values()), strict=True))
         return value
 
     def _json(self, value: Json, annotation: Any) -> Json:
@@ -105,11 +107,11 @@ class Cleaner:
             return self.redactor.redact_value(value)
         return self._text(repr(value))
 
-    def _keys(self, keys: Iterable[Any]) -> list[str]:
+    def _keys(self, keys: Iterable[Any], *, ours: bool = False) -> list[str]:
         """Two keys that read the same once they are clean are still two."""
         clean: dict[str, None] = {}
         for key in keys:
-            text = self._text(str(key))
+            text = str(key) if ours and (METRIC.fullmatch(key) or key == "critical") else self._text(str(key))
             while text in clean:
                 text += "'"
             clean[text] = None
@@ -122,6 +124,14 @@ class Cleaner:
         head = self.redactor.redact(text[: half + LONGEST_SECRET])[:-LONGEST_SECRET]
         tail = self.redactor.redact(text[-half - LONGEST_SECRET :])[LONGEST_SECRET:]
         return f"{head}\n[… {len(text) - 2 * half} characters cut …]\n{tail}"
+
+
+def _is_one_of_ours(annotation: Any) -> bool:
+    """One word of a fixed list, several, or none: they stay, even where a secret happens to read the same."""
+    if get_origin(annotation) is Literal:
+        return True
+    parts = [part for part in get_args(annotation) if part not in (NoneType, ...)]
+    return bool(parts) and all(map(_is_one_of_ours, parts))
 
 
 def _holds_json(annotation: Any) -> bool:

@@ -75,7 +75,12 @@ def run_body(run: Run, redactor: Redactor) -> bytes:
 
 
 def report_body(report: Report, redactor: Redactor) -> bytes:
-    return pack(fit(_REPORT, report, Cleaner(redactor))[1])
+    """All of a report but its cases, which are counted anew from the trials whenever they are asked for."""
+    return pack(fit(_REPORT, report.model_copy(update={"cases": ()}), Cleaner(redactor))[1])
+
+
+def report_from(body: bytes, run_name: str) -> Report:
+    return _read(_REPORT, body, f"the report of run {run_name}")
 
 
 def suite_body(suite: Suite, redactor: Redactor) -> bytes:
@@ -96,7 +101,7 @@ def run_from(row: tuple[Any, ...]) -> Run:
             "matrix_id": matrix_id,
             "created_at": created_at,
             "finished_at": finished_at,
-            "report": _read(_REPORT, report, f"the report of run {name}") if report else None,
+            "report": report_from(report, name) if report else None,
         }
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from evalharness.stores.sqlite import Database
 
@@ -32,3 +33,22 @@ def read_run_lines(database: Database, limit: int) -> list[RunLine]:
     )
     states = "SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state"
     return [RunLine(*(*about, dict(database.read(states, (seq,))))) for seq, *about in rows]
+
+
+class RunLink(NamedTuple):
+    """As much of a run as says which it is, and which others were started together with it."""
+
+    id: str
+    name: str
+    matrix_id: str
+    is_finished: bool
+
+
+def read_links(database: Database, suite_name: str, since: str) -> list[RunLink]:
+    """Newest first, without regrades: they try nothing anew."""
+    rows = database.read(
+        "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "
+        "AND seq > COALESCE((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq DESC",
+        (suite_name, since),
+    )
+    return [RunLink(run_id, name, matrix_id, bool(finished)) for run_id, name, matrix_id, finished in rows]

@@ -58,5 +58,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     ("ALTER TABLE runs ADD COLUMN regrade_of TEXT NOT NULL DEFAULT ''",),
+    (
+        """CREATE TABLE baselines (
+            seq INTEGER PRIMARY KEY,
+            suite_name TEXT NOT NULL,
+            name TEXT NOT NULL,
+            run_id TEXT NOT NULL REFERENCES runs (id),
+            set_at TEXT NOT NULL,
+            UNIQUE (suite_name, name)
+        )""",
+    ),
 )
 """`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals."""

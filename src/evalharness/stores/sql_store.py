@@ -9,30 +9,25 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from evalharness.domain.case import Case
 from evalharness.domain.history import CaseHistory
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.run_names import generate_run_id, generate_run_name
-from evalharness.domain.trial import Outcome, Trial
-from evalharness.errors import StoreError, UnknownName, UsageError
+from evalharness.domain.trial import Outcome, Trial, TrialFigures
+from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
+from evalharness.stores.baselines import Baseline, delete_baseline, read_baselines, write_baseline
 from evalharness.stores.claims import claimed
-from evalharness.stores.encoding import (
-    RUN_COLUMNS,
-    TRIAL_COLUMNS,
-    report_body,
-    run_body,
-    run_from,
-    trial_from,
-    trial_row,
-)
+from evalharness.stores.encoding import RUN_COLUMNS, TRIAL_COLUMNS, report_body, run_body, run_from, trial_row
 from evalharness.stores.histories import add_verdicts, read_histories
-from evalharness.stores.run_lines import RunLine, read_run_lines
+from evalharness.stores.naming import free_names
+from evalharness.stores.outlines import RunOutline, read_outline
+from evalharness.stores.past_runs import PastRun, read_judged, read_past_runs
+from evalharness.stores.run_lines import RunLine, RunLink, read_links, read_run_lines
 from evalharness.stores.sqlite import MEMORY, Database
 from evalharness.stores.suites import RegisteredSuite, SuiteLine, read_suite, read_suites, write_suite
+from evalharness.stores.trial_rows import read_figures, read_outcomes, read_trials
 from evalharness.stores.writing import GroupWriter
 
 _RUN = f"SELECT {RUN_COLUMNS} FROM runs"
@@ -46,8 +41,6 @@ _MEND = (
     + ", ".join(f"{column} = excluded.{column}" for column in TRIAL_COLUMNS.split(", ")[3:])
     + " WHERE trials.state = 'error'"
 )
-_PAGE = 500
-_PAGE_OF_BODIES = 20
 
 
 class SqlStore:
@@ -76,9 +69,9 @@ class SqlStore:
         matrix_id = ""
         with self._database.transaction() as connection:
             for run in planned:
-                named = self._named(connection, run)
-                matrix_id = matrix_id or named.id
-                named = named.model_copy(update={"matrix_id": matrix_id})
+                run_id, name = free_names(connection, self._rng)
+                matrix_id = matrix_id or run_id
+                named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 connection.execute(
                     "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, regrade_of, body) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -98,14 +91,6 @@ class SqlStore:
                 write_suite(connection, suite, timestamp(), self.redactor)
         return added
 
-    def _named(self, connection: Any, run: Run) -> Run:
-        now = datetime.now(UTC)
-        for _ in range(1000):
-            run_id, name = generate_run_id(now, self._rng), generate_run_name(self._rng)
-            if not connection.execute("SELECT 1 FROM runs WHERE id = ? OR name = ?", (run_id, name)).fetchone():
-                return run.model_copy(update={"id": run_id, "name": name})
-        raise StoreError("no free run name was found", hint="remove old runs: eval-harness store prune")
-
     def _check_case_ids(self, run: Run) -> None:
         """Rows are found by case id, so an id is stored as it is or not at all."""
         for case in run.suite.cases:
@@ -121,12 +106,15 @@ class SqlStore:
 
     def find_run(self, reference: str) -> Run:
         """By id or name."""
+        return run_from(self._database.read(f"{_RUN} WHERE id = ?", (self._run_id(reference),))[0])
+
+    def _run_id(self, reference: str) -> str:
         wanted = self._clean(reference)
-        rows = self._database.read(f"{_RUN} WHERE id = ? OR name = ?", (wanted, wanted))
+        rows = self._database.read("SELECT id FROM runs WHERE id = ? OR name = ?", (wanted, wanted))
         if not rows:
             known = self._database.read("SELECT name FROM runs ORDER BY seq DESC LIMIT 50")
             raise UnknownName("run", reference, [name for (name,) in known])
-        return run_from(rows[0])
+        return str(rows[0][0])
 
     def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
         """`unfinished` means that planned trials have no row yet; a regrade has nothing that could be run."""
@@ -136,8 +124,7 @@ class SqlStore:
             values.append(self._clean(suite_name))
         if unfinished:
             conditions.append("regrade_of = '' AND planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
-        sql = f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1"
-        rows = self._database.read(sql, values)
+        rows = self._database.read(f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1", values)
         return run_from(rows[0]) if rows else None
 
     def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
@@ -148,6 +135,22 @@ class SqlStore:
     def matrix(self, matrix_id: str) -> list[Run]:
         """The runs that one command started together, in order."""
         return [run_from(row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]
+
+    def outline(self, reference: str) -> RunOutline:
+        """A run by id or name without building its suite: quick, also where that has a hundred thousand cases."""
+        return read_outline(self._database, self._run_id(reference))
+
+    def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
+        """Of a suite, newest first: all that tried its cases anew after a run; after any, where that is not here."""
+        return read_links(self._database, self._clean(suite_name), run_id)
+
+    def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
+        """Finished runs of a suite that tried its cases anew, newest first: those before a run, or all."""
+        return read_past_runs(self._database, self._clean(suite_name), before)
+
+    def suite_names(self) -> list[str]:
+        """Of all runs."""
+        return [name for (name,) in self._database.read("SELECT DISTINCT suite_name FROM runs ORDER BY suite_name")]
 
     def list_runs(self, limit: int) -> list[RunLine]:
         return read_run_lines(self._database, limit)
@@ -184,11 +187,13 @@ class SqlStore:
         rows = self._database.read("SELECT stopped, elapsed_s FROM runs WHERE id = ?", (run_id,))
         if not rows:
             raise UnknownName("run", run_id, [])
-        stopped, elapsed_s = rows[0]
-        return stopped, elapsed_s
+        return rows[0][0], rows[0][1]
 
     def remove_run(self, run: Run) -> None:
+        """Raises UsageError for a baseline: later runs could not be compared with it any more."""
         with self.claim(run), self._database.transaction() as connection:
+            if kept := self.baseline_of(run.id):
+                raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
             connection.execute("DELETE FROM trials WHERE run_seq = ?", (self._seq(run.id),))
             connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
             # SQLite gives the number of the newest run to the next one when that run is gone.
@@ -199,6 +204,33 @@ class SqlStore:
 
     def compact(self) -> None:
         self._database.compact()
+
+    # Baselines
+
+    def set_baseline(self, run_id: str, name: str) -> Baseline:
+        """Later runs of its suite are compared with this one, in place of the run that had this name before."""
+        wanted = self._clean(name)
+        with self._database.transaction() as connection:
+            if not write_baseline(connection, run_id, wanted, timestamp()):
+                raise UnknownName("run", run_id, [])
+        return next(known for known in self.baselines() if (known.run_id, known.name) == (run_id, wanted))
+
+    def baselines(self, suite_name: str | None = None) -> list[Baseline]:
+        """Newest first: of one suite, or of all."""
+        wanted = None if suite_name is None else self._clean(suite_name)
+        return [known for known in read_baselines(self._database) if wanted in (None, known.suite_name)]
+
+    def baseline(self, suite_name: str, name: str) -> Baseline | None:
+        return next((known for known in self.baselines(suite_name) if known.name == self._clean(name)), None)
+
+    def baseline_of(self, run_id: str) -> Baseline | None:
+        """The newest one that is this run."""
+        return next((known for known in self.baselines() if known.run_id == run_id), None)
+
+    def remove_baseline(self, suite_name: str, name: str) -> bool:
+        """The name only: the run stays. False where there was none."""
+        with self._database.transaction() as connection:
+            return delete_baseline(connection, self._clean(suite_name), self._clean(name))
 
     # Suites
 
@@ -241,33 +273,19 @@ class SqlStore:
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         """Every finished trial with all its attempts, in the order of case and index."""
-        for row in self._pages("case_id, idx, seed, body", run_id, case_id, _PAGE_OF_BODIES):
-            yield trial_from(*row)
+        return read_trials(self._database, self._seq(run_id), case_id)
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
         """Every finished trial without its transcript, in the order of case and index."""
-        columns = ", ".join(Outcome._fields).replace("trial_index", "idx")
-        return map(Outcome._make, self._pages(columns, run_id, None, _PAGE))
+        return read_outcomes(self._database, self._seq(run_id))
 
-    def _pages(self, columns: str, run_id: str, case_id: str | None, size: int) -> Iterator[tuple[Any, ...]]:
-        """Rows by pages, so that a run of any size is read in little memory.
+    def figures(self, run_id: str) -> Iterator[TrialFigures]:
+        """Every finished trial in figures alone, in the order of case and index."""
+        return read_figures(self._database, self._seq(run_id))
 
-        Each page is a query of its own: a cursor left open would keep this connection from writing once another
-        process has written, and the log from being folded into the file.
-        """
-        seq = self._seq(run_id)
-        only = "" if case_id is None else "AND case_id = ? "
-        sql = (
-            f"SELECT {columns} FROM trials WHERE run_seq = ? {only}AND (case_id, idx) > (?, ?) "
-            "ORDER BY case_id, idx LIMIT ?"
-        )
-        last: tuple[str, int] = ("", -1)
-        while True:
-            rows = self._database.read(sql, (seq, *([] if case_id is None else [case_id]), *last, size))
-            yield from rows
-            if len(rows) < size:
-                return
-            last = rows[-1][:2]
+    def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
+        """By case: how many first answers were judged, and how many of them passed."""
+        return read_judged(self._database, self._seq(run_id))
 
     def _seq(self, run_id: str) -> int:
         if run_id not in self._seqs:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 
+from evalharness.domain.gate import GateCheck, GateResult
 from evalharness.domain.report import Summary, TrialCounts
-from evalharness.engine.judging import judge, worst
+from evalharness.engine.judging import judge, judge_by_gate, may_be_gated, worst
 
 MAX_ERROR_RATE = 0.02
 
@@ -89,3 +91,57 @@ def test_the_worst_of_several_runs_in_any_order() -> None:
     assert worst(by_precedence) == 2
     assert worst([0, 0]) == 0
     assert worst([]) == 0
+
+
+def check(name: str, passed: bool | None, **more: Any) -> GateCheck:
+    return GateCheck(name=name, passed=passed, text="", **more)
+
+
+@pytest.mark.parametrize(
+    ("gate", "verdict", "exit_code", "why"),
+    [
+        (GateResult(verdict="PASSED", exit_code=0), "PASSED", 0, "the gate passed; 1 case failed"),
+        (
+            GateResult(verdict="FAILED", exit_code=1, checks=(check("a", True), check("b", False), check("c", None))),
+            "FAILED",
+            1,
+            "the gate failed: b; 1 case failed",
+        ),
+        (
+            GateResult(verdict="INCONCLUSIVE", exit_code=0, checks=(check("a", True), check("c", None))),
+            "PASSED",
+            0,
+            "the gate is inconclusive, which counts as passed (inconclusive: pass): c; 1 case failed",
+        ),
+        (
+            GateResult(verdict="INCONCLUSIVE", exit_code=4, checks=(check("c", None),)),
+            "UNDECIDED",
+            4,
+            "the gate is inconclusive: c; 2 cases still to be graded; 1 case failed",
+        ),
+        (
+            GateResult(verdict="INVALID", exit_code=2, checks=(check("b", False), check("d", None, computable=False))),
+            "INVALID",
+            2,
+            "the gate cannot be judged: d",
+        ),
+    ],
+)
+def test_with_a_gate_the_gate_alone_decides(gate: GateResult, verdict: str, exit_code: int, why: str) -> None:
+    assert judge_by_gate(gate, summary(passed=3, failed=1, awaiting=2)) == (verdict, exit_code, why)
+
+
+@pytest.mark.parametrize(
+    ("found", "stopped", "gated"),
+    [
+        (summary(passed=1), "", True),
+        (summary(failed=1), "", True),
+        (summary(awaiting=1), "", True),
+        (summary(errors=1), "", False),
+        (summary(passed=1, pending=1), "interrupted", False),
+        (summary(failed=1, pending=1), "max failures", False),
+    ],
+)
+def test_only_whole_and_valid_runs_are_gated(found: Summary, stopped: str, gated: bool) -> None:
+    verdict, _, _ = judge(found, MAX_ERROR_RATE, stopped)
+    assert may_be_gated(verdict, found) is gated

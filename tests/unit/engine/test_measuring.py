@@ -13,9 +13,12 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Summary
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
-from evalharness.engine.measuring import Measured, count_trials, failures, measure, slowest_trials, summarise
+from evalharness.engine.measuring import measure, unmeasurable
+from evalharness.engine.summarising import error_bounds, failures, slowest_trials, summarise
+from evalharness.engine.tallying import Measured, count_trials
 from evalharness.stats.intervals import clustered_wilson
 
+K_2, K_3 = (("pass_at_" + k, "pass_hat_" + k, f"pass_hat_{k}_plugin") for k in "23")
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 
 
@@ -187,17 +190,19 @@ class TestPassK:
         assert (found.n_cases, found.n_trials, found.method) == (50, 200, "clustered Wilson")
 
     @pytest.mark.parametrize(
-        ("trials", "names"),
+        ("trials", "printed"),
         [
-            (1, {"pass_at_1"}),
-            (2, {"pass_at_1"}),
-            (3, {"pass_at_1", "pass_at_3", "pass_hat_3"}),
-            (10, {"pass_at_1", "pass_at_3", "pass_hat_3", "pass_at_5", "pass_hat_5"}),
+            (1, {1}),
+            (2, {1}),
+            (3, {1, 3}),
+            (10, {1, 3, 5}),
         ],
     )
-    def test_k_is_1_3_and_the_largest_up_to_half(self, trials: int, names: set[str]) -> None:
+    def test_k_is_1_3_and_the_largest_up_to_half(self, trials: int, printed: set[int]) -> None:
         found = measured({"a": [P] * trials, "b": [F] * trials}, trials=trials)
-        assert {name for name in found if name.startswith("pass_at") or name.startswith("pass_hat")} == names
+        assert {name for name in found if name.startswith("pass_at")} == {f"pass_at_{k}" for k in printed}
+        hats = {name for name in found if name.startswith("pass_hat")}
+        assert hats == {f"pass_hat_{k}" for k in printed} | {f"pass_hat_{k}_plugin" for k in printed - {1}}
 
     def test_it_is_unknown_where_errors_leave_a_case_too_few_trials(self) -> None:
         found = measured({"a": [P, P, P], "b": [P, F, E]}, trials=3)
@@ -211,12 +216,40 @@ class TestPassK:
     def test_a_skipped_case_is_not_meant(self) -> None:
         assert measured({"a": [P, P, P], "b": [S, S, S]}, trials=3)["pass_hat_3"].value == 1.0
 
+    def test_k_is_what_the_suite_says(self) -> None:
+        found = measured({"a": [P, P, P, F]}, trials=4, k=[2, 4])
+        names = {"pass_at_2", "pass_at_4", "pass_hat_2", "pass_hat_4", "pass_hat_2_plugin", "pass_hat_4_plugin"}
+        assert set(found) - {"pass_rate", "score", "latency_s"} == names
+        assert (found["pass_hat_4"].value, found["pass_hat_4_plugin"].value) == (0.0, pytest.approx(0.75**4))
+
+    def test_what_cannot_be_known_is_told_with_the_reason(self) -> None:
+        built, found = counted({"a": [P, P], "b": [P, E]}, trials=2, k=[2, 3])
+        assert unmeasurable(built, 2, found) == {
+            **dict.fromkeys(K_2, "not estimable: 1 of 2 cases has fewer than 2 judged trials"),
+            **dict.fromkeys(K_3, "not estimable: 2 of 2 cases have fewer than 3 judged trials"),
+        }
+
+    def test_cases_weigh_what_the_suite_says(self) -> None:
+        cases = [Case(id="a", input="?", weight=3), Case(id="b", input="?"), Case(id="c", input="?", weight=0)]
+        found = measured({"a": [P], "b": [F], "c": [F]}, trials=1, cases=cases)
+        assert (found["pass_at_1"].value, found["pass_rate"].value) == (0.75, pytest.approx(1 / 3))
+
     def test_it_follows_the_first_answer_where_counts_follow_the_last(self) -> None:
         suite = Suite(name="s", cases=(Case(id="a", input="?"), Case(id="b", input="?")))
         rows = [row("a", 0, P, first_state=F), row("b", 0, P)]
         found = count_trials(suite, 1, rows)
         assert summarise(suite, found).pass_rate == 1.0
         assert measure(suite, 1, found)["pass_at_1"].value == 0.5
+
+
+class TestErrorBounds:
+    def test_errors_could_have_been_either(self) -> None:
+        bounds = error_bounds(*counted({"a": [P, E], "b": [F, F], "c": [E, E], "d": [S, S]}, trials=2))
+        assert bounds is not None
+        assert (bounds.trials, bounds.pass_rate_if_failed, bounds.pass_rate_if_passed) == (3, 0.5 / 3, 2 / 3)
+
+    def test_without_errors_there_are_none(self) -> None:
+        assert error_bounds(*counted({"a": [P, F]}, trials=2)) is None
 
 
 class TestIntervals:
@@ -271,6 +304,19 @@ class TestScore:
         found = self.score([1, 1], [1.0, None])
         assert found is not None
         assert found.value == 0.5
+
+
+class TestLatencyAndCost:
+    def test_they_are_medians_of_the_cases_means(self) -> None:
+        suite = Suite(name="s", cases=tuple(Case(id=str(n), input="?") for n in range(9)))
+        slow = [row(str(n), 0, P, duration_s=n + 1, cost_usd=(n + 1) / 100) for n in range(9)]
+        found = measure(suite, 2, count_trials(suite, 2, [*slow, row("8", 1, F, duration_s=1000.0)]))
+        assert (found["latency_s"].value, found["latency_s"].low, found["latency_s"].high) == (5, 2, 8)
+        assert found["latency_s"].level == pytest.approx(0.9609, abs=5e-5)
+        assert (found["cost_usd"].value, found["cost_usd"].n_trials) == (0.05, 9)
+
+    def test_what_nobody_judged_took_no_time(self) -> None:
+        assert "latency_s" not in measured({"a": [E], "b": [S]}, trials=1)
 
 
 class TestTheRest:

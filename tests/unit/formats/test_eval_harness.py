@@ -256,6 +256,46 @@ test_cases:
     assert (c.target.options, c.target.root) == ("own.py:answer", "deep/er")
 
 
+def test_own_comparators_are_relative_to_the_file_that_names_them(tmp_path: Path) -> None:
+    files = {
+        "suite.yaml": "eval_suite: {name: s, evals: [{$ref: deep/evals.yaml}]}",
+        "deep/evals.yaml": """\
+id: a
+input: x
+expected_output: {type: functional, value: {test_cases: [{input: [1], output: 1, comparator: 'own.py:same'}]}}
+grader: {type: code, config: {function_name: f, comparator: '../near.py:near'}}
+""",
+    }
+    suite, problems = load(put(tmp_path, files) / "suite.yaml")
+    assert suite is not None, problems
+    [case] = suite.cases
+    _, options = grader(case)
+    assert options["comparator"] == "near.py:near"
+    assert options["test_cases"][0]["comparator"] == "deep/own.py:same"
+
+
+def test_comparators_inside_of_other_graders_are_found_as_well(tmp_path: Path) -> None:
+    files = {
+        "suite.yaml": "eval_suite: {name: s, evals: [{$ref: deep/evals.yaml}]}",
+        "deep/evals.yaml": """\
+test_cases:
+  - id: a
+    input: x
+    graders:
+      - any_of:
+          - function_output:
+              function_name: f
+              test_cases: [{expected: 1, comparator: 'own.py:same'}, {expected: 1, comparator: approx}]
+""",
+    }
+    suite, problems = load(put(tmp_path, files) / "suite.yaml")
+    assert suite is not None, problems
+    graders = suite.cases[0].graders
+    assert graders is not None
+    cases = graders[0].options["graders"][0]["options"]["test_cases"]
+    assert [case.get("comparator") for case in cases] == ["deep/own.py:same", "approx"]
+
+
 def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path, import_path: None) -> None:
     from evalharness.contracts import Services
     from evalharness.engine.offloading import Offloader

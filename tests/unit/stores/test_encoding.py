@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from evalharness.domain.case import Case
+from evalharness.domain.gate import Gate, Thresholds
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Failure, Group, Report, RunMetadata, Summary
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
@@ -45,6 +46,20 @@ def forms(secret: str) -> Iterator[str]:
     yield b64encode(secret.encode()).decode().rstrip("=")
 
 
+def gate_full_of(text: str) -> Gate:
+    minimum = {"pass_rate": 0.5, "pass_at_1": 0.5}
+    held = {"case": text, "reason": text, "owner": text, "expires": "2026-12-31"}
+    return Gate.model_validate(
+        {
+            "preset": "production",
+            "thresholds": {"default": minimum, "categories": {text: minimum}, "criticality": {"critical": minimum}},
+            "required_cases": [text],
+            "regression": {"baseline": text, "metrics": ["pass_rate"]},
+            "quarantine": [held],
+        }
+    )
+
+
 def run_full_of(text: str) -> Run:
     case = Case(
         id="a",
@@ -65,7 +80,7 @@ def run_full_of(text: str) -> Run:
         variant=text,
         root=f"/work/{text}",
         created_at="2026-01-02T03:04:05Z",
-        suite=Suite(name=text[:200], description=text, vars={"v": text}, gate={"g": text}, cases=(case,)),
+        suite=Suite(name=text[:200], description=text, vars={"v": text}, gate=gate_full_of(text), cases=(case,)),
         target=TargetSpec(kind="command", options=["agent", text], name=text),
         lock=RunLock(
             harness_version="1",
@@ -176,7 +191,9 @@ def test_a_number_that_is_a_secret_is_taken_out_of_outputs_only() -> None:
 def words_of_the_harness() -> list[str]:
     records = (Run, RunLock, RunOptions, Suite, Case, GraderSpec, TargetSpec, Trial, Attempt, Grade, Transcript, Report)
     fields = {name for record in records for name in record.model_fields}
-    return sorted(word for word in {*fields, "test_cases", "awaiting", "unscored", "contains"} if len(word) >= 8)
+    of_gates = {*Gate.model_fields, *Thresholds.model_fields, "production", "critical", "pass_rate", "pass_at_1"}
+    more = {"test_cases", "awaiting", "unscored", "contains"}
+    return sorted(word for word in fields | of_gates | more if len(word) >= 8)
 
 
 @pytest.mark.parametrize("word", words_of_the_harness())
@@ -189,6 +206,9 @@ def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> Non
     read = run_from((*columns, run_body(run, redactor), report_body(report_full_of(run, word), redactor)))
     assert read.suite.name == "the [redacted:AUTH] here"
     assert [spec.kind for case in read.suite.cases for spec in case.graders or ()] == ["contains"]
+    assert read.suite.gate is not None
+    assert (read.suite.gate.preset, read.suite.gate.thresholds.default["pass_rate"]) == ("production", 0.5)
+    assert read.suite.gate.required_cases == ("the [redacted:AUTH] here",)
     assert read.report is not None
     assert read.report.why == "[redacted:AUTH]"
     row = trial_row(1, trial, redactor)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from evalharness.domain.case import Case
-from evalharness.domain.record import Json
+from evalharness.domain.gate import Gate, Thresholds
+from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
+from evalharness.errors import closest
 from evalharness.formats.evals.cases import CaseReader, Defaults
 from evalharness.formats.evals.documents import Document
 from evalharness.formats.evals.layout import Layout
@@ -29,6 +32,7 @@ class Assembly:
         self.graders = GraderReader(self.layout)
         self.reader = CaseReader(self.folder, self.layout.folder if reach_is_layout else self.folder, self.graders)
         self.suite: Suite | None = None
+        self.place: FieldPath = ()
         self.cases: list[Case] = []
         self.secrets: dict[str, None] = {}
         self.infrastructure_errors: dict[str, None] = {}
@@ -38,6 +42,7 @@ class Assembly:
     def open(self, document: Document) -> Defaults:
         """The suite's own document: what it says decides for all."""
         self.suite = read_suite(document, self.graders, document.findings.source.path.stem, ".")
+        self.place = document.at("gate")
         return own_defaults(document, self.suite)
 
     def open_part(self, document: Document, around: Defaults) -> Defaults:
@@ -56,7 +61,9 @@ class Assembly:
 
     def finish(self) -> tuple[Suite | None, Findings]:
         """The suite, or None; and the findings of all its files in those of the first."""
-        thresholds = self.layout.thresholds(self.findings) if self.suite else {}
+        thresholds = self.layout.thresholds(self.findings) if self.suite else Thresholds()
+        if self.suite is not None and self.suite.gate is not None:
+            self._check_names(self.suite.gate, self.suite.eval_type)
         others = [*self.files[1:], self.layout.graders] if "graders" in vars(self.layout) else self.files[1:]
         self.findings.problems.sort(key=lambda problem: problem.line)
         for file in others:
@@ -68,9 +75,24 @@ class Assembly:
         if self.suite is None or self.findings.has_errors:
             return None, self.findings
         suite = self._with_parts(self.suite)
-        if thresholds:
+        if thresholds != Thresholds():
             suite = suite.model_copy(update={"gate": _gate(thresholds, suite.gate)})
         return suite.model_copy(update={"templated": "{{" in suite.model_dump_json()}), self.findings
+
+    def _check_names(self, gate: Gate, eval_type: str) -> None:
+        """Cases and categories that the suite's own gate names, and that the suite does not have."""
+        ids = [case.id for case in self.cases]
+        kinds = {kind for case in self.cases for kind in (case.category, case.eval_type or eval_type) if kind}
+        named: list[tuple[FieldPath, str, str, Collection[str]]] = [
+            *((("required_cases", at), "case", id_, ids) for at, id_ in enumerate(gate.required_cases)),
+            *((("quarantine", at, "case"), "case", entry.case, ids) for at, entry in enumerate(gate.quarantine)),
+            *((("thresholds", "categories", name), "category", name, kinds) for name in gate.thresholds.categories),
+        ]
+        for place, noun, name, known in named:
+            if name not in known and "{{" not in name:
+                meant = closest(name, known) or ""
+                message = f"the suite has no {noun} '{name}'"
+                self.findings.add((*self.place, *place), message, severity="warning", suggestion=meant)
 
     def _merge(self, document: Document, part: Suite, prefix: str) -> None:
         """What cases of a part need, but only a suite can hold. Where parts disagree, the suite itself must decide."""
@@ -109,11 +131,11 @@ def _same_name(key: str, name: str) -> str:
     return name.lower() if key == "vars" else name
 
 
-def _gate(thresholds: dict[str, Json], gate: Json) -> Json:
-    """What the suite's own file says wins over `config/thresholds.yaml`."""
+def _gate(thresholds: Thresholds, gate: Gate | None) -> Gate:
+    """What the suite's own file says, its preset included, wins over `config/thresholds.yaml`."""
     if gate is None:
-        return {"thresholds": thresholds}
-    if not isinstance(gate, dict):
-        return gate
-    own = gate.get("thresholds", {})
-    return {**gate, "thresholds": {**thresholds, **own} if isinstance(own, dict) else own}
+        return Gate(thresholds=thresholds)
+    around = Gate(k=gate.k, thresholds=thresholds)
+    if gate.preset is not None:
+        around = around.with_preset(gate.preset)
+    return gate.model_copy(update={"thresholds": gate.thresholds.over(around.thresholds)})

@@ -49,6 +49,8 @@ def _rebased_options(spec: GraderSpec, prefix: str) -> Json:
         if isinstance(spec.options, Mapping) and isinstance(reference := spec.options.get("function"), str):
             return {**spec.options, "function": _rebased_reference(reference, prefix)}
         return _rebased_reference(spec.options, prefix) if isinstance(spec.options, str) else spec.options
+    if spec.kind == "function_output":
+        return _with_rebased_comparators(spec.options, prefix)
     try:
         options = registry.parse_options("grader", spec)
     except (UnknownName, ValidationError):
@@ -60,6 +62,20 @@ def _rebased_options(spec: GraderSpec, prefix: str) -> Json:
         return spec.options
     rest = options.model_dump(mode="json", exclude=set(written), exclude_unset=True)
     return {**rest, **{name: _rebased_parts(value, prefix) for name, value in written.items()}}
+
+
+def _with_rebased_comparators(written: Any, prefix: str) -> Any:
+    """Of the grader and of its test cases; those that come with the harness are no references."""
+    if isinstance(written, list):
+        return [_with_rebased_comparators(case, prefix) for case in written]
+    if not isinstance(written, Mapping):
+        return written
+    found = {**written}
+    if isinstance(comparator := written.get("comparator"), str):
+        found["comparator"] = _rebased_reference(comparator, prefix)
+    if "test_cases" in written:
+        found["test_cases"] = _with_rebased_comparators(written["test_cases"], prefix)
+    return found
 
 
 def _rebased_parts(parts: GraderSpec | tuple[GraderSpec, ...], prefix: str) -> Json:

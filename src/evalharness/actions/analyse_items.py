@@ -1,0 +1,57 @@
+"""Analyse items: what the newest runs of several targets say about the cases of a run. Only counts are read."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from evalharness.domain.item_analysis import CaseItem, ItemAnalysis
+from evalharness.domain.run import Run
+from evalharness.stats.items import FEWEST_TARGETS, item_analysis
+from evalharness.stores.sql_store import SqlStore
+
+LOOKED_BACK = 100
+MOST_TRIALS = 200_000
+"""Of all runs looked at, whether they count or not: what a run costs to read grows with it."""
+NO_RIVALS = ("oracle", "null", "echo")
+"""Targets that prove cases, and say nothing about what separates strong targets from weak ones."""
+
+
+def with_items(store: SqlStore, run: Run) -> Run:
+    """The run's report with its items; as it is where there are too few targets."""
+    items = analyse_items(store, run) if run.report is not None else None
+    if run.report is None or items is None:
+        return run
+    return run.model_copy(update={"report": run.report.model_copy(update={"items": items})})
+
+
+def analyse_items(store: SqlStore, run: Run) -> ItemAnalysis | None:
+    """None with fewer than five targets that were asked the same; each counts by its newest run."""
+    runs: dict[str, str] = {}
+    shares: list[dict[str, float]] = []
+    trials = 0
+    for past in islice(store.past_runs(run.suite.name), LOOKED_BACK):
+        trials += past.planned
+        if trials > MOST_TRIALS:
+            break
+        same = {case_id for case_id, lock in run.lock.cases.items() if past.key(case_id) == lock.key}
+        if past.variant in runs or past.kind in NO_RIVALS or past.is_sequential or not same:
+            continue
+        judged = store.judged(past.id)
+        found = {case_id: passed / count for case_id, (count, passed) in judged.items() if case_id in same}
+        if found:
+            runs[past.variant] = past.name
+            shares.append(found)
+    analysis = item_analysis(shares) if len(shares) >= FEWEST_TARGETS else None
+    if analysis is None:
+        return None
+    cases = tuple(
+        CaseItem(
+            case_id=item.case,
+            difficulty=item.difficulty,
+            discrimination=item.discrimination,
+            targets=item.targets,
+            flag=item.flag or "",
+        )
+        for item in analysis.items
+    )
+    return ItemAnalysis(cases=cases, reliability=analysis.reliability, runs=runs)

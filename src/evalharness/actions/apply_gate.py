@@ -1,0 +1,62 @@
+"""Apply the gate: a finished report gets its comparison with the baseline, and the gate's verdict, which decides."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+from evalharness.actions.compare_with_baseline import compare_as_gated, compare_as_known
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import GateResult
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
+from evalharness.engine.gating import judge_gate
+from evalharness.engine.judging import judge_by_gate, may_be_gated
+from evalharness.engine.tallying import Measured
+from evalharness.errors import UsageError
+from evalharness.stores.sql_store import SqlStore
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
+
+
+def apply_gate(run: Run, report: Report, measured: Measured, store: SqlStore, day: date) -> Report:
+    """A run that was not finished, or cannot be trusted, is neither compared nor gated."""
+    if not may_be_gated(report.verdict, report.summary):
+        return report
+    if run.suite.gate is not None:
+        report = gated(report, run.suite, measured, store, day)
+    if report.comparison is None:
+        report = report.model_copy(update={"comparison": compare_as_known(run, report, store, day)})
+    return report
+
+
+def gated(report: Report, suite: Suite, measured: Measured, store: SqlStore, day: date) -> Report:
+    """By the suite's gate alone, whatever the report said before."""
+    gate = suite.gate
+    assert gate is not None, "asked for where there is one"
+    comparison: Comparison | None = None
+    not_compared = ""
+    if gate.compares:
+        try:
+            comparison = compare_as_gated(gate, report, store, day)
+        except UsageError as error:  # the run is over: its report says what it cannot be compared with
+            not_compared = error.message
+    trials = report.metadata.trials_per_case
+    found = judge_gate(
+        gate,
+        suite,
+        trials,
+        measured,
+        comparison=comparison,
+        today=day,
+        not_compared=not_compared,
+        sequential=report.sequential,
+    )
+    return decided(report.model_copy(update={"comparison": comparison}), found)
+
+
+def decided(report: Report, gate: GateResult) -> Report:
+    verdict, exit_code, why = judge_by_gate(gate, report.summary)
+    return report.model_copy(update={"gate": gate, "verdict": verdict, "exit_code": exit_code, "why": why})

@@ -1,0 +1,125 @@
+"""Capture a case: the answer it passed with becomes the baseline of a regression eval, in a file of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.domain.case import Case, CaseFile
+from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Trial
+from evalharness.errors import UnknownName, UsageError
+from evalharness.formats.capturing import Captured, CaptureNote, dump_regressions
+from evalharness.formats.evals.rebasing import rebased_target
+from evalharness.stores.sql_store import SqlStore
+from evalharness.workspaces import confined
+
+REDACTED = "[redacted"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """`trial` counts from 1; without it, the first trial that passed."""
+
+    run: str
+    cases: Sequence[str]
+    output: Path
+    trial: int | None = None
+    version: str = ""
+    comparison: str = ""
+    criticality: str = ""
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFile:
+    path: Path
+    suite_name: str
+    cases: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
+    run = store.find_run(request.run)
+    if request.output.exists() and not request.replace:
+        raise UsageError(f"{request.output} exists", hint="choose another name, or --force to replace it")
+    chosen = [_case(run, name) for name in dict.fromkeys(request.cases)]
+    captured, warnings = [], []
+    for case in chosen:
+        trial = _trial(store, run, case, request.trial)
+        assert trial.last.transcript is not None
+        output = trial.last.transcript.output
+        if REDACTED in str(output):
+            warnings.append(f"{case.id}: a secret was taken out of the answer; what stands for it will be compared")
+        captured.append(Captured(_with_files(case, run), output, run.finished_at or run.created_at))
+    note = CaptureNote(
+        version=request.version or run.suite.version or run.name,
+        environment=run.environment(),
+        comparison=request.comparison,
+        criticality=request.criticality,
+    )
+    suite = _suite(run, request.output)
+    text = dump_regressions(suite, captured, note)
+    request.output.write_text(text, encoding="utf-8")
+    return CapturedFile(request.output, suite.name, tuple(case.id for case in chosen), tuple(warnings))
+
+
+def _case(run: Run, name: str) -> Case:
+    cases = run.suite.cases
+    found = next((case for case in cases if case.id == name), None) or next((c for c in cases if c.name == name), None)
+    if found is None:
+        raise UnknownName(f"case in run {run.name}", name, [case.id for case in cases])
+    return found
+
+
+def _trial(store: SqlStore, run: Run, case: Case, wanted: int | None) -> Trial:
+    """One that passed, unless the user names another: a wrong answer is no baseline by itself."""
+    trials = list(store.trials(run.id, case.id))
+    if wanted is not None:
+        trials = [trial for trial in trials if trial.index == wanted - 1]
+        if not trials:
+            raise UsageError(f"case {case.id} has no finished trial {wanted} in run {run.name}")
+    else:
+        trials = [trial for trial in trials if trial.state == "passed"]
+        if not trials:
+            raise UsageError(
+                f"case {case.id} did not pass in run {run.name}",
+                hint="capture it from a run in which it passed, or name a trial: --trial 1",
+            )
+    if trials[0].last.transcript is None or trials[0].last.transcript.output is None:
+        raise UsageError(f"trial {trials[0].index + 1} of case {case.id} has no answer to capture")
+    return trials[0]
+
+
+def _with_files(case: Case, run: Run) -> Case:
+    """Files beside the suite are written into the new file, which may lie elsewhere."""
+    files = {}
+    for name, file in case.files.items():
+        if file.path is None:
+            files[name] = file
+            continue
+        try:
+            files[name] = CaseFile(text=confined(Path(run.root), file.path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"case {case.id}: the file {file.path} cannot be captured as text: {error}") from None
+    return case.model_copy(update={"files": files})
+
+
+def _suite(run: Run, output: Path) -> Suite:
+    """Where the captured cases are asked again: on the run's target, found from the new file's folder."""
+    prefix = Path(os.path.relpath(Path(run.root).resolve(), output.absolute().parent.resolve())).as_posix()
+    target = run.target if run.target.function is None else None
+    suite = run.suite
+    return Suite(
+        name=f"{suite.name}-regression",
+        description=f"Answers of run {run.name} that must stay as they are.",
+        target=rebased_target(target, prefix) if target else None,
+        targets={name: rebased_target(spec, prefix) for name, spec in suite.targets.items()},
+        vars={name: value for name, value in run.lock.variables.items() if value is not None},
+        secrets=suite.secrets,
+        config=suite.config,
+        templated=suite.templated,
+    )

@@ -1,0 +1,93 @@
+"""Check rates: published rows of pass^1 … pass^n against arithmetic. No trial is needed, and none is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from evalharness.domain.rate_check import RateCheck
+from evalharness.errors import UnknownName, UsageError
+from evalharness.formats.rate_tables import MOST_TASKS, RateRow, read_rate_table
+from evalharness.stats.pass_hat_tables import histogram_from_pass_hats, is_possible_rate
+
+MOST_TRIALS = 1000
+ALL_DIGITS = 9
+"""With so many decimals, no other histogram gives the same figures."""
+
+
+def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None) -> list[RateCheck]:
+    """`tasks` by the row's name; under an empty name, of every row that tells none. Empty where there are no rates."""
+    rows = read_rate_table(path)
+    known = {row.label for row in rows}
+    if rows and (unknown := [name for name in tasks if name and not any(_is_named(label, name) for label in known)]):
+        raise UnknownName("row", unknown[0], sorted(known))
+    return [_checked(row, _tasks(row, tasks), trials) for row in rows]
+
+
+def parse_tasks(written: Iterable[str]) -> dict[str, int]:
+    """`114` for every row, `retail=114` for one."""
+    tasks = {}
+    for word in written:
+        name, _, number = word.rpartition("=")
+        if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
+            raise UsageError(f"--tasks '{word}' must be a number of tasks, or NAME=NUMBER", hint="--tasks retail=114")
+        tasks[name.strip()] = int(number)
+    return tasks
+
+
+def _is_named(label: str, name: str) -> bool:
+    return name == label or name in label.split()
+
+
+def _tasks(row: RateRow, tasks: Mapping[str, int]) -> int | None:
+    named = next((number for name, number in tasks.items() if name and _is_named(row.label, name)), None)
+    return named or row.tasks or tasks.get("")
+
+
+def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
+    most = max(row.rates)
+    if trials is not None and trials < most:
+        raise UsageError(f"{row.label}: pass^{most} takes {most} trials of each task, not {trials}")
+    if tasks is None:
+        text = "how many tasks there were is not told: give --tasks N, or --tasks NAME=N"
+        return RateCheck(label=row.label, tasks=None, trials=trials or most, possible=None, text=text)
+    is_whole = [*row.rates] == list(range(1, most + 1))
+    if is_whole and (trials == most or (trials is None and most > 1)) and most <= MOST_TRIALS:
+        return _inverted(row, tasks, most)
+    if trials is not None:
+        return _one_by_one(row, tasks, trials)
+    lacking = "only pass^1 is given" if most == 1 else "some pass^k are missing"
+    text = f"{lacking}, so the number of trials is not known: give --trials N"
+    return RateCheck(label=row.label, tasks=tasks, trials=most, possible=None, text=text)
+
+
+def _inverted(row: RateRow, tasks: int, trials: int) -> RateCheck:
+    found = histogram_from_pass_hats([float(rate) for rate in row.rates.values()], tasks, row.decimals)
+    what = f"{tasks} tasks × {trials} trials"
+    if not found.possible:
+        text = f"cannot come from {what}, all of them counted: {found.reason.replace('cases', 'tasks')}"
+    elif found.histogram is None:
+        text = f"may come from {what}: {found.reason}"
+    else:
+        instance = "" if row.decimals >= ALL_DIGITS else "for instance "
+        text = f"can come from {what}: {instance}{_spelled(found.histogram)}"
+    return RateCheck(
+        label=row.label, tasks=tasks, trials=trials, possible=found.possible, histogram=found.histogram, text=text
+    )
+
+
+def _one_by_one(row: RateRow, tasks: int, trials: int) -> RateCheck:
+    """Every pass^k is a mean of C(c,k)/C(n,k), so a multiple of one part in tasks × C(n,k)."""
+    parts = {k: tasks * math.comb(trials, k) for k in row.rates}
+    wrong = [k for k, rate in row.rates.items() if not is_possible_rate(float(rate), parts[k], row.decimals)]
+    what = f"{tasks} tasks × {trials} trials"
+    text = f"each pass^k by itself can come from {what}"
+    if wrong:
+        text = f"cannot come from {what}: pass^{wrong[0]} is no multiple of 1/{parts[wrong[0]]:,}"
+    return RateCheck(label=row.label, tasks=tasks, trials=trials, possible=not wrong, text=text)
+
+
+def _spelled(histogram: Sequence[int]) -> str:
+    """Tasks by how often they passed."""
+    return ", ".join(f"{count} passed {passes}×" for passes, count in enumerate(histogram))

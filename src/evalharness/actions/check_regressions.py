@@ -1,0 +1,170 @@
+"""Check a suite for regressions: its newest runs held against a baseline, under the rule of its gate and of flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from evalharness.actions.compare_runs import compare_runs
+from evalharness.actions.find_reports import FoundReport, find_report
+from evalharness.actions.find_suites import find_suites
+from evalharness.domain.gate import Gate, RegressionRule
+from evalharness.domain.regressions import ORDER, Regressions
+from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
+from evalharness.engine.gating import quarantined
+from evalharness.engine.judging import worst
+from evalharness.errors import UnknownName, UsageError
+from evalharness.stores.run_lines import RunLink
+from evalharness.stores.sql_store import SqlStore
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionRequest:
+    """What is None is decided by the suite: by its gate, its newest baseline, its newest run.
+
+    `rule` holds what flags say about the rule, by the names of its fields.
+    """
+
+    suite: str
+    baseline: str | None = None
+    baseline_variant: str | None = None
+    run: str | None = None
+    rule: dict[str, Any] = field(default_factory=dict)
+    inconclusive: Literal["pass", "fail"] | None = None
+    threshold: float = THRESHOLD
+
+
+def check_regressions(request: RegressionRequest, store: SqlStore, store_named: str | None, today: date) -> Regressions:
+    suite_name = _suite_name(request.suite, store, store_named)
+    old, new, notes = _chosen(request, suite_name, store)
+    gate = _gate(new)
+    written = (gate.regression or RegressionRule()).model_dump() | request.rule
+    comparisons = compare_runs(old, new, RegressionRule.model_validate(written), store, quarantined(gate, today))
+    inconclusive = request.inconclusive or gate.inconclusive
+    invalid = [found for found in new if found.report.verdict == "INVALID"]
+    codes = {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}
+    found = [comparison.verdict for comparison in comparisons]
+    return Regressions(
+        suite_name=suite_name,
+        verdict="INVALID" if invalid else next(verdict for verdict in ORDER if verdict in found),
+        exit_code=worst([*(codes[verdict] for verdict in found), *(3 for _ in invalid)]),
+        notes=tuple(notes),
+        comparisons=tuple(comparisons),
+        threshold=request.threshold,
+        tasks=tuple(change for each in new for change in _tasks(old, each, request.threshold)),
+    )
+
+
+def _tasks(old: FoundReport, new: FoundReport, threshold: float) -> Iterator[TaskChange]:
+    return task_changes(old.report.cases, new.report.cases, threshold, new.report.metadata.variant)
+
+
+def _suite_name(named: str, store: SqlStore, store_named: str | None) -> str:
+    """A file says what its suite is called; any other name is one that runs of the store have."""
+    known = store.suite_names()
+    if named in known or not Path(named).exists():
+        if named not in known:
+            raise UnknownName("suite: it has no runs here, and there is no such file", named, known)
+        return named
+    suites = [file.suite for file in find_suites([named], store_named) if file.suite is not None]
+    if len(suites) != 1:
+        raise UsageError(f"{named} holds {len(suites)} suites", hint="name one of them")
+    return suites[0].name
+
+
+def _chosen(
+    request: RegressionRequest, suite_name: str, store: SqlStore
+) -> tuple[FoundReport, list[FoundReport], list[str]]:
+    """The old report, the new ones, and what must be said about the choice."""
+    if request.baseline_variant is not None:
+        if request.baseline is not None:
+            raise UsageError("--baseline and --baseline-variant exclude each other")
+        return _of_matrix(request.baseline_variant, request.run, suite_name, store)
+    old = find_report(request.baseline or _newest_baseline(suite_name, store), store, suite_name)
+    if request.run is not None:
+        new = find_report(request.run, store, suite_name)
+        _check_new(new, old, suite_name)
+        return old, [new], []
+    links = store.runs_since(suite_name, old.report.metadata.run_id)
+    together = _newest_together(links)
+    if not together:
+        raise UsageError(
+            f"no run of {suite_name} has been finished since {_told(old)}",
+            hint=f"run it, or say which run is meant: eval-harness regressions {suite_name} --run RUN",
+        )
+    return old, _finished(together, store), _left_out(together)
+
+
+def _newest_baseline(suite_name: str, store: SqlStore) -> str:
+    """The one that the gate of the suite's newest run names, else the one that was set last."""
+    links = store.runs_since(suite_name)
+    gate = store.outline(links[0].id).gate if links else None
+    if gate is not None and gate.regression is not None and gate.regression.baseline:
+        return gate.regression.baseline
+    known = store.baselines(suite_name)
+    if not known:
+        raise UsageError(
+            f"{suite_name} has no baseline",
+            hint="set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V",
+        )
+    return known[0].name
+
+
+def _newest_together(links: list[RunLink]) -> list[RunLink]:
+    """The newest finished run with all that were started together with it, in the order in which they were started."""
+    newest = next((link for link in links if link.is_finished), None)
+    return [link for link in reversed(links) if newest and link.matrix_id == newest.matrix_id]
+
+
+def _of_matrix(
+    variant: str, run: str | None, suite_name: str, store: SqlStore
+) -> tuple[FoundReport, list[FoundReport], list[str]]:
+    links = store.runs_since(suite_name)
+    matrix_id = store.outline(run).matrix_id if run else None
+    together = [link for link in reversed(links) if link.matrix_id == matrix_id] if run else _newest_together(links)
+    found = _finished(together, store)
+    by_variant = {each.report.metadata.variant: each for each in found}
+    if variant not in by_variant:
+        raise UnknownName(f"variant in the newest runs of {suite_name}", variant, by_variant)
+    others = [each for each in found if each is not by_variant[variant]]
+    if not others:
+        raise UsageError(
+            f"there is no other variant to compare {variant} with", hint="run several: --target A --target B"
+        )
+    return by_variant[variant], others, _left_out(together)
+
+
+def _finished(links: list[RunLink], store: SqlStore) -> list[FoundReport]:
+    return [find_report(link.id, store) for link in links if link.is_finished]
+
+
+def _left_out(links: list[RunLink]) -> list[str]:
+    return [
+        f"{link.name} was started together with these and is not finished: left out"
+        for link in links
+        if not link.is_finished
+    ]
+
+
+def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
+    about = new.report.metadata
+    if about.suite_name != suite_name:
+        raise UsageError(f"{about.run_name} is a run of {about.suite_name}, not of {suite_name}")
+    if about.run_id and about.run_id == old.report.metadata.run_id:
+        raise UsageError(f"{about.run_name} is the baseline itself", hint="name a later run with --run")
+    if new.run is not None and new.run.finished_at is None:
+        raise UsageError(f"{about.run_name} is not finished", hint=f"eval-harness resume {about.run_name}")
+
+
+def _gate(new: list[FoundReport]) -> Gate:
+    """Of the newest run: what its suite, and whoever started it, asked for."""
+    gates = (found.run.gate for found in reversed(new) if found.run is not None and found.run.gate is not None)
+    return next(gates, Gate())
+
+
+def _told(old: FoundReport) -> str:
+    name = old.report.metadata.run_name
+    return f"its {old.source} ({name})" if old.source.startswith("baseline ") else name

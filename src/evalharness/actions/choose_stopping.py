@@ -1,0 +1,143 @@
+"""Choose when a sequential run stops: what it has to decide, how many trials it may take, and in which order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from evalharness.actions.compare_with_baseline import find_baseline
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.gate import Gate
+from evalharness.domain.run import Run
+from evalharness.domain.sequential import SequentialPlan
+from evalharness.domain.suite import Suite
+from evalharness.engine.gating import quarantined
+from evalharness.engine.planning import trial_seed
+from evalharness.engine.sizing import Wish, spread_of, trials_needed
+from evalharness.errors import UsageError
+from evalharness.stats.sequential import e_value_discordant_pairs, fixed_design
+from evalharness.stores.sql_store import SqlStore
+
+ALPHA, BETA = 0.05, 0.2
+CAP = 2
+"""So many times the trials of a fixed design may be taken: a test that is stopped early is sometimes the longer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialWish:
+    """`effect`: how much lower than asked for, or than before, is too low (a share)."""
+
+    effect: float = 0.1
+    trials: int | None = None
+    """Per case, if somebody chose them."""
+
+
+def with_cap(suite: Suite, wish: SequentialWish, store: SqlStore) -> Suite:
+    """With so many trials per case that the run can be decided; raises UsageError where there is nothing to decide."""
+    gate = _checked(suite)
+    if wish.trials is not None:
+        return suite
+    floor = _floor(gate)
+    trials = [suite.trials]
+    if floor is not None:
+        trials.append(math.ceil(CAP * _fixed_for_floor(floor, wish.effect, _alpha(gate)) / len(suite.cases)))
+    if gate.regression is not None:
+        cases = find_baseline(gate, store, suite.name).report.cases
+        trials.append(max((case.trials for case in cases), default=1))
+    return suite.model_copy(update={"trials": max(trials)})
+
+
+def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) -> SequentialPlan:
+    """For a run that is planned with its lock: it tells which cases are still those of the baseline."""
+    gate = run.suite.gate
+    assert gate is not None, "checked when the cap was chosen"
+    ignored = quarantined(gate, day)
+    floor, alpha = _floor(gate), _alpha(gate)
+    fixed = [] if floor is None else [_fixed_for_floor(floor, wish.effect, alpha)]
+    counts: dict[str, tuple[int, int]] = {}
+    source = ""
+    if gate.regression is not None:
+        found = find_baseline(gate, store, run.suite.name)
+        source = found.source or found.report.metadata.run_name
+        counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
+        _check_pairs(sum(min(trials, run.lock.trials) for trials, _ in counts.values()), alpha, source)
+        fixed.append(trials_needed(spread_of(list(counts.values())), 1, Wish(wish.effect, 1 - BETA, alpha)))
+    return SequentialPlan(
+        seed=_seed(run),
+        floor=floor,
+        baseline=counts,
+        baseline_name=source,
+        effect=wish.effect,
+        tolerance=gate.regression.tolerance if gate.regression else 0.0,
+        alpha=alpha,
+        beta=BETA,
+        fixed_n=max(fixed),
+        ignored=tuple(sorted(ignored)),
+    )
+
+
+def _seed(run: Run) -> int:
+    """The suite's, if it names one. Otherwise every run has its own: the same few cases must not decide every time."""
+    if "seed" in run.suite.config.model_fields_set:
+        return run.suite.config.seed
+    return trial_seed(run.lock.seed, f"{run.suite.name} {run.created_at}", 0)
+
+
+def _floor(gate: Gate) -> float | None:
+    return gate.thresholds.default.get("pass_rate")
+
+
+def _alpha(gate: Gate) -> float:
+    return gate.regression.alpha if gate.regression else ALPHA
+
+
+def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
+    if not effect < floor < 1:
+        raise UsageError(
+            f"a pass rate of {floor * 100:g} % cannot be told from one that is {effect * 100:g} points lower",
+            hint="for --sequential, --fail-under lies below 100 and above --sequential-effect",
+        )
+    return fixed_design(floor, floor - effect, alpha, BETA).trials
+
+
+def _checked(suite: Suite) -> Gate:
+    gate = suite.gate or Gate()
+    asked = [
+        *sorted({metric for _, _, minimum in gate.minima() for metric in minimum} - {"pass_rate"}),
+        *(["thresholds of some cases"] if any(kind for kind, _, _ in gate.minima()) else []),
+        *(["each_case"] if gate.each_case else []),
+        *(["required_cases"] if gate.required_cases else []),
+        *(["strict_flips"] if gate.strict_flips else []),
+        *(sorted(set(gate.regression.metrics) - {"pass_rate"}) if gate.regression else []),
+    ]
+    if asked:
+        raise UsageError(
+            f"--sequential cannot judge {', '.join(asked)}: it may stop before every case was tried",
+            hint="run without --sequential, or ask the gate for pass_rate and regression alone",
+        )
+    if _floor(gate) is None and gate.regression is None:
+        raise UsageError(
+            "--sequential needs something to decide",
+            hint="give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)",
+        )
+    return gate
+
+
+def _comparable(run: Run, before: Mapping[str, CaseResult]) -> dict[str, tuple[int, int]]:
+    """Trials and passes of the baseline's cases that ask and judge the same as now."""
+    counts = {}
+    for case_id, lock in run.lock.cases.items():
+        earlier = before.get(case_id)
+        if earlier is not None and earlier.trials and earlier.key in ("", lock.key):
+            counts[case_id] = (earlier.trials, earlier.passed)
+    return counts
+
+
+def _check_pairs(pairs: int, alpha: float, source: str) -> None:
+    if not pairs or e_value_discordant_pairs(pairs, 0) < 1 / alpha:
+        raise UsageError(
+            f"{pairs} pairs of trials with {source} can never show that something got worse",
+            hint="take a baseline with more cases or trials that are still the same, or run without --sequential",
+        )

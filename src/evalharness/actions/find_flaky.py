@@ -1,0 +1,41 @@
+"""Find flaky cases: those whose trials disagree, in a run and in the comparable runs before it.
+
+Comparable is the same case, judged by the same graders, on the same target, by digest. Regrades and stored artifacts
+show the same answers again, so they tell nothing about flakiness across runs; nor is a run counted with others that
+was allowed to stop early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from evalharness.domain.flaky_case import FLAKY_FROM, FlakyCase
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.engine.flakiness import Judged, flaky_cases
+from evalharness.stores.sql_store import SqlStore
+
+LOOKED_BACK = 20
+FEW_TRIALS = 5000
+"""So many are looked back at, and twice as many as the run has itself: it happens at the end of every run."""
+
+
+def find_flaky(store: SqlStore, run: Run, report: Report) -> tuple[FlakyCase, ...]:
+    alone = run.regrade_of or run.target.kind == "artifact" or run.options.sequential
+    earlier = [] if alone else list(_earlier(store, run))
+    return tuple(flaky_cases(report, earlier, least=FLAKY_FROM))
+
+
+def _earlier(store: SqlStore, run: Run) -> Iterator[Judged]:
+    locks = {case_id: lock.model_dump(exclude_defaults=True) for case_id, lock in run.lock.cases.items()}
+    own_targets = {case_id: lock for case_id, lock in locks.items() if "target" in lock}
+    left = FEW_TRIALS + 2 * run.planned_trials
+    for past in islice(store.past_runs(run.suite.name, before=run.id), LOOKED_BACK):
+        left -= past.planned
+        if left < 0:
+            return
+        wanted = locks if past.target == run.lock.target else own_targets
+        same = {case_id for case_id, lock in wanted.items() if past.locks.get(case_id) == lock}
+        if same and not past.is_sequential:
+            yield {case_id: counts for case_id, counts in store.judged(past.id).items() if case_id in same}

@@ -1,0 +1,90 @@
+"""Find reports to compare: what a user names is a suite's baseline, else a run, else a file with a report.
+
+Of a stored run, the figures of each case are counted anew from its trials, without building its suite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.engine.counting import count_cases
+from evalharness.errors import UnknownName, UsageError
+from evalharness.formats.written_reports import ENDING, read_report
+from evalharness.stores.baselines import Baseline
+from evalharness.stores.outlines import RunOutline
+from evalharness.stores.sql_store import SqlStore
+
+NOT_FINISHED = "it is not finished"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReport:
+    """`source` is `baseline NAME`, a file's path, or empty; `run` is there for a run of the store."""
+
+    report: Report
+    source: str = ""
+    run: RunOutline | None = None
+
+
+def find_report(reference: str, store: SqlStore, suite_name: str | None = None) -> FoundReport:
+    """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
+    if baseline := _baseline(reference, store, suite_name):
+        return FoundReport(*_of_run(baseline.run_id, store, f"baseline {baseline.name}"))
+    path = Path(reference)
+    try:
+        return FoundReport(*_of_run(reference, store, ""))
+    except UnknownName as error:
+        if path.is_file() or path.suffix.lower() == ENDING:
+            return FoundReport(_of_file(path, error), str(path))
+        names = [known.name for known in store.baselines(suite_name)]
+        raise UnknownName("baseline, run or report file", reference, [*names, *error.choices]) from None
+
+
+def report_of(outline: RunOutline, store: SqlStore) -> Report:
+    """As it was kept when the run came to a stop, with every case in figures as they stand now."""
+    cases = count_cases(outline.cases, outline.trials, outline.case_threshold, store.figures(outline.id))
+    return (outline.report or _unfinished(outline)).model_copy(update={"cases": cases})
+
+
+def _baseline(name: str, store: SqlStore, suite_name: str | None) -> Baseline | None:
+    known = [baseline for baseline in store.baselines(suite_name) if baseline.name == name]
+    if len(known) > 1:
+        suites = ", ".join(baseline.suite_name for baseline in known)
+        raise UsageError(
+            f"several suites have a baseline '{name}': {suites}",
+            hint="say which with --suite, or name the run itself: eval-harness baseline list",
+        )
+    return known[0] if known else None
+
+
+def _of_run(reference: str, store: SqlStore, source: str) -> tuple[Report, str, RunOutline]:
+    outline = store.outline(reference)
+    return report_of(outline, store), source, outline
+
+
+def _of_file(path: Path, unknown: UnknownName) -> Report:
+    if not path.exists():
+        guess = f", and no run has this name (did you mean '{unknown.guess}'?)" if unknown.guess else ""
+        raise UsageError(f"there is no file {path}{guess}")
+    return read_report(path)
+
+
+def _unfinished(outline: RunOutline) -> Report:
+    """The process died before the run came to a stop: there are trials, and no report."""
+    return Report(
+        metadata=RunMetadata(
+            suite_name=outline.suite_name,
+            run_id=outline.id,
+            run_name=outline.name,
+            variant=outline.variant,
+            regrade_of=outline.regrade_of,
+            timestamp=outline.created_at,
+            trials_per_case=outline.trials,
+        ),
+        verdict="INTERRUPTED",
+        exit_code=130,
+        why=NOT_FINISHED,
+        summary=Summary(total_evals=len(outline.cases), pending=len(outline.cases)),
+    )

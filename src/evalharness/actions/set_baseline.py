@@ -1,0 +1,101 @@
+"""Set a baseline: name a run that later runs of its suite are compared with. Only a run that can be trusted is one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.actions.find_reports import report_of
+from evalharness.domain.report import Report
+from evalharness.errors import UnknownName, UsageError
+from evalharness.formats.written_reports import ENDING, read_report
+from evalharness.reports.report_files import check_endings, write_reports
+from evalharness.stores.baselines import Baseline
+from evalharness.stores.sql_store import SqlStore
+
+DEFAULT_NAME = "default"
+_NAME = re.compile(r"\w[\w.@+-]{0,99}")
+_TAKEN = ("none",)
+"""`--baseline none` means that there is nothing to compare with."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetBaseline:
+    """`replaced` is the one that had the name before."""
+
+    baseline: Baseline
+    replaced: Baseline | None
+    report: Report
+
+
+def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None = None) -> SetBaseline:
+    """Raises UsageError for a run that is not finished, INVALID or without a judged trial, and for an unfit name.
+
+    `output` is a file that it is written to as well, without its trials.
+    """
+    outline = store.outline(reference)
+    _check_name(name, store)
+    if output is not None:
+        _check_output(output)
+    if outline.finished_at is None or outline.report is None:
+        raise UsageError(
+            f"{outline.name} is not finished: later runs would be compared with a part of it",
+            hint=f"finish it first: eval-harness resume {outline.name}",
+        )
+    if outline.report.verdict == "INVALID":
+        raise UsageError(
+            f"{outline.name} is INVALID and cannot be a baseline: {outline.report.why}",
+            hint=f"mend it first: eval-harness resume {outline.name}",
+        )
+    report = report_of(outline, store)
+    if not any(case.trials for case in report.cases):
+        raise UsageError(f"{outline.name} has no judged trial that a later run could be compared with")
+    if output is not None:
+        told = report.model_copy(update={"gate": None, "comparison": None})
+        write_reports([output], [(told, lambda: None)], store.redactor.redact)
+    replaced = store.baseline(outline.suite_name, name)
+    return SetBaseline(store.set_baseline(outline.id, name), replaced, report)
+
+
+def remove_baseline(name: str, suite_name: str | None, store: SqlStore) -> Baseline:
+    """`suite_name` may be left out where only one suite has a baseline of this name."""
+    known = store.baselines(suite_name)
+    meant = [baseline for baseline in known if baseline.name == name]
+    if not meant:
+        raise UnknownName(f"baseline of suite {suite_name}" if suite_name else "baseline", name, _names(known))
+    if len(meant) > 1:
+        suites = ", ".join(baseline.suite_name for baseline in meant)
+        raise UsageError(f"several suites have a baseline '{name}': {suites}", hint="say which with --suite")
+    store.remove_baseline(meant[0].suite_name, name)
+    return meant[0]
+
+
+def _check_output(path: Path) -> None:
+    """A baseline's file is replaced again and again, but nothing else is ever replaced by one."""
+    if path.suffix.lower() != ENDING:
+        raise UsageError(f"{path}: a baseline is written as JSON", hint="name a file that ends in .json")
+    check_endings([str(path)])
+    if path.exists():
+        try:
+            read_report(path)
+        except UsageError as error:
+            raise UsageError(f"{path} exists and is no baseline: {error.message}", hint="name another file") from None
+
+
+def _names(known: list[Baseline]) -> list[str]:
+    return [baseline.name for baseline in known]
+
+
+def _check_name(name: str, store: SqlStore) -> None:
+    """What names a baseline must not name a run or a file as well."""
+    if not _NAME.fullmatch(name) or name.lower().endswith(".json") or name in _TAKEN:
+        raise UsageError(
+            f"'{name}' cannot be the name of a baseline",
+            hint="take letters, digits and . _ - + @; not 'none', and nothing that ends in .json",
+        )
+    try:
+        run = store.outline(name)
+    except UnknownName:
+        return
+    raise UsageError(f"'{name}' cannot be the name of a baseline: it is that of run {run.id}")

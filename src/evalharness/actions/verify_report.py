@@ -1,0 +1,110 @@
+"""Verify a report: every figure that a file or the store tells of a run, computed anew from the run's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalharness.actions.check_rates import check_rates
+from evalharness.actions.make_report import with_report
+from evalharness.domain.grade import Grade
+from evalharness.domain.rate_check import RateCheck
+from evalharness.domain.run import Run
+from evalharness.domain.trial import Outcome, Trial
+from evalharness.domain.verified import Mismatch, Verified
+from evalharness.engine.grading import decide
+from evalharness.engine.verifying import verify_cases, verify_records, verify_report
+from evalharness.errors import UnknownName, UsageError
+from evalharness.formats.reported_trials import HOW_TO, ReportTold, read_told, reports_in
+from evalharness.formats.written_reports import read_json
+from evalharness.stores.sql_store import SqlStore
+
+METADATA = ("suite_name", "run_id", "run_name", "timestamp", "duration_seconds", "trials_per_case", "case_threshold")
+SAME = 1e-9
+ENDINGS = (".json", ".csv")
+
+
+def verify_any(
+    what: str, store: SqlStore, tasks: Mapping[str, int], trials: int | None = None
+) -> tuple[list[Verified], list[RateCheck]]:
+    """A run by id or name, else a file: a report, several reports, or a table of published rates."""
+    path = Path(what)
+    try:
+        return [verify_run(what, store)], []
+    except UnknownName as error:
+        if not path.is_file():
+            if path.exists() or path.suffix.lower() in ENDINGS:
+                wrong = "is not a regular file" if path.exists() else "does not exist"
+                raise UsageError(f"{path} {wrong}") from None
+            raise UnknownName("run or report file", what, error.choices) from None
+    document = None if path.suffix.lower() == ".csv" else read_json(path)
+    reports = verify_document(path, document)
+    rates = [] if reports else check_rates(path, tasks, trials)
+    if not reports and not rates:
+        raise UsageError(f"{path} is no report, and holds no table of pass^k", hint=HOW_TO)
+    return reports, rates
+
+
+def verify_document(path: Path, document: Any) -> list[Verified]:
+    """One for each report that the document holds; none where it holds none."""
+    return [_of_file(path, read_told(path, written)) for written in reports_in(document)]
+
+
+def verify_run(reference: str, store: SqlStore) -> Verified:
+    """The kept report against the rows of the store, and the rows against what happened in their trials.
+
+    A run that never came to a stop has no report: then what `show` would tell is computed twice.
+    """
+    run = store.find_run(reference)
+    anew = with_report(store, run).report
+    assert anew is not None, "just made"
+    kept = anew if run.report is None else run.report
+    figures = verify_report(kept, store.outcomes(run.id), run.suite)
+    about = verify_records(kept.metadata, anew.metadata, METADATA, "metadata")
+    odd = tuple(_odd_rows(store, run))
+    return figures.model_copy(
+        update={
+            "source": f"run {run.name}",
+            "figures": figures.figures + about.figures,
+            "mismatches": (*odd, *about.mismatches, *figures.mismatches),
+        }
+    )
+
+
+def _of_file(path: Path, told: ReportTold) -> Verified:
+    source = f"{path} (run {told.report.metadata.run_name})"
+    if told.trials is None:
+        return verify_cases(told.report).model_copy(update={"source": source})
+    verified = verify_report(told.report, (trial.outcome for trial in told.trials))
+    odd = [wrong for trial in told.trials for wrong in _odd_trial(trial.outcome, trial.grades or ())]
+    return verified.model_copy(update={"source": source, "mismatches": (*odd, *verified.mismatches)})
+
+
+def _odd_rows(store: SqlStore, run: Run) -> Iterator[Mismatch]:
+    """Rows hold what is needed for quick totals; the attempts beside them are what happened."""
+    for row, trial in zip(store.outcomes(run.id), store.trials(run.id), strict=True):
+        yield from _unlike(row, trial)
+        yield from _odd_trial(row, trial.grades)
+
+
+def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
+    for name in ("state", "first_state", "score", "duration_s", "cost_usd"):
+        told, found = getattr(row, name), getattr(trial, name)
+        if told != found:
+            yield Mismatch(figure=f"{_place(row)}.{name}", told=told, found=found)
+
+
+def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
+    """State and score follow from the grades, where there are any."""
+    if not grades:
+        return
+    state, score, _ = decide(grades)
+    if state != row.state:
+        yield Mismatch(figure=f"{_place(row)}.state", told=row.state, found=state)
+    if score != row.score and (score is None or row.score is None or abs(score - row.score) > SAME):
+        yield Mismatch(figure=f"{_place(row)}.score", told=row.score, found=score)
+
+
+def _place(row: Outcome) -> str:
+    return f"trials.{row.case_id}#{row.trial_index + 1}"

@@ -1,0 +1,86 @@
+"""`eval-harness baseline RUN`, `baseline list` and `baseline rm NAME`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+
+_FLAGS = {"list": (), "rm": ("suite",), "RUN": ("name", "output")}
+
+
+@click.command("baseline")
+@click.argument("words", nargs=-1, required=True, metavar="RUN | list | rm NAME")
+@option("--name", metavar="NAME", help="With RUN: a suite may have several baselines.  [default: default]")
+@option("-o", "--output", metavar="FILE", help="With RUN: write it to FILE (.json) as well, for --baseline FILE in CI.")
+@option("--suite", metavar="S", help="With rm: whose baseline, where several suites have one of this name.")
+@store_option
+@json_option
+@debug_option
+def command(words: tuple[str, ...], **flags: Any) -> int:
+    """Make RUN (an id or a name) what later runs of its suite are compared with; list such baselines, or give one up.
+
+    eval-harness baseline brave-otter-042 -o baselines/greeting.json
+    """
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.set_baseline import DEFAULT_NAME, remove_baseline, set_baseline
+
+    verb, *names = words if words[0] in _FLAGS else ("RUN", *words)
+    _check_usage(verb, names, flags)
+    with open_store(flags["store"], to_read=True) as store:
+        if verb == "list":
+            return _list(store.baselines(), flags)
+        if verb == "rm":
+            gone = remove_baseline(names[0], flags["suite"], store)
+            return _tell(gone, f"{gone.run_name} is no longer the baseline '{gone.name}' of {gone.suite_name}", flags)
+        output = Path(flags["output"]) if flags["output"] else None
+        done = set_baseline(names[0], flags["name"] or DEFAULT_NAME, store, output)
+    was = done.replaced.run_name if done.replaced and done.replaced.run_id != done.baseline.run_id else ""
+    wrote = f"\nwrote {output}" if output else ""
+    return _tell(done.baseline, f"{done.baseline.told}{f' (it was {was})' if was else ''}{wrote}", flags)
+
+
+def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None:
+    if len(names) != (0 if verb == "list" else 1):
+        raise click.UsageError("give one run, `list`, or `rm` and one name")
+    for flag in ("name", "output", "suite"):
+        if flags[flag] and flag not in _FLAGS[verb]:
+            raise click.UsageError(f"--{flag} does not go together with {verb if verb != 'RUN' else 'a run'}")
+
+
+def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
+    from evalharness.cli.tables import print_table
+
+    if flags["as_json"]:
+        print(json.dumps({"baselines": [asdict(each) for each in known]}, ensure_ascii=False, indent=1))
+    elif known:
+        print_table([_row(each) for each in known])
+    else:
+        print("no baselines yet; set one: eval-harness baseline RUN")
+    return 0
+
+
+def _row(baseline: Any) -> dict[str, str]:
+    return {
+        "baseline": baseline.name,
+        "suite": baseline.suite_name,
+        "run": baseline.run_name,
+        "id": baseline.run_id,
+        "set": baseline.set_at,
+    }
+
+
+def _tell(baseline: Any, text: str, flags: dict[str, Any]) -> int:
+    from evalharness.reports.wording import harmless
+
+    if flags["as_json"]:
+        print(json.dumps({"baseline": asdict(baseline)}, ensure_ascii=False, indent=1))
+    else:
+        print(harmless(text))
+    return 0

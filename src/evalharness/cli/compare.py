@@ -1,0 +1,58 @@
+"""`eval-harness compare`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.rule_options import asked_rule, rule_options
+
+
+@click.command("compare")
+@click.argument("old", metavar="A")
+@click.argument("new", nargs=-1, required=True, metavar="B...")
+@option("--suite", metavar="S", help="Whose baselines are meant, where several suites have one of the same name.")
+@rule_options
+@store_option
+@json_option
+@debug_option
+def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
+    """Compare A (old) with B (new), or with each of several, case by case; differences are new − old.
+
+    A and B are runs (an id or a name), names of baselines, or files with a JSON report. What is found does not change
+    the exit code: `regressions` and gates judge.
+    """
+    import gc
+
+    from evalharness.actions.compare_runs import compare_runs, find_reports
+    from evalharness.actions.open_store import open_store
+    from evalharness.cli.reporting import redaction_of
+    from evalharness.domain.gate import RegressionRule
+
+    gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
+    rule = RegressionRule.model_validate(asked_rule(flags))
+    with open_store(flags["store"], to_read=True) as store:
+        first, *others = find_reports([old, *new], store, flags["suite"])
+        comparisons = compare_runs(first, others, rule, store)
+        redact = redaction_of(store)
+        if flags["as_json"]:
+            rows = [comparison.model_dump(mode="json") for comparison in comparisons]
+            document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
+            print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
+        else:
+            _show(comparisons, redact, flags["store"])
+    return 0
+
+
+def _show(comparisons: Sequence[Any], redact: Callable[[str], str], store: str | None) -> None:
+    from evalharness.cli.stdout import screen_on
+    from evalharness.reports.comparison_text import ComparisonReport
+
+    report = ComparisonReport(screen_on(sys.stdout, redact), store)
+    for comparison in comparisons:
+        report.show(comparison)

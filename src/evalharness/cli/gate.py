@@ -1,0 +1,41 @@
+"""`eval-harness gate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from evalharness.cli.gate_options import gate_options, gate_wishes
+from evalharness.cli.options import debug_option, json_option, store_option
+
+
+@click.command("gate")
+@click.argument("run")
+@gate_options
+@store_option
+@json_option
+@debug_option
+def command(run: str, **flags: Any) -> int:
+    """Judge RUN (an id, a name, or the file of its JSON report) by its own gate, and over it by these flags.
+
+    Nothing is run, and nothing is stored. The gate decides the exit code; a run that is INVALID or was interrupted
+    keeps its own.
+    """
+    from evalharness.actions.apply_gate import today
+    from evalharness.actions.judge_stored import judge_stored
+    from evalharness.actions.open_store import open_store
+    from evalharness.cli.stdout import screen_on
+    from evalharness.reports.gate_text import GateReport
+
+    with open_store(flags["store"], to_read=True) as store:
+        report = judge_stored(run, gate_wishes(flags), store, today())
+        if flags["as_json"]:
+            kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
+            shown = report.model_dump(mode="json", include=kept)
+            print(store.redactor.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
+        else:
+            GateReport(screen_on(sys.stdout, store.redactor.redact)).show(report)
+    return report.exit_code

@@ -1,0 +1,78 @@
+"""`eval-harness plan`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+
+
+@click.command("plan")
+@click.argument("suite")
+@option(
+    "--effect",
+    type=click.FloatRange(min=0, max=100, min_open=True),
+    default=5.0,
+    show_default=True,
+    metavar="POINTS",
+    help="The drop of the pass rate that is to be seen.",
+)
+@option(
+    "--power",
+    type=click.FloatRange(min=0.5, max=1, min_open=True, max_open=True),
+    default=0.8,
+    show_default=True,
+    metavar="P",
+    help="How surely such a drop is to be seen.",
+)
+@option(
+    "--alpha",
+    type=click.FloatRange(min=0, max=0.25, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="How often a drop may be claimed where there is none.",
+)
+@option("--cases", type=click.IntRange(min=1), metavar="N", help="Plan for N cases.  [default: those of the suite]")
+@option(
+    "--trials",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Plan for K trials per case.  [default: the last run's]",
+)
+@store_option
+@json_option
+@debug_option
+def command(
+    suite: str,
+    effect: float,
+    power: float,
+    alpha: float,
+    cases: int | None,
+    trials: int | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Say how many cases and trials of SUITE (a file or a name) it takes to see a drop; nothing is started.
+
+    Judges by how much the results of the suite's last run varied, and by what it cost.
+    """
+    from evalharness.actions.find_suites import find_suites
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.plan_trials import PlanRequest, one_suite, plan_trials
+    from evalharness.cli.stdout import screen_on
+    from evalharness.engine.sizing import Wish
+    from evalharness.reports.plan_text import PlanReport
+
+    chosen = one_suite(find_suites([suite], store), suite)
+    request = PlanRequest(Wish(effect / 100, power, alpha), cases, trials)
+    with open_store(store, to_read=True) as opened:
+        plan = plan_trials(chosen, request, opened)
+    if as_json:
+        print(json.dumps({"plan": plan.model_dump(mode="json")}, ensure_ascii=False, indent=1))
+    else:
+        PlanReport(screen_on(sys.stdout)).show(plan)
+    return 0

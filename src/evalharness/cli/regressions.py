@@ -1,0 +1,72 @@
+"""`eval-harness regressions`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.rule_options import asked_rule, rule_options
+
+
+@click.command("regressions")
+@click.argument("suite", metavar="SUITE")
+@option("--baseline", metavar="B", help="A baseline's name, a run, or a JSON report.  [default: the suite's newest]")
+@option("--baseline-variant", metavar="V", help="Instead: the other variants of the newest run against this one.")
+@option("--run", metavar="R", help="The run to check.  [default: the newest finished one, with all its variants]")
+@rule_options
+@option(
+    "--inconclusive",
+    type=click.Choice(["pass", "fail"]),
+    help="Whether undecided is good enough (0) or not (4).  [default: as the suite's gate says, else pass]",
+)
+@option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="For the list of tasks: a score that fell by more than this is degraded.",
+)
+@store_option
+@json_option
+@debug_option
+def command(suite: str, **flags: Any) -> int:
+    """Did SUITE (a name or a file) get worse than its baseline? Exit code 1 if so, else 0.
+
+    4 is undecided where --inconclusive fail is set; 3 a run that broke and tells nothing.
+    """
+    from evalharness.actions.apply_gate import today
+    from evalharness.actions.check_regressions import RegressionRequest, check_regressions
+    from evalharness.actions.open_store import open_store
+    from evalharness.cli.reporting import redaction_of
+
+    request = RegressionRequest(
+        suite=suite,
+        baseline=flags["baseline"],
+        baseline_variant=flags["baseline_variant"],
+        run=flags["run"],
+        rule=asked_rule(flags),
+        inconclusive=flags["inconclusive"],
+        threshold=flags["threshold"],
+    )
+    with open_store(flags["store"], to_read=True) as store:
+        found = check_regressions(request, store, flags["store"], today())
+        redact = redaction_of(store)
+        if flags["as_json"]:
+            data = found.model_dump(mode="json", by_alias=True)
+            print(redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1)))
+        else:
+            _show(found, redact, flags["store"])
+    return int(found.exit_code)
+
+
+def _show(found: Any, redact: Callable[[str], str], store: str | None) -> None:
+    from evalharness.cli.stdout import screen_on
+    from evalharness.reports.regressions_text import RegressionsReport
+
+    RegressionsReport(screen_on(sys.stdout, redact), store).show(found)

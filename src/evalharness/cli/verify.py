@@ -1,0 +1,51 @@
+"""`eval-harness verify`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+
+
+@click.command("verify")
+@click.argument("what", metavar="RUN|FILE")
+@option(
+    "--tasks", multiple=True, metavar="[NAME=]N", help="Of a table of pass^k: how many tasks a row, or each row, has."
+)
+@option("--trials", type=click.IntRange(1, 1000), metavar="N", help="Of a table of pass^k: how many trials a task had.")
+@store_option
+@json_option
+@debug_option
+def command(what: str, **flags: Any) -> int:
+    """Compute every figure of a report anew from its trials; exit code 1 if one differs.
+
+    RUN (an id or a name) is checked in the store. FILE is a JSON report, with its trials or without, or somebody's
+    table of pass^1 … pass^n (JSON or CSV), which is checked by arithmetic: can complete trials give these figures?
+    """
+    from evalharness.actions.check_rates import parse_tasks
+    from evalharness.actions.open_store import open_store
+    from evalharness.actions.verify_report import verify_any
+    from evalharness.cli.reporting import redaction_of
+    from evalharness.cli.stdout import screen_on
+    from evalharness.reports.verified_text import VerifiedReport
+
+    tasks = parse_tasks(flags["tasks"])
+    with open_store(flags["store"], to_read=True) as store:
+        reports, rates = verify_any(what, store, tasks, flags["trials"])
+        redact = redaction_of(store)
+        if flags["as_json"]:
+            document: dict[str, Any] = {"verified": [verified.model_dump(mode="json") for verified in reports]}
+            if rates:
+                document = {"rates": [check.model_dump(mode="json") for check in rates]}
+            print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
+        else:
+            shown = VerifiedReport(screen_on(sys.stdout, redact))
+            for verified in reports:
+                shown.show(verified)
+            shown.show_rates(rates)
+    differs = any(each.mismatches for each in reports) or any(each.possible is False for each in rates)
+    return 1 if differs else 0

@@ -1,0 +1,125 @@
+"""Comparison: two runs of one suite, paired case by case. Everywhere: new minus old, so a negative value is a loss."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from evalharness.domain.record import Record
+
+Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
+SAME = 1e-9
+
+
+class ComparedRun(Record):
+    """One side of a comparison: a run of the store, or the run that a report or baseline file tells of."""
+
+    run_id: str
+    run_name: str
+    suite_name: str
+    variant: str = ""
+    timestamp: str = ""
+    source: str = ""
+    """`baseline NAME`, a file's path, or empty for a run named by itself."""
+
+
+class Difference(Record):
+    """One metric, new minus old, over the cases that both runs share.
+
+    `unit` is `points` for shares and scores (0.05 is 5 points) and `ratio` for times and costs (0.2 is 20 % more).
+    `p` is the chance of a loss at least this large if nothing had changed; `p_adjusted` allows for all gated metrics.
+    `detectable` is the smallest loss that a comparison of this size would find with the power asked for.
+    """
+
+    metric: str
+    unit: Literal["points", "ratio"] = "points"
+    old: float
+    new: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+    lower_bound: float | None = None
+    """One-sided, at `level`: the value is not worse than this. For a ratio, where more is worse, it lies above."""
+    level: float = 0.95
+    p: float | None = None
+    p_better: float | None = None
+    p_adjusted: float | None = None
+    method: str = ""
+    interval_method: str = ""
+    seed: int | None = None
+    n_cases: int = 0
+    n_trials_old: int = 0
+    n_trials_new: int = 0
+    detectable: float | None = None
+    gated: bool = False
+    verdict: Change = "INCONCLUSIVE"
+    why: str = ""
+
+    @property
+    def half_width(self) -> float | None:
+        """How far the interval reaches to each side, in the middle."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+
+class CaseChange(Record):
+    """One case that both runs share. `q` is p after Benjamini and Hochberg, over all cases of its family."""
+
+    case_id: str
+    old_passed: int
+    old_trials: int
+    new_passed: int
+    new_trials: int
+    old_score: float | None = None
+    new_score: float | None = None
+    delta: float = 0.0
+    p: float | None = None
+    q: float | None = None
+    flagged: bool = False
+    critical: bool = False
+    flipped: bool = False
+    """Every trial passed before, and now one fails."""
+    divergence: str = ""
+    """The first step at which a passing and a failing transcript part."""
+
+    @property
+    def direction(self) -> int:
+        """-1 for worse, 1 for better: of the share that passed, and where that stayed, of the score."""
+        moved = self.delta
+        if not moved and self.old_score is not None and self.new_score is not None:
+            moved = self.new_score - self.old_score
+        return (moved > SAME) - (moved < -SAME)
+
+
+class Comparison(Record):
+    old: ComparedRun
+    new: ComparedRun
+    verdict: Change
+    why: str
+    settle: str = ""
+    """What would settle an inconclusive comparison."""
+    notes: tuple[str, ...] = ()
+    n_cases: int = 0
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    """In both runs, but without a judged trial in one of them."""
+    differences: dict[str, Difference] = Field(default_factory=dict)
+    critical: Difference | None = None
+    """The pass rate of the critical cases alone: a family of its own, with its own error rate."""
+    cases: tuple[CaseChange, ...] = ()
+    alpha: float = 0.05
+    margin: float = 0.05
+    tolerance: float = 0.0
+    power: float = 0.8
+
+    @property
+    def worse(self) -> list[CaseChange]:
+        """The surest first."""
+        return [case for case in self.cases if case.direction < 0]
+
+    @property
+    def better(self) -> list[CaseChange]:
+        """The surest last."""
+        return [case for case in self.cases if case.direction > 0]

@@ -1,0 +1,236 @@
+"""Gate: what a run has to reach, and what became of it. The keys are those of `gate:` in a suite file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from evalharness.domain.record import Record
+from evalharness.errors import closest
+
+Preset = Literal["development", "staging", "production", "critical"]
+PRESETS: dict[Preset, tuple[float, float, float]] = {
+    "development": (0.70, 0.90, 0.50),
+    "staging": (0.80, 0.95, 0.65),
+    "production": (0.90, 0.99, 0.80),
+    "critical": (0.95, 0.999, 0.90),
+}
+"""The least pass@1, pass@k and pass^k."""
+METRIC = re.compile(r"pass_rate|case_pass_rate|score|pass_(?:at|hat)_(?:[1-9]\d*|k)|pass_hat_(?:[2-9]|[1-9]\d+)_plugin")
+METRICS = ("pass_rate", "case_pass_rate", "score", "pass@1", "pass@k", "pass^k", "pass_at_1", "pass_hat_3")
+_GROUPS = {"default", "categories", "criticality"}
+_WRITTEN_K = re.compile(r"pass(?:_?(@|\^)_?|_(at|hat)_)(\d{1,9}|k)((?:_plugin)?)")
+_OF = re.compile(r"(\d{1,6}) of (\d{1,6})")
+
+
+def metric_name(written: str) -> str:
+    """`pass@3` and `pass_at_3` are one metric, and so are `pass^3` and `pass_hat_3`; k is the gate's own `k`."""
+    found = _WRITTEN_K.fullmatch(written)
+    if found is None:
+        return written
+    number = found[3] if found[3] == "k" else int(found[3])
+    return f"pass_{'at' if found[1] == '@' or found[2] == 'at' else 'hat'}_{number}{found[4]}"
+
+
+def _known_metric(written: str) -> str:
+    metric = metric_name(written)
+    if METRIC.fullmatch(metric):
+        return metric
+    meant = closest(written, METRICS)
+    known = f"did you mean '{meant}'?" if meant else "known are pass_rate, case_pass_rate, score, pass@K, pass^K"
+    raise ValueError(f"unknown metric '{written}'; {known}")
+
+
+def _day(written: Any) -> Any:
+    try:
+        return written if isinstance(written, date) else date.fromisoformat(written)
+    except (TypeError, ValueError):
+        raise ValueError("must be a day such as 2026-12-31") from None
+
+
+def _each_once(written: Any) -> Any:
+    names: dict[str, str] = {}
+    for name in map(str, written) if isinstance(written, Mapping) else ():
+        first = names.setdefault(metric_name(name), name)
+        if first != name:
+            raise ValueError(f"'{name}' is {first}, which is already given in another spelling")
+    return written
+
+
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+Minimum = Annotated[dict[Annotated[str, AfterValidator(_known_metric)], Share], BeforeValidator(_each_once)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Thresholds(Record):
+    """Metric → least value: for all cases, for those of a category, for those of a criticality."""
+
+    default: Minimum = Field(default_factory=dict)
+    categories: dict[str, Minimum] = Field(default_factory=dict)
+    criticality: dict[Literal["critical", "high", "medium", "low"], Minimum] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        """`{pass_rate: 0.9}` is meant for all cases."""
+        is_short = isinstance(written, Mapping) and written and not _GROUPS & set(written)
+        return {"default": written} if is_short else written
+
+    def over(self, others: Thresholds) -> Thresholds:
+        """These, and of the others those that are not given here."""
+        return Thresholds(
+            default={**others.default, **self.default},
+            categories=_merged(others.categories, self.categories),
+            criticality=_merged(others.criticality, self.criticality),
+        )
+
+
+def _merged(under: Mapping[Any, Minimum], over: Mapping[Any, Minimum]) -> dict[Any, Minimum]:
+    return {name: {**under.get(name, {}), **over.get(name, {})} for name in {**under, **over}}
+
+
+class EachCase(Record):
+    """At least `passed` trials of every case must pass; with `of`, there must be so many trials per case."""
+
+    passed: Annotated[int, Field(ge=1)]
+    of: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        """`2`, `"2 of 3"`."""
+        if isinstance(written, int) and not isinstance(written, bool):
+            return {"passed": written}
+        if isinstance(written, str):
+            found = _OF.fullmatch(written.strip())
+            if found is None:
+                raise ValueError('must be a number of trials, or a text such as "2 of 3"')
+            return {"passed": int(found[1]), "of": int(found[2])}
+        return written
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> EachCase:
+        if self.of is not None and self.passed > self.of:
+            raise ValueError(f"{self.passed} of {self.of} trials can never pass")
+        return self
+
+
+class Quarantine(Record):
+    """A case that the gate does not count for a while: why, who mends it, until when (that day included)."""
+
+    case: Text
+    reason: Text
+    owner: Text
+    expires: Annotated[date, BeforeValidator(_day)]
+
+    def holds_on(self, day: date) -> bool:
+        return day <= self.expires
+
+
+class RegressionRule(Record):
+    """When a run counts as worse than its baseline: a name, a run or a file; empty: the suite's newest baseline.
+
+    `margin`: "no regression" is said only where a loss of this size can be ruled out. `tolerance`: a loss up to this
+    size is accepted even where it is certain; it is then the margin too, unless one is given.
+    """
+
+    baseline: str = ""
+    metrics: tuple[Literal["pass_rate", "score", "latency", "cost"], ...] = ()
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
+    margin: Annotated[float, Field(gt=0, le=1)] | None = None
+    tolerance: Share = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        """`regression: main` names the baseline; `regression: true` takes the newest one."""
+        return {} if written is True else {"baseline": written} if isinstance(written, str) else written
+
+    @property
+    def least_loss(self) -> float:
+        return self.margin or self.tolerance or 0.05
+
+
+class Gate(Record):
+    preset: Preset | None = None
+    k: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+    thresholds: Thresholds = Field(default_factory=Thresholds)
+    each_case: EachCase | None = None
+    required_cases: tuple[str, ...] = ()
+    max_cost_usd: Limit | None = None
+    max_cost_usd_per_trial: Limit | None = None
+    max_latency_s: Limit | None = None
+    max_median_latency_s: Limit | None = None
+    regression: RegressionRule | None = None
+    strict_flips: bool = False
+    inconclusive: Literal["pass", "fail"] = "pass"
+    quarantine: tuple[Quarantine, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        """`gate: production`."""
+        return {"preset": written} if isinstance(written, str) else written
+
+    @property
+    def compares(self) -> bool:
+        """Whether a baseline is needed to judge it."""
+        return self.regression is not None or self.strict_flips
+
+    def preset_values(self) -> Minimum:
+        """For k = 1, pass@k and pass^k are pass@1 again, which has its own value."""
+        if self.preset is None:
+            return {}
+        first, at_k, hat_k = PRESETS[self.preset]
+        return {"pass_at_1": first} | ({"pass_at_k": at_k, "pass_hat_k": hat_k} if self.k > 1 else {})
+
+    def minima(self) -> Iterator[tuple[str, str, Minimum]]:
+        """All that must be reached: by which cases (`category` or `criticality` and its name, or empty for all).
+
+        Of all cases, the preset's values, and over them those that are written out.
+        """
+        groups = (("category", self.thresholds.categories), ("criticality", self.thresholds.criticality))
+        yield "", "", self._with_k(self.preset_values()) | self._with_k(self.thresholds.default)
+        for kind, named in groups:
+            for name, minimum in named.items():
+                yield kind, name, self._with_k(minimum)
+
+    def _with_k(self, minimum: Minimum) -> Minimum:
+        return {f"{name[:-1]}{self.k}" if name.endswith("_k") else name: least for name, least in minimum.items()}
+
+    def with_preset(self, preset: Preset) -> Gate:
+        """Its values in place of those that all cases had to reach so far in the same metrics."""
+        chosen = self.model_copy(update={"preset": preset})
+        new = self._with_k(chosen.preset_values())
+        kept = {name: least for name, least in self._with_k(self.thresholds.default).items() if name not in new}
+        return chosen.model_copy(update={"thresholds": self.thresholds.model_copy(update={"default": kept})})
+
+
+class GateCheck(Record):
+    """One thing that was checked; `passed` is None where the data do not decide it, or cannot (`computable` false)."""
+
+    name: str
+    passed: bool | None
+    text: str
+    value: float | None = None
+    wanted: float | None = None
+    cases: tuple[str, ...] = ()
+    computable: bool = True
+
+
+GateVerdict = Literal["PASSED", "FAILED", "INCONCLUSIVE", "INVALID"]
+
+
+class GateResult(Record):
+    verdict: GateVerdict
+    """INVALID: something that the gate asks for cannot be computed."""
+    exit_code: int
+    checks: tuple[GateCheck, ...] = ()
+    quarantined: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,73 @@
+"""Sequential runs: what a run that may stop early has to decide, and what it decided. The rules are in `engine`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from evalharness.domain.record import Record
+
+NOT_NEEDED = "not needed: "
+"""How the reason of a trial begins that was skipped because the run had already been decided."""
+
+
+class SequentialPlan(Record):
+    """Everything that decides when the run stops, so that `resume` and `verify` come to the same end.
+
+    `floor`: the pass rate asked for; one that is `effect` lower is too low. `baseline`: by case, the trials of an
+    earlier run and how many of them passed. `alpha`: how often a good run may fail, `beta`: how often one that is too
+    low may pass. `seed` draws the order of trials, and which trials are paired.
+    """
+
+    seed: int
+    floor: float | None = None
+    baseline: dict[str, tuple[int, int]] = Field(default_factory=dict)
+    baseline_name: str = ""
+    effect: float = 0.1
+    tolerance: float = 0.0
+    alpha: float = 0.05
+    beta: float = 0.2
+    fixed_n: int = 0
+    """How many trials would decide the same if their number were fixed before."""
+    ignored: tuple[str, ...] = ()
+    """Cases in quarantine: they are run, and decide nothing."""
+
+
+class SequentialResult(SequentialPlan):
+    """What became of a plan. `is_over`: no further trial was needed; a run may also reach its cap undecided."""
+
+    rule: str
+    decision: Literal["PASSED", "FAILED", "UNDECIDED"]
+    why: str
+    is_over: bool
+    trials_used: int
+    cap: int
+    not_needed: int = 0
+    saved: float = 0.0
+    """The share of the planned trials that was not needed."""
+    floor_met: bool | None = None
+    floor_why: str = ""
+    log_likelihood_ratio: float | None = None
+    is_worse: bool | None = None
+    """Than the baseline; never False: that it is not cannot be shown so."""
+    pairs_why: str = ""
+    pairs: int = 0
+    worse: int = 0
+    better: int = 0
+    e_value: float | None = None
+    passed: int = 0
+    cases: int = 0
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    interval_method: str = ""
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the trials that counted which passed."""
+        return self.passed / self.trials_used if self.trials_used else None
+
+    @property
+    def plan(self) -> SequentialPlan:
+        return SequentialPlan(**{name: getattr(self, name) for name in SequentialPlan.model_fields})

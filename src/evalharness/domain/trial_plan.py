@@ -1,0 +1,63 @@
+"""TrialPlan: how many cases and trials would show a drop of a given size, and what that rests on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evalharness.domain.record import Record
+
+
+class Spread(Record):
+    """How much results vary: `within` is the mean variance of one trial of a case, `between` that of the cases' rates.
+
+    `basis` says where that comes from. `measured`: from cases with several trials. `bound`: one trial per case does not
+    tell the two apart, so `within` is the most it can be. `assumed`: nothing was run yet, so it is the most there is.
+    Where `between` is None, each plan allows for the worst split of the two.
+    """
+
+    within: float
+    between: float | None
+    basis: Literal["measured", "bound", "assumed"]
+
+
+class PlanRow(Record):
+    """So many trials per case, in both runs that are compared."""
+
+    trials: int
+    detectable: float
+    """The smallest drop that is seen on the cases there are, as a share."""
+    cases_needed: int
+    """How many cases it takes to see the wanted drop on cases like these, not only on these."""
+    run_trials: int
+    cost_usd: float | None = None
+    duration_s: float | None = None
+
+
+class TrialPlan(Record):
+    """What is None at the end is not known, or the cases do not differ."""
+
+    suite_name: str
+    cases: int
+    effect: float
+    power: float
+    alpha: float
+    spread: Spread
+    run_id: str = ""
+    run_name: str = ""
+    run_cases: int = 0
+    run_trials: int = 0
+    pass_rate: float | None = None
+    rows: tuple[PlanRow, ...]
+    trials: int
+    """Per case, as they are now or as asked for."""
+    recommended: PlanRow
+    """The cheapest that sees the wanted drop on the cases there are."""
+    is_reasonable: bool
+    """Whether so many trials per case are worth it; if not, more cases are the better advice."""
+    cases_at_best: int | None = None
+    """The cases needed to see the wanted drop on cases like these, even if each were tried without end."""
+    enough_trials: int | None = None
+    """From here on more trials per case hardly help for cases like these: only more cases do."""
+    error_at_best: float | None = None
+    """The standard error of the pass rate that remains with endless trials."""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,144 @@
+"""Deciding: from a difference to REGRESSION, NO REGRESSION or INCONCLUSIVE, and why in a sentence for everybody.
+
+REGRESSION     the loss is larger than chance explains, and larger than is accepted
+NO REGRESSION  a loss as large as the margin is ruled out
+INCONCLUSIVE   neither
+"""
+
+from __future__ import annotations
+
+import math
+
+from evalharness.domain.comparison import Change, Difference
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.plain_numbers import chance, change, count, digits, percent, points
+from evalharness.engine.differing import Evidence
+from evalharness.engine.settling import settle_drop, settle_shift
+
+SAME = 1e-9
+
+
+def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
+    """The difference with its verdict; `p_adjusted` is there already where it is gated."""
+    found = evidence.difference
+    verdict = _verdict(found, rule)
+    if verdict == "REGRESSION":
+        why = f"{moved(found)}: {_by_chance(found)}"
+    elif verdict == "NO REGRESSION":
+        why = f"{moved(found)}: {_ruled_out(found, rule)}"
+    else:
+        why = _undecided(evidence, rule)
+    return found.model_copy(update={"verdict": verdict, "why": why})
+
+
+def settle(evidence: Evidence, rule: RegressionRule) -> str:
+    """What would settle an inconclusive difference."""
+    found = evidence.difference
+    if found.unit == "ratio":
+        return settle_shift(evidence.size, rule, math.log1p(rule.least_loss))
+    if found.metric == "score":
+        return settle_shift(evidence.size, rule, rule.least_loss)
+    if evidence.smallest_p >= 1 - SAME:
+        return "nothing: no trial passed before, so none can get worse"
+    return settle_drop(evidence.size, rule, _loss(found))
+
+
+def moved(found: Difference) -> str:
+    """`12 points fewer trials pass than before (64 % → 52 %)`."""
+    width = found.half_width
+    if found.unit == "ratio":
+        return _moved_ratio(found, digits(width))
+    size, rates = change(found.old, found.new, width) if found.value else ("", percent(found.new, digits(width)))
+    if found.metric == "score":
+        told = f"{size} {'lower' if found.value < 0 else 'higher'} than" if found.value else "the same as"
+        return f"the score is {told} before ({rates})"
+    trials = "trials of critical cases" if found.metric == "critical" else "trials"
+    if not found.value:
+        return f"as many {trials} pass as before ({rates})"
+    return f"{size} {'fewer' if found.value < 0 else 'more'} {trials} pass than before ({rates})"
+
+
+def _moved_ratio(found: Difference, shown: int) -> str:
+    of_time = found.metric == "latency"
+    verb, much, more, less = ("take", "long", "longer", "less time") if of_time else ("cost", "much", "more", "less")
+    if abs(found.value) < SAME:
+        return f"answers {verb} as {much} as before"
+    return f"answers {verb} {percent(abs(found.value), shown)} {more if found.value > 0 else less} than before"
+
+
+def _verdict(found: Difference, rule: RegressionRule) -> Change:
+    if _is_significant(found, rule) and _loss(found) > rule.tolerance + SAME:
+        return "REGRESSION"
+    possible = _possible_loss(found)
+    return "NO REGRESSION" if possible is not None and possible < rule.least_loss else "INCONCLUSIVE"
+
+
+def _is_significant(found: Difference, rule: RegressionRule) -> bool:
+    p = found.p if found.p_adjusted is None else found.p_adjusted
+    return p is not None and p <= rule.alpha and _loss(found) > SAME
+
+
+def _loss(found: Difference) -> float:
+    return found.value if found.unit == "ratio" else -found.value
+
+
+def _possible_loss(found: Difference) -> float | None:
+    """The largest loss that is not ruled out."""
+    if found.lower_bound is None:
+        return None
+    return found.lower_bound if found.unit == "ratio" else -found.lower_bound
+
+
+def _size_of(loss: float, found: Difference) -> str:
+    return percent(loss, 1) if found.unit == "ratio" else points(loss)
+
+
+def _word(found: Difference, loss: bool = True) -> str:
+    return "rise" if loss == (found.unit == "ratio") else "drop"
+
+
+def _by_chance(found: Difference, loss: bool = True) -> str:
+    p = found.p if loss else found.p_better
+    return f"a {_word(found, loss)} this large would come up in {chance(p or 0.0)} runs if nothing had changed"
+
+
+def _ruled_out(found: Difference, rule: RegressionRule) -> str:
+    told = f"a {_word(found)} of {_size_of(rule.least_loss, found)} or more is ruled out"
+    if _is_significant(found, rule):
+        return f"{told}, and a smaller one is accepted{_accepted(rule, found)}"
+    if found.p_better is not None and found.p_better <= rule.alpha and _loss(found) < -SAME:
+        return f"{_by_chance(found, loss=False)}; {told}"
+    return told
+
+
+def _accepted(rule: RegressionRule, found: Difference) -> str:
+    return f" (up to {_size_of(rule.tolerance, found)})" if rule.tolerance else ""
+
+
+def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
+    found = evidence.difference
+    if evidence.smallest_p > rule.alpha:
+        return f"{_cannot_fail(evidence, rule)}; {moved(found)}"
+    possible = _possible_loss(found)
+    left_open = "" if possible is None else f"a {_word(found)} of up to {_size_of(possible, found)} is not ruled out"
+    if _is_significant(found, rule):
+        within = f"within the {_size_of(rule.tolerance, found)} that are accepted"
+        return f"{moved(found)}, more than chance explains but {within}; {left_open}"
+    if _loss(found) <= SAME:
+        return f"{moved(found)}, but {left_open or 'there are too few cases to rule a loss out'}"
+    why = f"{moved(found)}, which may be chance: {_by_chance(found)}"
+    if found.p is not None and found.p <= rule.alpha and found.p_adjusted is not None:
+        why += f", and in {chance(found.p_adjusted)} runs for one of all the figures that are checked"
+    return why
+
+
+def _cannot_fail(evidence: Evidence, rule: RegressionRule) -> str:
+    """Too little was run for any loss to be told from chance: said instead of letting it look well."""
+    found = evidence.difference
+    if evidence.smallest_p >= 1 - SAME:
+        return "no trial passed before, so this comparison can never show a loss"
+    trials = found.n_trials_new / found.n_cases
+    size = f"{count(found.n_cases, 'case')} × {trials:.3g} trial{'' if trials == 1 else 's'}"
+    worst = "the worst result possible" if found.metric in ("score", "latency", "cost") else "a drop to 0 %"
+    by_chance = f"would come up in {chance(evidence.smallest_p)} runs by chance, and the limit is {chance(rule.alpha)}"
+    return f"too small to ever show a loss: with {size} even {worst} {by_chance}"

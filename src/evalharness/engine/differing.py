@@ -1,0 +1,249 @@
+"""Differing: one metric of two runs, paired case by case, as a difference with its test and its interval.
+
+Pure numbers: whether a difference matters is decided in `deciding.py`, what a larger comparison would show in
+`settling.py`. Only pairs are looked at, so a case that erred on one side can make neither side look better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal, NamedTuple
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import Difference
+from evalharness.domain.gate import RegressionRule
+from evalharness.engine.pairing import Pair
+from evalharness.engine.settling import Size, detectable_drop, detectable_shift
+from evalharness.stats.means import weighted_mean
+from evalharness.stats.paired import PairedDifference, paired_difference
+from evalharness.stats.sign_flips import sign_flip
+from evalharness.stats.standard_errors import within_variance
+from evalharness.stats.stratified import smallest_p, stratified_exact
+
+SAME = 1e-9
+_LARGEST_LOG = 50.0
+"""A ratio beyond e^50 is no bound."""
+ENOUGH_CASES = 1000
+NO_DOUBT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A difference, and what a comparison of its size can show at all.
+
+    `smallest_p` is the p-value that the worst possible new run would have had.
+    """
+
+    difference: Difference
+    smallest_p: float
+    size: Size
+
+
+class _Observed(NamedTuple):
+    """One value per case, or per cluster of cases; `weights` is None where all weigh the same."""
+
+    values: list[float]
+    weights: list[float] | None
+
+    @property
+    def steps(self) -> list[float]:
+        """Values whose plain mean is the weighted one; what only rounding left of a value is nothing."""
+        steps = self.values
+        if self.weights is not None:
+            scale = len(steps) / math.fsum(self.weights)
+            steps = [value * weight * scale for value, weight in zip(steps, self.weights, strict=True)]
+        dust = SAME * max(map(abs, steps))
+        return [step if abs(step) > dust else 0.0 for step in steps]
+
+
+def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence:
+    rows = [pair.row for pair in pairs]
+    tested = stratified_exact(rows)
+    shares = [(c_old / n_old, c_new / n_new) for n_old, c_old, n_new, c_new in rows]
+    observed = _observed(pairs, [new - old for old, new in shares])
+    found = _interval(observed, rule)
+    size = _size(rows, observed)
+    return Evidence(
+        Difference(
+            metric=metric,
+            old=fmean(old for old, _ in shares),
+            new=fmean(new for _, new in shares),
+            value=_unless_nothing(found.mean),
+            low=found.low,
+            high=found.high,
+            lower_bound=found.lower_bound,
+            level=found.level,
+            p=tested.p_less,
+            p_better=tested.p_greater,
+            method=tested.method,
+            interval_method=_over(found, len(pairs)),
+            n_cases=len(pairs),
+            n_trials_old=sum(n for n, _, _, _ in rows),
+            n_trials_new=sum(n for _, _, n, _ in rows),
+            detectable=detectable_drop(size, rule),
+        ),
+        _smallest_p(rows),
+        size,
+    )
+
+
+def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+    """The weighted mean of scores, as reports have it; None where no case has a score on both sides."""
+    scored = [
+        (pair, pair.old.score, pair.new.score)
+        for pair in pairs
+        if pair.old.score is not None and pair.new.score is not None and pair.new.weight > 0
+    ]
+    if not scored:
+        return None
+    weights = [pair.new.weight for pair, _, _ in scored]
+    observed = _observed([pair for pair, _, _ in scored], [new - old for _, old, new in scored], weights)
+    found = _interval(observed, rule)
+    steps = observed.steps
+    tested = sign_flip(steps)
+    size = Size(len(steps), 1.0, 0.0, _variance(steps))
+    return Evidence(
+        Difference(
+            metric="score",
+            old=weighted_mean((old, weight) for (_, old, _), weight in zip(scored, weights, strict=True)),
+            new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
+            value=_unless_nothing(found.mean),
+            low=found.low,
+            high=found.high,
+            lower_bound=found.lower_bound,
+            level=found.level,
+            p=tested.p_less,
+            p_better=tested.p_greater,
+            method=tested.method,
+            seed=tested.seed,
+            interval_method=_over(found, len(scored)),
+            n_cases=len(scored),
+            n_trials_old=sum(pair.old.trials for pair, _, _ in scored),
+            n_trials_new=sum(pair.new.trials for pair, _, _ in scored),
+            detectable=detectable_shift(size, rule) or found.mean - found.lower_bound,
+        ),
+        0.5 ** len(steps),
+        size,
+    )
+
+
+def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
+    """Whether a score says anything that the share of passed trials does not say."""
+    return any(
+        case.score is not None and abs(case.score - case.passed / case.trials) > SAME for pair in pairs for case in pair
+    )
+
+
+def ratios_differ(
+    pairs: Sequence[Pair],
+    rule: RegressionRule,
+    metric: Literal["latency", "cost"],
+    figure: Callable[[CaseResult], float | None],
+) -> Evidence | None:
+    """Times or costs as a ratio: logarithms of each case's means, since a few slow cases would carry a plain mean away.
+
+    Here more is worse. None where no case has a figure above 0 on both sides.
+    """
+    figures = [(pair, figure(pair.old), figure(pair.new)) for pair in pairs]
+    known = [(pair, math.log(old), math.log(new)) for pair, old, new in figures if old and new and old > 0 < new]
+    if not known:
+        return None
+    pairs, before, now = zip(*known, strict=True)
+    # Turned round, so that below 0 is worse, as everywhere.
+    observed = _observed(pairs, [old - new for old, new in zip(before, now, strict=True)])
+    found = _interval(observed, rule, span=math.inf)
+    steps = observed.steps
+    tested = sign_flip(steps)
+    size = Size(len(steps), 1.0, 0.0, _variance(steps))
+    shift = detectable_shift(size, rule)
+    return Evidence(
+        Difference(
+            metric=metric,
+            unit="ratio",
+            old=math.exp(fmean(before)),
+            new=math.exp(fmean(now)),
+            value=math.expm1(min(_LARGEST_LOG, -_unless_nothing(found.mean))),
+            low=_ratio(-found.high),
+            high=_ratio(-found.low),
+            lower_bound=_ratio(-found.lower_bound),
+            level=found.level,
+            p=tested.p_less,
+            p_better=tested.p_greater,
+            method=f"{tested.method}, on logarithms",
+            seed=tested.seed,
+            interval_method=f"{_over(found, len(pairs))}, on logarithms",
+            n_cases=len(pairs),
+            n_trials_old=sum(pair.old.trials for pair in pairs),
+            n_trials_new=sum(pair.new.trials for pair in pairs),
+            detectable=None if shift is None else _ratio(shift),
+        ),
+        0.5 ** len(steps),
+        size,
+    )
+
+
+def _size(rows: Sequence[tuple[int, int, int, int]], observed: _Observed) -> Size:
+    """K is the harmonic mean of all numbers of trials: it gives the variance that the unequal ones give."""
+    sides = [(n, c) for n_old, c_old, n_new, c_new in rows for n, c in ((n_old, c_old), (n_new, c_new))]
+    trials = len(sides) / math.fsum(1 / n for n, _ in sides)
+    spread = _variance(observed.steps) or 0.0
+    within = within_variance(sides) if trials > 1 else None
+    if within is None:  # one trial per side cannot tell a trial's chance from a case's change: all is taken for chance
+        return Size(len(rows), trials, spread / 2, 0.0)
+    # What trials alone explain of the spread is no sign that cases went different ways.
+    of_mean = spread / len(observed.values) - 2 * within / trials / len(rows)
+    return Size(len(rows), trials, within, max(0.0, of_mean * len(rows)))
+
+
+def _smallest_p(rows: Sequence[tuple[int, int, int, int]]) -> float:
+    """More cases only make it smaller, so there is no need to look at all of very many."""
+    some = smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows[:ENOUGH_CASES])
+    if some < NO_DOUBT or len(rows) <= ENOUGH_CASES:
+        return some
+    return smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows)
+
+
+def _observed(pairs: Sequence[Pair], values: list[float], weights: list[float] | None = None) -> _Observed:
+    """Cases of one cluster become one: their weighted mean, weighing what they weigh together."""
+    if weights is not None and len(set(weights)) == 1:
+        weights = None
+    if not any(pair.new.cluster for pair in pairs):
+        return _Observed(values, weights)
+    clusters: dict[str, list[float]] = {}
+    for pair, value, weight in zip(pairs, values, weights or [1.0] * len(values), strict=True):
+        sums = clusters.setdefault(pair.cluster, [0.0, 0.0])
+        sums[0] += value * weight
+        sums[1] += weight
+    means = [total / weight for total, weight in clusters.values()]
+    sizes = [weight for _, weight in clusters.values()]
+    return _Observed(means, sizes if len(set(sizes)) > 1 else None)
+
+
+def _interval(observed: _Observed, rule: RegressionRule, span: float = 1.0) -> PairedDifference:
+    farthest = max(map(abs, observed.values))  # beyond the span: rounded means, foreign scores
+    found = paired_difference(observed.values, 1 - rule.alpha, observed.weights, max(span, farthest))
+    assert found is not None  # there is a pair
+    return found
+
+
+def _variance(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _over(found: PairedDifference, cases: int) -> str:
+    return found.method if found.n == cases else found.method.replace("over cases", f"over {found.n} clusters")
+
+
+def _ratio(log: float) -> float | None:
+    return math.expm1(log) if abs(log) < _LARGEST_LOG else None
+
+
+def _unless_nothing(value: float) -> float:
+    """Sums of many small numbers leave last bits that would be told as a loss."""
+    return 0.0 if abs(value) < SAME else value

@@ -1,0 +1,125 @@
+"""Diverging: the first step at which two transcripts of one case part. Pure; it compares, and judges neither.
+
+A step is something the agent did: a text it said, a tool it called (name and arguments), at last its answer.
+What tools returned is no step of the agent's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from evalharness.domain.case import as_text
+from evalharness.domain.record import Json
+from evalharness.domain.text import head
+from evalharness.domain.transcript import Transcript
+
+SHOWN = 80
+"""Of a step that is long."""
+LED_IN = 30
+"""How much of what both have in common is shown before the place where two long steps part."""
+
+
+class _Step(NamedTuple):
+    """`before` and `after` stand around the text: `search(` and `)`, or quotes."""
+
+    kind: str
+    before: str
+    text: str
+    after: str
+
+    def shown(self, start: int = 0) -> str:
+        cut = f"…{self.text[start:]}" if start else self.text
+        return f"{self.before}{head(cut, SHOWN)}{self.after}"
+
+
+def first_divergence(old: Transcript, new: Transcript) -> str:
+    """`step 3: search({"q": "x"}) before, now fetch({"url": "y"})`; empty where nothing differs."""
+    before, now = _steps(old), _steps(new)
+    for number, (one, other) in enumerate(zip(before, now, strict=False), start=1):
+        if one == other:
+            continue
+        start = _start(one, other)
+        told = f"{one.shown(start)} before, now {other.shown(start)}"
+        if one.kind == other.kind == "answer":
+            same = "same steps, other answer" if number > 1 else "other answer"
+            return f"{same}: {told.replace('answer ', '')}"
+        return f"step {number}: {told}"
+    return ""  # both end with an answer, so neither can be the beginning of the other
+
+
+def _start(one: _Step, other: _Step) -> int:
+    """Where to begin showing two texts, so that what differs is seen; at the beginning of a word."""
+    if (one.kind, one.before) != (other.kind, other.before) or max(len(one.text), len(other.text)) <= SHOWN:
+        return 0
+    shorter = min(len(one.text), len(other.text))
+    common = next((at for at in range(shorter) if one.text[at] != other.text[at]), shorter)
+    return one.text.rfind(" ", 0, common - LED_IN) + 1 if common > SHOWN - LED_IN else 0
+
+
+def _steps(transcript: Transcript) -> list[_Step]:
+    steps = list(_told(transcript))
+    answer = _squeezed(transcript.text)
+    if steps and steps[-1].kind == "said" and steps[-1].text == answer:
+        steps.pop()  # the last thing said is the answer
+    return [*steps, _quoted("answer", "answer ", answer)]
+
+
+def _told(transcript: Transcript) -> Iterator[_Step]:
+    """Messages and calls in their order, if the messages tell of every call; otherwise the calls, then the texts."""
+    told = [call for message in transcript.messages for call in _calls(message)]
+    listed = [_call(call.name, call.arguments) for call in transcript.tool_calls]
+    if listed and [call.before for call in told] != [call.before for call in listed]:
+        yield from listed
+        told = []
+    calls = iter(listed if told and listed else told)
+    for message in transcript.messages:
+        if message.get("role") != "assistant":
+            continue
+        if said := _squeezed(_text(message.get("content"))):
+            yield _quoted("said", "said ", said)
+        if told:
+            for _ in _calls(message):
+                yield next(calls)
+
+
+def _calls(message: Mapping[str, Json]) -> list[_Step]:
+    """The calls of one message, as chat messages carry them."""
+    written = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(written, list | tuple):
+        return []
+    found = [call.get("function", call) for call in written if isinstance(call, Mapping)]
+    return [_call(str(f.get("name", "")), _value(f.get("arguments"))) for f in found if isinstance(f, Mapping)]
+
+
+def _call(name: str, arguments: Json) -> _Step:
+    empty = arguments in (None, "", {})
+    text = "" if empty else json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)
+    return _Step("call", f"{name}(", text, ")")
+
+
+def _value(arguments: Json) -> Json:
+    """Arguments are often JSON in a string; what is none stays text."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _text(content: Json) -> str:
+    """A message's text: plain, or the text parts of a list."""
+    if isinstance(content, list | tuple):
+        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return " ".join(part for part in parts if isinstance(part, str))
+    return "" if content is None else as_text(content)
+
+
+def _quoted(kind: str, before: str, text: str) -> _Step:
+    return _Step(kind, f'{before}"', text, '"')
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,48 @@
+"""Flakiness: cases that neither always pass nor always fail, from repeated trials. Pure: counts in, rates out.
+
+Which runs are comparable enough to be counted together is decided in `actions/find_flaky.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.flaky_case import FlakyCase
+from evalharness.domain.report import Report
+from evalharness.stats.flips import flip_rate
+
+Judged: TypeAlias = Mapping[str, tuple[int, int]]
+"""Of one run, by case: how many first answers were judged, and how many of them passed."""
+
+
+def flaky_cases(report: Report, earlier: Sequence[Judged] = (), *, least: float = 0.0) -> list[FlakyCase]:
+    """The most flaky first, without those that flip less than `least`, or never; `earlier` runs come newest first.
+
+    Only judged trials count, and a case needs two of them: one cannot disagree with itself.
+    """
+    found = (
+        _flaky(case, [judged[case.case_id] for judged in earlier if case.case_id in judged], least)
+        for case in report.cases
+    )
+    return sorted((case for case in found if case), key=lambda case: (-case.flip_rate, case.case_id))
+
+
+def _flaky(case: CaseResult, before: list[tuple[int, int]], least: float) -> FlakyCase | None:
+    results = [counts for counts in (*reversed(before), (case.trials, case.passed)) if counts[0]]
+    trials, passed = sum(n for n, _ in results), sum(c for _, c in results)
+    rate = flip_rate(trials, passed)
+    if not case.trials or not rate or rate < least or not _goes_back_and_forth(results):
+        return None
+    was = flip_rate(trials - case.trials, passed - case.passed)
+    is_new = was is not None and not (was >= least and _goes_back_and_forth(results[:-1]))
+    return FlakyCase(case_id=case.case_id, flip_rate=rate, passed=passed, trials=trials, runs=len(results), new=is_new)
+
+
+def _goes_back_and_forth(results: Sequence[tuple[int, int]]) -> bool:
+    """A case that passed up to some run and fails ever since got worse; a flaky one comes back."""
+    if any(0 < passed < trials for trials, passed in results):
+        return True
+    return sum(bool(was[1]) != bool(now[1]) for was, now in pairwise(results)) > 1

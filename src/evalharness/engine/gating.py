@@ -1,0 +1,231 @@
+"""Gating: whether a run may pass, check by check, as its gate says. Pure; the day is handed in.
+
+A check that the data do not decide leaves the gate inconclusive, one that cannot be made at all makes it invalid. What
+the verdict means for the run is decided in `judging.py`; shares are checked in `thresholding.py`, limits in
+`limiting.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict
+from evalharness.domain.plain_numbers import count, percent
+from evalharness.domain.sequential import SequentialResult
+from evalharness.domain.suite import Suite
+from evalharness.engine.limiting import limit_checks
+from evalharness.engine.tallying import Measured
+from evalharness.engine.thresholding import Counted, metric_label, needed_trials, threshold_checks
+from evalharness.errors import UsageError
+from evalharness.stats.flips import strict_flips_false_alarm
+
+NAMED = 5
+SOON_DAYS = 7
+EXIT_CODES: dict[GateVerdict, tuple[int, ...]] = {
+    "PASSED": (0,),
+    "FAILED": (1,),
+    "INCONCLUSIVE": (0, 4),
+    "INVALID": (2,),
+}
+"""Of an inconclusive gate: 4 where it may not pass, or grades are still to come."""
+CHANGES = {"REGRESSION": False, "NO REGRESSION": True, "INCONCLUSIVE": None}
+
+
+def judge_gate(
+    gate: Gate,
+    suite: Suite,
+    trials: int,
+    measured: Measured,
+    *,
+    comparison: Comparison | None,
+    today: date,
+    not_compared: str = "",
+    sequential: SequentialResult | None = None,
+) -> GateResult:
+    """`comparison` is that with the baseline; without one, `not_compared` says why there is none.
+
+    `sequential` is what a run decided that was allowed to stop early: pass rate and regression follow it.
+    """
+    held = quarantined(gate, today)
+    cases = tuple(case for case in suite.cases if case.id not in held)
+    counted = Counted(suite.model_copy(update={"cases": cases}), trials, measured)
+    checks: list[GateCheck] = []
+    notes = list(_quarantine_notes(gate, suite, today))
+    for found in threshold_checks(gate, counted):
+        if isinstance(found, str):
+            notes.append(found)
+        else:
+            checks.append(found)
+    if gate.each_case is not None:
+        checks.append(_each_case(gate.each_case, counted))
+    if gate.required_cases:
+        checks.append(_required(gate.required_cases, counted, held))
+    checks += limit_checks(gate, counted)
+    checks += _comparison_checks(gate, comparison, not_compared)
+    if sequential is not None:
+        checks = [as_decided(check, sequential) for check in checks]
+    if not checks:
+        checks.append(_every_case(counted))
+    awaits = any(state == "awaiting" for state in counted.states().values())
+    present = {case.id for case in suite.cases}
+    verdict = gate_verdict(checks)
+    is_open = awaits or gate.inconclusive == "fail"
+    return GateResult(
+        verdict=verdict,
+        exit_code=EXIT_CODES[verdict][-1 if is_open else 0],
+        checks=tuple(checks),
+        quarantined=tuple(sorted(held & present)),
+        notes=tuple(notes),
+    )
+
+
+def quarantined(gate: Gate, today: date) -> frozenset[str]:
+    """The cases that do not count on this day."""
+    return frozenset(entry.case for entry in gate.quarantine if entry.holds_on(today))
+
+
+def check_trials(gate: Gate, trials: int) -> None:
+    """Raises UsageError where so few trials per case can never satisfy the gate, so that nothing is run in vain."""
+    needed = {metric_label(name): number for name, number in needed_trials(gate).items() if number > trials}
+    if needed:
+        most = max(needed.values())
+        asked = "asks" if len(needed) == 1 else "ask"
+        raise UsageError(
+            f"the gate needs more trials: {' and '.join(needed)} {asked} for {most} trials of each case, not {trials}",
+            hint=f"give --repeat {most}, or set trials: {most} in the suite",
+        )
+    rule = gate.each_case
+    if rule is not None and _wanted_trials(rule, trials) != trials:
+        number = _wanted_trials(rule, trials)
+        raise UsageError(
+            f"the gate's each_case asks for {number} trials of each case, not {trials}",
+            hint=f"give --repeat {number}, or set trials: {number} in the suite",
+        )
+
+
+def _wanted_trials(rule: EachCase, trials: int) -> int:
+    return rule.of if rule.of is not None else max(rule.passed, trials)
+
+
+def _quarantine_notes(gate: Gate, suite: Suite, today: date) -> Iterator[str]:
+    ids = {case.id for case in suite.cases}
+    for entry in gate.quarantine:
+        about = f"{entry.case} ({entry.reason}; {entry.owner})"
+        if entry.case not in ids:
+            yield f"quarantine names {entry.case}, which is no case of this run"
+        elif entry.holds_on(today):
+            yield f"quarantined until {entry.expires}{_soon(entry.expires, today)}, so not counted: {about}"
+        else:
+            yield f"quarantine expired on {entry.expires}, so it counts again: {about}"
+
+
+def _soon(expires: date, today: date) -> str:
+    """Said while there is still time to mend the case, or to ask for more."""
+    days = (expires - today).days
+    return "" if days > SOON_DAYS else " (today)" if not days else f" (in {count(days, 'day')})"
+
+
+def _each_case(rule: EachCase, counted: Counted) -> GateCheck:
+    label = f"{rule.passed} of {rule.of or counted.trials} trials of each case must pass"
+    wanted = _wanted_trials(rule, counted.trials)
+    if wanted != counted.trials:
+        text = f"{label}, but there are {counted.trials}; run with --repeat {wanted}"
+        return GateCheck(name="each_case", passed=None, text=text, computable=False)
+    short: dict[str, str] = {}
+    open_: dict[str, str] = {}
+    for case in counted.suite.cases:
+        tally = counted.measured.tallies[case.id]
+        undecided = tally.counts["error"] + tally.counts["awaiting"] + tally.pending
+        if tally.is_skipped or tally.counts["passed"] >= rule.passed:
+            continue
+        (open_ if tally.counts["passed"] + undecided >= rule.passed else short)[case.id] = ""
+    skipped = sum(counted.measured.tallies[case.id].is_skipped for case in counted.suite.cases)
+    return _by_cases("each_case", label, short, open_, f"{skipped:,} skipped" if skipped else "")
+
+
+def _required(ids: Sequence[str], counted: Counted, held: frozenset[str]) -> GateCheck:
+    """A case that is not there, or that nobody judged, has not passed."""
+    states = counted.states()
+    of = {id_: states.get(id_, "not in this run") for id_ in ids if id_ not in held}
+    bad = {id_: state for id_, state in of.items() if state not in ("passed", "awaiting")}
+    open_ = {id_: state for id_, state in of.items() if state == "awaiting"}
+    return _by_cases("required_cases", "required cases must pass", bad, open_)
+
+
+def _every_case(counted: Counted) -> GateCheck:
+    """What a gate asks for that asks for nothing else."""
+    states = counted.states()
+    bad = {id_: "" for id_, state in states.items() if state in ("failed", "error", "pending")}
+    open_ = {id_: "" for id_, state in states.items() if state == "awaiting"}
+    if not any(state != "skipped" for state in states.values()):
+        text = "every case must pass, but none was judged"
+        return GateCheck(name="cases", passed=None, text=text, computable=False)
+    return _by_cases("cases", "every case must pass", bad, open_)
+
+
+def _by_cases(name: str, label: str, bad: Mapping[str, str], open_: Mapping[str, str], more: str = "") -> GateCheck:
+    """`bad` and `open_` hold ids, each with what is to be said of it."""
+    told = [f"{verb} {_listed(found)}" for verb, found in (("not so", bad), ("undecided", open_)) if found]
+    told += [more] if more else []
+    text = f"{label}: {'; '.join(told)}" if told else label
+    return GateCheck(name=name, passed=False if bad else None if open_ else True, text=text, cases=(*bad, *open_))
+
+
+def _listed(names: Mapping[str, str]) -> str:
+    shown = [f"{name} {said}".rstrip() for name, said in list(names.items())[:NAMED]]
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"{', '.join(shown)}{more}"
+
+
+def _comparison_checks(gate: Gate, comparison: Comparison | None, not_compared: str) -> Iterator[GateCheck]:
+    rules = [("regression", gate.regression is not None), ("strict_flips", gate.strict_flips)]
+    for name, asked in rules:
+        if asked and comparison is None:
+            text = f"not compared with a baseline: {not_compared or 'there is none'}"
+            yield GateCheck(name=name, passed=None, text=text, computable=False)
+        elif asked and comparison is not None:
+            yield _regression(comparison) if name == "regression" else _strict_flips(comparison)
+
+
+def _regression(comparison: Comparison) -> GateCheck:
+    worse = tuple(change.case_id for change in comparison.cases if change.flagged)
+    passed = CHANGES[comparison.verdict]
+    settle = f"; {comparison.settle}" if passed is None and comparison.settle else ""
+    text = f"{comparison.verdict}: {comparison.why}{settle}"
+    rate = comparison.differences.get("pass_rate")
+    return GateCheck(name="regression", passed=passed, text=text, value=rate.value if rate else None, cases=worse)
+
+
+def _strict_flips(comparison: Comparison) -> GateCheck:
+    flipped = tuple(change.case_id for change in comparison.cases if change.flipped)
+    expected = strict_flips_false_alarm(
+        [(change.old_trials, change.old_passed) for change in comparison.cases],
+        max((change.new_trials for change in comparison.cases), default=None),
+    )
+    alarm = f" (it would in {percent(expected.false_alarm_now, 0)} of runs if nothing had changed)" if expected else ""
+    found = f": {_listed(dict.fromkeys(flipped, ''))} did" if flipped else ""
+    text = f"no case that always passed may fail now{alarm}{found}"
+    return GateCheck(name="strict_flips", passed=not flipped, text=text, cases=flipped)
+
+
+def as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
+    """In the words of the rule that stopped the run: tests for a number of trials fixed before do not hold here."""
+    if check.name == "pass_rate" and check.wanted == sequential.floor:
+        passed, why, value = sequential.floor_met, sequential.floor_why, sequential.rate
+    elif check.name == "regression" and sequential.baseline:
+        passed, why, value = False if sequential.is_worse else None, sequential.pairs_why, check.value
+    else:
+        return check
+    decided = "not decided" if passed is None else "decided"
+    text = f"{check.name.replace('_', ' ')} {decided}: {why}"
+    return GateCheck(name=check.name, passed=passed, text=text, value=value, wanted=check.wanted)
+
+
+def gate_verdict(checks: Sequence[GateCheck]) -> GateVerdict:
+    if not all(check.computable for check in checks):
+        return "INVALID"
+    if any(check.passed is False for check in checks):
+        return "FAILED"
+    return "INCONCLUSIVE" if any(check.passed is None for check in checks) else "PASSED"

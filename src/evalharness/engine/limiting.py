@@ -1,0 +1,61 @@
+"""Limiting: what a run may cost and how long its trials may take at most, as a gate says. Pure.
+
+Below a limit is within it, equal to it is not. What was not measured for every judged trial cannot be judged, unless
+what is known is too much already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalharness.domain.gate import Gate, GateCheck
+from evalharness.domain.plain_numbers import count
+from evalharness.engine.measuring import measure
+from evalharness.engine.thresholding import Counted
+
+
+def limit_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck]:
+    """Single trials and medians are those of the cases that count; the whole cost is that of the whole run."""
+    tallies = [counted.measured.tallies[case.id] for case in counted.suite.cases]
+    judged = [(case.id, tally) for case, tally in zip(counted.suite.cases, tallies, strict=True) if tally.graded]
+    if gate.max_cost_usd is not None:
+        everything = counted.measured.tallies.values()
+        lacking = sum(tally.graded - tally.priced for tally in everything)
+        yield _cost("max_cost_usd", "cost", counted.measured.cost_usd, gate.max_cost_usd, lacking)
+    if gate.max_cost_usd_per_trial is not None:
+        dearest = max(((tally.dearest_usd, id_) for id_, tally in judged if tally.priced), default=(None, ""))
+        lacking = sum(tally.graded - tally.priced for _, tally in judged)
+        label = f"dearest trial ({dearest[1]})" if dearest[1] else "dearest trial"
+        yield _cost("max_cost_usd_per_trial", label, dearest[0], gate.max_cost_usd_per_trial, lacking)
+    if gate.max_latency_s is not None:
+        longest = max(((tally.longest_s, id_) for id_, tally in judged), default=(None, ""))
+        label = f"slowest trial ({longest[1]})" if longest[1] else "slowest trial"
+        yield _time("max_latency_s", label, longest[0], gate.max_latency_s)
+    if gate.max_median_latency_s is not None:
+        found = measure(counted.suite, counted.trials, counted.measured).get("latency_s")
+        yield _time("max_median_latency_s", "median latency", found.value if found else None, gate.max_median_latency_s)
+
+
+def _cost(name: str, label: str, value: float | None, limit: float, lacking: int) -> GateCheck:
+    if value is None:
+        return _unknown(name, label, limit, "no trial said what it cost")
+    if lacking and value < limit:
+        trials = count(lacking, "judged trial")
+        return _unknown(name, label, limit, f"{trials} did not say what {'it' if lacking == 1 else 'they'} cost")
+    return _check(name, label, value, limit, f"${value:.4f}", f"${limit:.10g}")
+
+
+def _time(name: str, label: str, value: float | None, limit: float) -> GateCheck:
+    if value is None:
+        return _unknown(name, label, limit, "no trial was judged")
+    return _check(name, label, value, limit, f"{value:.3f} s", f"{limit:.10g} s")
+
+
+def _check(name: str, label: str, value: float, limit: float, shown: str, most: str) -> GateCheck:
+    text = f"{label} {shown}, less than {most} needed"
+    return GateCheck(name=name, passed=value < limit, text=text, value=value, wanted=limit)
+
+
+def _unknown(name: str, label: str, limit: float, why: str) -> GateCheck:
+    text = f"{label} cannot be judged: {why}"
+    return GateCheck(name=name, passed=None, text=text, wanted=limit, computable=False)

@@ -1,0 +1,101 @@
+"""Pairing: which cases of two runs can be compared, and what becomes of the others. Pure; it compares nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.report import Report
+from evalharness.errors import UsageError
+
+
+class Pair(NamedTuple):
+    old: CaseResult
+    new: CaseResult
+
+    @property
+    def row(self) -> tuple[int, int, int, int]:
+        """As `stats.stratified` wants it."""
+        return self.old.trials, self.old.passed, self.new.trials, self.new.passed
+
+    @property
+    def critical(self) -> bool:
+        """As the new run's suite has it: what matters now."""
+        return self.new.criticality == "critical"
+
+    @property
+    def cluster(self) -> str:
+        """Cases of one cluster count as one observation; a case without one is its own."""
+        return f"cluster {self.new.cluster}" if self.new.cluster else f"case {self.new.case_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    pairs: tuple[Pair, ...]
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    unjudged: tuple[str, ...]
+    ignored: tuple[str, ...]
+    without_key: int
+    """Pairs of which a side does not tell what was asked: matched by their name alone."""
+
+    @property
+    def shared(self) -> int:
+        return len(self.pairs) + len(self.changed) + len(self.unjudged)
+
+
+def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairing:
+    """By id, in the new run's order; only cases that ask and judge the same, with a judged trial in both runs."""
+    before = {case.case_id: case for case in old.cases if case.case_id not in ignored}
+    pairs: list[Pair] = []
+    added, changed, unjudged = [], [], []
+    without_key = 0
+    for case in new.cases:
+        if case.case_id in ignored:
+            continue
+        earlier = before.pop(case.case_id, None)
+        if earlier is None:
+            added.append(case.case_id)
+        elif earlier.key != case.key and earlier.key and case.key:
+            changed.append(case.case_id)
+        elif not (earlier.trials and case.trials):
+            unjudged.append(case.case_id)
+        else:
+            pairs.append(Pair(earlier, case))
+            without_key += not (earlier.key and case.key)
+    cases = (*old.cases, *new.cases) if ignored else ()
+    left_out = {case.case_id for case in cases if case.case_id in ignored}
+    paired = Pairing(
+        tuple(pairs), tuple(changed), tuple(added), tuple(before), tuple(unjudged), tuple(sorted(left_out)), without_key
+    )
+    if not pairs:
+        raise _nothing_shared(old, new, paired)
+    return paired
+
+
+def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
+    for which, report in (("old", old), ("new", new)):
+        if not report.cases:
+            return UsageError(
+                f"the {which} report ({report.metadata.run_name}) holds no results of single cases",
+                hint="compare runs of the store, or reports written with --json or `baseline RUN -o FILE.json`",
+            )
+    start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
+    if paired.changed:
+        return UsageError(
+            f"{start}: all {len(paired.changed)} cases that both have were changed in between",
+            hint="run the suite once as it is now and make that run the baseline",
+        )
+    if paired.unjudged:
+        return UsageError(
+            f"{start}: none of the {len(paired.unjudged)} cases that both have was judged in both",
+            hint="mend what ended in error and `resume` the run, or grade what still awaits a grade",
+        )
+    if paired.ignored:
+        return UsageError(f"{start}: every case that both have is quarantined", hint="take a case out of quarantine")
+    names = {old.metadata.suite_name, new.metadata.suite_name}
+    suites = f" (they are runs of different suites: {', '.join(sorted(names))})" if len(names) > 1 else ""
+    return UsageError(f"{start}: they have no case in common{suites}", hint="choose two runs of one suite")

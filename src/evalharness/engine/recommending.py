@@ -1,0 +1,118 @@
+"""Recommending: what to do next, derived from what was measured. Each advice names its cases; none is boilerplate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from evalharness.domain.flaky_case import FlakyCase
+from evalharness.domain.gate import Gate
+from evalharness.domain.plain_numbers import count
+from evalharness.domain.report import Recommendation
+from evalharness.domain.suite import Suite
+from evalharness.engine.tallying import CaseTally, Measured
+from evalharness.stats.flips import flip_rate
+
+BUDGETS = frozenset(("latency", "cost", "tokens", "max_rounds", "max_length"))
+ALIKE = 2
+LONGEST_REASON = 100
+_PARTICULARS = re.compile(r"('[^']*'|\"[^\"]*\")|\b0x[0-9a-fA-F]+\b|\d+(?:\.\d+)?")
+"""Numbers of lines, seconds, addresses; a quoted text is what somebody asked for or answered, and says something."""
+
+Tallied = list[tuple[str, CaseTally]]
+
+
+def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
+    """The most urgent first: errors, limits, failures that look alike, what never passes, what passes sometimes."""
+    tallied = [(case.id, measured.tallies[case.id]) for case in suite.cases]
+    return (*_errors(tallied), *_budgets(tallied), *_alike(tallied), *_never(tallied), *_flaky(tallied))
+
+
+def _errors(tallied: Tallied) -> Iterator[Recommendation]:
+    erred = [(case_id, tally, tally.reasons["error"]) for case_id, tally in tallied if tally.counts["error"]]
+    for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
+        named = set(members)
+        trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
+        yield Recommendation(
+            text=f"Mend what stopped {count(trials, 'trial')} from being judged, then resume the run: {reason}",
+            cases=tuple(members),
+        )
+
+
+def _budgets(tallied: Tallied) -> Iterator[Recommendation]:
+    over: dict[str, list[str]] = {}
+    for case_id, tally in tallied:
+        for kind in sorted(tally.failed_kinds & BUDGETS):
+            over.setdefault(kind.replace("_", " ") + " limit", []).append(case_id)
+        if tally.timed_out:
+            over.setdefault("time limit", []).append(case_id)
+    for budget, cases in over.items():
+        verb = "goes" if len(cases) == 1 else "go"
+        yield Recommendation(
+            text=f"{count(len(cases), 'case')} {verb} over the {budget}: make the target leaner, or raise the limit",
+            cases=tuple(cases),
+        )
+
+
+def _alike(tallied: Tallied) -> Iterator[Recommendation]:
+    """Failures that share a reason likely share a cause."""
+    failed = [(case_id, tally.reasons["failed"]) for case_id, tally in tallied if tally.counts["failed"]]
+    for reason, members in _by_kind([(case_id, reason) for case_id, reason in failed if reason]):
+        if len(members) >= ALIKE:
+            yield Recommendation(
+                text=f"{len(members):,} cases fail alike, so one cause may explain them all: {reason}",
+                cases=tuple(members),
+            )
+
+
+def _never(tallied: Tallied) -> Iterator[Recommendation]:
+    """One trial could be chance; several in a row that all fail are not."""
+    never = [case_id for case_id, tally in tallied if tally.first_graded > 1 and not tally.first_passed]
+    if never:
+        verb, them = ("fails", "it") if len(never) == 1 else ("fail", "them")
+        yield Recommendation(
+            text=f"{count(len(never), 'case')} {verb} in every trial: look at {them} before any flaky one; "
+            "either the target cannot do it or the case asks for something wrong",
+            cases=tuple(never),
+        )
+
+
+def _flaky(tallied: Tallied) -> Iterator[Recommendation]:
+    rates = [(flip_rate(tally.first_graded, tally.first_passed), case_id, tally) for case_id, tally in tallied]
+    flaky = sorted((-rate, case_id, tally) for rate, case_id, tally in rates if rate)
+    if flaky:
+        _, worst, tally = flaky[0]
+        seen = f"{tally.first_passed:,} of {tally.first_graded:,} trials of {worst} passed"
+        verb = "passes" if len(flaky) == 1 else "pass"
+        yield Recommendation(
+            text=f"{count(len(flaky), 'case')} {verb} only sometimes ({seen}): "
+            "compare a passing with a failing transcript",
+            cases=tuple(case_id for _, case_id, _ in flaky),
+        )
+
+
+def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None) -> Iterator[Recommendation]:
+    """Where a gate counts flaky cases, chance decides it."""
+    held = {entry.case for entry in gate.quarantine} if gate else set()
+    loose = [case.case_id for case in flaky if case.case_id not in held] if gate else []
+    if loose:
+        verb, them = ("makes", "it") if len(loose) == 1 else ("make", "them")
+        yield Recommendation(
+            text=f"{count(len(loose), 'flaky case')} {verb} the gate a matter of chance: mend {them}, or list {them} "
+            "under `quarantine:` of the gate for a while, with reason, owner and expiry",
+            cases=tuple(loose),
+        )
+
+
+def _by_kind(reasons: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Cases whose reasons differ in nothing but numbers, under the first such reason."""
+    kinds: dict[str, tuple[str, list[str]]] = {}
+    for case_id, reason in reasons:
+        told = " ".join(reason.split())
+        kind = _PARTICULARS.sub(lambda found: found[1] or "…", told)
+        kinds.setdefault(kind, (_cut(told), []))[1].append(case_id)
+    return sorted(kinds.values(), key=lambda kind: -len(kind[1]))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"

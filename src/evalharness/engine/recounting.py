@@ -1,0 +1,83 @@
+"""Recounting: from a report back to its suite and counted trials, as far as its cases tell them. Pure.
+
+So that a gate can judge a report file, and that a report can be verified.
+"""
+
+from __future__ import annotations
+
+from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.report import Report
+from evalharness.domain.suite import Suite
+from evalharness.engine.measuring import measure
+from evalharness.engine.tallying import CaseTally, Measured
+from evalharness.errors import UsageError
+
+SAME = 1e-9
+
+
+def recount(report: Report) -> tuple[Suite, Measured]:
+    """Raises UsageError where the report does not hold enough, saying what it lacks."""
+    if not report.cases:
+        raise UsageError(
+            "the report holds no cases, so nothing can be judged",
+            hint="write it with this version: eval-harness run … --json, or -o report.json",
+        )
+    suite, measured = suite_told(report), trials_told(report)
+    trials = report.metadata.trials_per_case
+    told = report.measurements.get("pass_rate")
+    found = measure(suite, trials, measured).get("pass_rate")
+    if told is not None and (found is None or abs(told.value - found.value) > SAME):
+        raise UsageError(
+            "the report counts answers that came after a failed first one, and its cases hold first answers only",
+            hint="name the run itself, which has all its trials in the store",
+        )
+    return suite, measured
+
+
+def suite_told(report: Report) -> Suite:
+    """As much of the suite as the figures depend on."""
+    bare = Case(id="bare", input="")
+    cases = tuple(
+        bare.model_copy(
+            update={
+                "id": case.case_id,
+                "weight": case.weight,
+                "cluster": case.cluster,
+                "eval_type": case.category,
+                "category": case.topic,
+                "criticality": case.criticality,
+            }
+        )
+        for case in report.cases
+    )
+    written = (name.removeprefix("pass_at_") for name in report.metrics if name.startswith("pass_at_"))
+    k = tuple(sorted(int(number) for number in written if number.isdecimal() and int(number)))
+    about = report.metadata
+    return Suite.model_construct(name=about.suite_name, cases=cases, k=k, case_threshold=about.case_threshold)
+
+
+def trials_told(report: Report) -> Measured:
+    """First answers only: where a failing answer was tried again, its second one is not told."""
+    trials = report.metadata.trials_per_case
+    return Measured({case.case_id: _tally(case, trials) for case in report.cases}, cost_usd=report.cost_usd)
+
+
+def _tally(case: CaseResult, trials: int) -> CaseTally:
+    planned = max(trials, case.trials + case.errors)
+    rest = planned - case.trials - case.errors
+    counts = {"passed": case.passed, "failed": case.trials - case.passed, "error": case.errors}
+    unjudged = "awaiting" if case.state == "awaiting" else "skipped"
+    return CaseTally(
+        planned=planned,
+        counts={"skipped": 0, "awaiting": 0, **counts, unjudged: 0 if case.state == "pending" else rest},
+        first_graded=case.trials,
+        first_passed=case.passed,
+        score_sum=(case.score or 0.0) * case.trials,
+        scored=0 if case.score is None else case.trials,
+        duration_sum_s=(case.duration_s or 0.0) * case.trials,
+        longest_s=case.longest_s or 0.0,
+        cost_sum_usd=(case.cost_usd or 0.0) * case.trials,
+        priced=0 if case.cost_usd is None else case.trials,
+        dearest_usd=case.dearest_usd or 0.0,
+    )

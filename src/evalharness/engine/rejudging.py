@@ -1,0 +1,103 @@
+"""Rejudging: the verdict of a report, and what its gate checked, decided anew from counted trials. Pure.
+
+A report does not hold its gate, but each check says what was wanted: enough to judge shares and limits again. Which
+baseline the run was compared with is not known here, so comparisons are believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evalharness.domain.gate import METRIC, Gate, GateCheck, GateResult, Thresholds
+from evalharness.domain.report import Report, Summary
+from evalharness.engine.gating import EXIT_CODES, as_decided, gate_verdict
+from evalharness.engine.judging import judge, judge_by_gate
+from evalharness.engine.limiting import limit_checks
+from evalharness.engine.thresholding import Counted, threshold_checks
+
+LIMITS = ("max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s")
+Judged = tuple[str, Any, Any]
+"""A figure, as told and as found."""
+
+
+def rejudge(report: Report, counted: Counted) -> Iterator[Judged]:
+    """All that can be decided anew, told beside found."""
+    if report.gate is None:
+        yield from _verdict(report)
+        return
+    for told, made in _checks(report.gate, counted):
+        check = as_decided(made, report.sequential) if report.sequential else made
+        yield f"gate.checks.{told.name}.passed", told.passed, check.passed
+        yield f"gate.checks.{told.name}.value", told.value, check.value
+        yield f"gate.checks.{told.name}.text", _needed(told), _needed(check)
+    difference = report.comparison.differences.get("pass_rate") if report.comparison else None
+    for check in report.gate.checks:
+        if check.name == "regression" and difference is not None:
+            yield "gate.checks.regression.value", check.value, difference.value
+    found = gate_verdict(report.gate.checks)
+    yield "gate.verdict", report.gate.verdict, found
+    yield "gate.exit_code", report.gate.exit_code, _nearest(report.gate.exit_code, EXIT_CODES[found])
+    verdict, exit_code, _ = judge_by_gate(report.gate, report.summary)
+    yield "verdict", report.verdict, verdict
+    yield "exit_code", report.exit_code, exit_code
+
+
+def believed_checks(gate: GateResult) -> list[str]:
+    """The checks that are not made anew."""
+    return [check.name for check in gate.checks if check.name not in LIMITS and not _metric(check)]
+
+
+def _checks(gate: GateResult, counted: Counted) -> Iterator[tuple[GateCheck, GateCheck]]:
+    held = set(gate.quarantined)
+    counted = counted.narrowed(tuple(case for case in counted.suite.cases if case.id not in held))
+    for told in gate.checks:
+        if told.name in LIMITS:
+            asked = Gate().model_copy(update={told.name: told.wanted})
+            found = list(limit_checks(asked, counted))
+        elif metric := _metric(told):
+            asked = Gate().model_copy(update={"thresholds": _thresholds(metric, told)})
+            found = [made for made in threshold_checks(asked, counted) if isinstance(made, GateCheck)]
+        else:
+            continue
+        missing = GateCheck(name=told.name, passed=None, text="no case of this group counts")
+        yield told, found[0] if found else missing
+
+
+def _metric(check: GateCheck) -> str:
+    metric = check.name.partition(" ")[0]
+    return metric if METRIC.fullmatch(metric) else ""
+
+
+def _thresholds(metric: str, check: GateCheck) -> Thresholds:
+    """Unchecked: a value that no gate would take is one more thing that does not fit."""
+    kind, _, name = check.name.partition(" ")[2].partition(" ")
+    minimum = {metric: check.wanted}
+    field = {"": "default", "category": "categories"}.get(kind, kind)
+    return Thresholds().model_copy(update={field: {name: minimum} if kind else minimum})
+
+
+def _needed(check: GateCheck) -> str:
+    """Of a limit, what was wanted: times are written with fewer digits than they were measured with."""
+    return check.text.rpartition(", ")[2] if check.name in LIMITS else check.text
+
+
+def _verdict(report: Report) -> Iterator[Judged]:
+    """How many errors are too many, and whether the run was stopped, is not told: any that fits will do."""
+    not_needed = report.sequential.not_needed if report.sequential else 0
+    fitting = dict(_verdicts(report.summary, not_needed))
+    verdict = report.verdict if report.verdict in fitting else next(iter(fitting))
+    yield "verdict", report.verdict, verdict
+    yield "exit_code", report.exit_code, fitting[verdict]
+
+
+def _verdicts(summary: Summary, not_needed: int) -> Iterator[tuple[str, int]]:
+    for rate in (1.0, 0.0):
+        for stopped in ("", "time limit", "max failures"):
+            verdict, exit_code, _ = judge(summary, rate, stopped, not_needed)
+            yield verdict, exit_code
+
+
+def _nearest(told: int, allowed: tuple[int, ...]) -> int:
+    """What an inconclusive gate means is for its suite to say."""
+    return told if told in allowed else allowed[0]

@@ -1,0 +1,148 @@
+"""Sizing: how many cases and trials would show a drop, from how much earlier results varied. Pure; nothing is run.
+
+Two questions are kept apart. "Did it get worse on these cases?" is what a gate asks: only chance within cases stands in
+the way, and more trials always help. "Would it be worse on others like them?" needs enough cases as well. Both are
+asked one-sided, of two runs on the same cases with as many trials each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
+from evalharness.engine.settling import MOST_TRIALS, Size, detectable_drop
+from evalharness.errors import UsageError
+from evalharness.stats.power import mde_sampled_cases
+from evalharness.stats.standard_errors import se_for_trials, variance_components
+
+WORST = 0.25
+"""The variance of one trial of a case that passes half the time: there is none larger."""
+FEWEST_ROWS = 5
+_MOST = 10**8
+"""Trials of a run: whoever needs more asked for too small an effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be seen: a drop of `effect` (a share), found with `power`, falsely claimed with at most `alpha`."""
+
+    effect: float
+    power: float = 0.8
+    alpha: float = 0.05
+
+    @property
+    def rule(self) -> RegressionRule:
+        return RegressionRule(alpha=self.alpha, power=self.power, margin=self.effect)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The last run, as far as a plan needs it: (trials, passes) of each case, and what a trial cost and took."""
+
+    counts: Sequence[tuple[int, int]] = ()
+    cost_usd: float | None = None
+    duration_s: float | None = None
+
+
+def spread_of(counts: Sequence[tuple[int, int]]) -> Spread:
+    """From (trials, passes) of each case."""
+    if not counts:
+        return Spread(within=WORST, between=None, basis="assumed")
+    found = variance_components(counts)
+    if found is not None:
+        return Spread(within=found.within, between=found.between, basis="measured")
+    rate = pooled_rate(counts)
+    if rate in (0, 1):  # nothing varied, which so few trials do not prove
+        trials = sum(n for n, _ in counts)
+        rate = (rate * trials + 1) / (trials + 2)
+    return Spread(within=rate * (1 - rate), between=None, basis="bound")
+
+
+def pooled_rate(counts: Sequence[tuple[int, int]]) -> float:
+    return sum(c / n for n, c in counts) / len(counts)
+
+
+def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish) -> float:
+    """The smallest drop that is seen on these very cases."""
+    return detectable_drop(Size(cases, trials, spread.within, None), wish.rule)
+
+
+def seen_on_others(spread: Spread, cases: int, trials: float, wish: Wish) -> float:
+    """The smallest drop that is seen on cases like these.
+
+    How much the drop varies from case to case cannot be known from one run: it is taken to vary as much as the cases'
+    rates do, as if the rates before and after correlated by one half.
+    """
+    within, between = spread.within, spread.between
+    if between is None:  # the two add up to at most `within`: all of it is where it hurts most
+        within, between = (within, 0.0) if trials < 2 else (0.0, within)
+    chance = mde_sampled_cases(cases, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
+    return chance if math.isinf(trials) else max(chance, detectable_drop(Size(cases, trials, 0.0, None), wish.rule))
+
+
+def trials_needed(spread: Spread, cases: int, wish: Wish) -> int:
+    """The fewest trials per case that show the wanted drop on these cases."""
+    return _fewest(lambda trials: seen_on_these(spread, cases, trials, wish) <= wish.effect, _MOST // cases)
+
+
+def cases_needed(spread: Spread, trials: float, wish: Wish) -> int:
+    """The fewest cases that show the wanted drop on cases like these."""
+    most = _MOST if math.isinf(trials) else _MOST // round(trials)
+    return _fewest(lambda cases: seen_on_others(spread, cases, trials, wish) <= wish.effect, most)
+
+
+def make_plan(suite_name: str, cases: int, trials: int, known: Known, wish: Wish) -> TrialPlan:
+    """`trials` per case are what the suite has now, or what somebody thinks of."""
+    spread = spread_of(known.counts)
+    needed = trials_needed(spread, cases, wish)
+
+    def row(number: int) -> PlanRow:
+        run_trials = number * cases
+        return PlanRow(
+            trials=number,
+            detectable=seen_on_these(spread, cases, number, wish),
+            cases_needed=cases_needed(spread, number, wish),
+            run_trials=run_trials,
+            cost_usd=None if known.cost_usd is None else known.cost_usd * run_trials,
+            duration_s=None if known.duration_s is None else known.duration_s * run_trials,
+        )
+
+    between = spread.between or 0.0  # nothing to say of cases unlike each other where they are not, or may not be
+    return TrialPlan(
+        suite_name=suite_name,
+        cases=cases,
+        effect=wish.effect,
+        power=wish.power,
+        alpha=wish.alpha,
+        spread=spread,
+        pass_rate=pooled_rate(known.counts) if known.counts else None,
+        rows=tuple(row(number) for number in _shown(needed, trials)),
+        trials=trials,
+        recommended=row(needed),
+        is_reasonable=needed <= MOST_TRIALS,
+        cases_at_best=cases_needed(spread, math.inf, wish) if between else None,
+        enough_trials=math.floor(4 * spread.within / between) + 1 if between else None,
+        error_at_best=se_for_trials(between, 0.0, cases, 1) if between else None,
+    )
+
+
+def _shown(needed: int, trials: int) -> list[int]:
+    """1, 2, 4, … as far as it takes, or to where it is unreasonable, and the two numbers that matter."""
+    last = min(needed, MOST_TRIALS)
+    doubled = [2**power for power in range(max(FEWEST_ROWS, math.ceil(math.log2(last)) + 1))]
+    return sorted({*doubled, trials, *([needed] if needed <= MOST_TRIALS else [])})
+
+
+def _fewest(enough: Callable[[int], bool], most: int) -> int:
+    low, high = 0, 1
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > most:
+            raise UsageError(f"so small a drop needs more than {_MOST:,} trials", hint="ask for a larger --effect")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

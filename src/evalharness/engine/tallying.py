@@ -1,0 +1,161 @@
+"""Tallying: one pass over a run's finished trials, counted case by case. Pure: rows in, counts out."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic_core import from_json
+
+from evalharness.domain.report import CaseState
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
+from evalharness.stats.thresholds import reaches
+
+SLOWEST = 3
+REASONS_FROM = ("failed", "error", "awaiting", "skipped")
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(slots=True)
+class CaseTally:
+    """One case's trials, counted. Memory grows with cases, not with trials."""
+
+    planned: int
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRIAL_STATES, 0))
+    first_graded: int = 0
+    first_passed: int = 0
+    score_sum: float = 0.0
+    scored: int = 0
+    duration_sum_s: float = 0.0
+    longest_s: float = 0.0
+    cost_sum_usd: float = 0.0
+    priced: int = 0
+    dearest_usd: float = 0.0
+    reasons: dict[str, str] = field(default_factory=dict)
+    by_type: dict[str, list[int]] = field(default_factory=dict)
+    failed_kinds: frozenset[str] = frozenset()
+    """The kinds of required graders that failed one of its trials."""
+    timed_out: bool = False
+
+    @property
+    def graded(self) -> int:
+        return self.counts["passed"] + self.counts["failed"]
+
+    @property
+    def is_skipped(self) -> bool:
+        return self.counts["skipped"] == self.planned
+
+    @property
+    def pending(self) -> int:
+        return self.planned - sum(self.counts.values())
+
+    @property
+    def reason(self) -> str:
+        """Why the case did not pass: the first reason of a failed trial, else of one in error, and so on."""
+        return next((self.reasons[state] for state in REASONS_FROM if state in self.reasons), "")
+
+    @property
+    def share(self) -> float | None:
+        return self.counts["passed"] / self.graded if self.graded else None
+
+    def state(self, threshold: float) -> CaseState:
+        counts = self.counts
+        return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
+
+
+def case_state(passed: int, graded: int, error: int, awaiting: int, pending: int, threshold: float) -> CaseState:
+    """From the numbers of its trials; one with no graded trial is skipped unless one erred."""
+    if pending:
+        return "pending"
+    if awaiting:
+        return "awaiting"
+    if graded:
+        return "passed" if reaches(passed / graded, threshold) else "failed"
+    return "error" if error else "skipped"
+
+
+@dataclass(slots=True)
+class Measured:
+    """Everything counted in one pass over a run's trials."""
+
+    tallies: dict[str, CaseTally]
+    cost_usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    slowest: list[tuple[float, str, int]] = field(default_factory=list)
+    without_score: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By grader, of those that are not required: how many trials it could not score, and why not the first of them."""
+
+
+def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
+    """One pass over a run's trials."""
+    measured = Measured({case.id: CaseTally(trials) for case in suite.cases})
+    for outcome in outcomes:
+        _count(measured, outcome)
+    measured.slowest.sort(reverse=True)
+    return measured
+
+
+def _count(measured: Measured, outcome: Outcome) -> None:
+    case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades = outcome
+    tally = measured.tallies[case_id]
+    tally.counts[state] += 1
+    if first_state in GRADED:
+        tally.first_graded += 1
+        tally.first_passed += first_state == "passed"
+    if state in GRADED:
+        tally.duration_sum_s += duration_s
+        tally.longest_s = max(tally.longest_s, duration_s)
+        if cost is not None:
+            tally.priced += 1
+            tally.cost_sum_usd += cost
+            tally.dearest_usd = max(tally.dearest_usd, cost)
+    if score is None and state == "failed":
+        score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
+    if score is not None:
+        tally.score_sum += score
+        tally.scored += 1
+    if state != "passed":
+        tally.reasons.setdefault(state, reason)
+        tally.timed_out |= reason.startswith(TIME_LIMIT)
+    _count_grades(measured, tally, grades)
+    measured.cost_usd = _plus(measured.cost_usd, cost)
+    measured.input_tokens = _plus(measured.input_tokens, tokens_in)
+    measured.output_tokens = _plus(measured.output_tokens, tokens_out)
+    push = heapq.heappush if len(measured.slowest) < SLOWEST else heapq.heappushpop
+    push(measured.slowest, (duration_s, case_id, index))
+
+
+def _count_grades(measured: Measured, tally: CaseTally, grades: str) -> None:
+    """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass."""
+    verdicts: dict[str, bool] = {}
+    for grade in from_json(grades):
+        if not grade.get("required", True) and _has_no_score(grade):
+            grader = grade.get("grader", "")
+            number, first = measured.without_score.get(grader, (0, grade.get("reason", "")))
+            measured.without_score[grader] = (number + 1, first)
+        elif grade["state"] in ("pass", "fail"):
+            kind = grade.get("type", "code")
+            verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
+            if grade["state"] == "fail" and grade.get("required", True):
+                tally.failed_kinds |= {grade.get("kind", "")}
+    for kind, passed in verdicts.items():
+        counted = tally.by_type.setdefault(kind, [0, 0])
+        counted[0] += 1
+        counted[1] += passed
+
+
+def _has_no_score(grade: Mapping[str, Any]) -> bool:
+    """Unscored, or a scorer that raised and counts as 0."""
+    if grade["state"] == "unscored":
+        return True
+    evidence = grade.get("evidence")
+    metadata = evidence.get("metadata") if isinstance(evidence, dict) else None
+    return grade["state"] == "fail" and isinstance(metadata, dict) and "error" in metadata
+
+
+def _plus(total: Number | None, value: Number | None) -> Number | None:
+    return total if value is None else value if total is None else total + value

@@ -1,0 +1,144 @@
+"""Thresholding: whether measured shares reach what a gate asks for, and whether that is more than chance. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evalharness.domain.case import Case
+from evalharness.domain.gate import Gate, GateCheck, Minimum
+from evalharness.domain.measurement import Measurement
+from evalharness.domain.plain_numbers import count, digits, interval, percent
+from evalharness.domain.suite import Suite
+from evalharness.engine.measuring import measure, unmeasurable
+from evalharness.engine.tallying import Measured
+from evalharness.stats.intervals import clustered_wilson
+from evalharness.stats.thresholds import reaches
+
+MOST_DECIMALS = 6
+_K = re.compile(r"pass_(at|hat)_(\d+)(_plugin)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a gate looks at: `suite` holds the cases that count, `trials` is how many each of them was given."""
+
+    suite: Suite
+    trials: int
+    measured: Measured
+
+    def narrowed(self, cases: tuple[Case, ...]) -> Counted:
+        return Counted(self.suite.model_copy(update={"cases": cases}), self.trials, self.measured)
+
+    def states(self) -> dict[str, str]:
+        tallies, threshold = self.measured.tallies, self.suite.case_threshold
+        return {case.id: tallies[case.id].state(threshold) for case in self.suite.cases}
+
+
+def threshold_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck | str]:
+    """One check for each minimum; a text for each group that has no case here."""
+    for kind, name, minimum in gate.minima():
+        cases = tuple(case for case in counted.suite.cases if _belongs(case, kind, name, counted.suite))
+        if kind and minimum and not cases:
+            yield f"no case of {kind} {name} counts here, so its thresholds were not checked"
+            continue
+        of = {"category": f" of category {name}", "criticality": f" of {name} cases", "": ""}[kind]
+        yield from _checks(minimum, counted.narrowed(cases), f" {kind} {name}" if kind else "", of)
+
+
+def needed_trials(gate: Gate) -> dict[str, int]:
+    """By metric: how many trials per case it takes to compute it."""
+    names = {metric for _, _, minimum in gate.minima() for metric in minimum}
+    return {name: int(found[2]) for name in sorted(names) if (found := _K.fullmatch(name))}
+
+
+def metric_label(name: str) -> str:
+    """As people write it: `pass^3`."""
+    found = _K.fullmatch(name)
+    if found is None:
+        return {"case_pass_rate": "share of cases passed"}.get(name, name.replace("_", " "))
+    return f"pass{'@' if found[1] == 'at' else '^'}{found[2]}{' (plug-in)' if found[3] else ''}"
+
+
+def _belongs(case: Case, kind: str, name: str, suite: Suite) -> bool:
+    if kind == "category":
+        return name in (case.category, case.eval_type or suite.eval_type)
+    return kind == "" or case.criticality == name
+
+
+def _checks(minimum: Minimum, counted: Counted, where: str, of: str) -> Iterator[GateCheck]:
+    if not minimum:
+        return
+    wanted_k = tuple(sorted({int(match[2]) for name in minimum if (match := _K.fullmatch(name))}))
+    suite = counted.suite.model_copy(update={"k": wanted_k})
+    found = measure(suite, counted.trials, counted.measured)
+    if "case_pass_rate" in minimum and (share := _case_pass_rate(counted)) is not None:
+        found["case_pass_rate"] = share
+    why_not = unmeasurable(suite, counted.trials, counted.measured)
+    awaiting = sum(state == "awaiting" for state in counted.states().values())
+    for metric, wanted in minimum.items():
+        name, label = f"{metric}{where}", f"{metric_label(metric)}{of}"
+        if metric in found:
+            yield _judged(name, label, found[metric], wanted, awaiting)
+        else:
+            text = f"{label} cannot be computed: {_why_not(metric, counted.trials, why_not.get(metric, ''))}"
+            yield GateCheck(name=name, passed=None, text=text, wanted=wanted, computable=False)
+
+
+def _why_not(metric: str, trials: int, reason: str) -> str:
+    found = _K.fullmatch(metric)
+    if found and int(found[2]) > trials:
+        return f"it needs {found[2]} trials of each case, and there are {trials}; run with --repeat {found[2]}"
+    if reason:
+        return f"{reason}; resume the run to try again what ended in error"
+    return "no trial was judged" if metric != "score" else "nothing was scored"
+
+
+def _case_pass_rate(counted: Counted) -> Measurement | None:
+    """Each case is one observation: it passed or it failed."""
+    decided = [float(state == "passed") for state in counted.states().values() if state in ("passed", "failed")]
+    found = clustered_wilson(decided, len(decided))
+    if found is None:
+        return None
+    return Measurement(
+        value=sum(decided) / len(decided),
+        low=found.low,
+        high=found.high,
+        level=found.level,
+        method=found.method,
+        n_cases=len(decided),
+        n_trials=len(decided),
+        n_eff=found.n_eff,
+    )
+
+
+def _judged(name: str, label: str, found: Measurement, wanted: float, awaiting: int) -> GateCheck:
+    is_met = reaches(found.value, wanted)
+    text = f"{label} {_told_apart(found, wanted)}, {_exact(wanted)} % needed{_by_chance(found, wanted, is_met)}"
+    if awaiting:
+        text += f"; {count(awaiting, 'case')} still to be graded"
+    passed = None if awaiting else is_met
+    return GateCheck(name=name, passed=passed, text=text, value=found.value, wanted=wanted)
+
+
+def _by_chance(found: Measurement, wanted: float, is_met: bool) -> str:
+    """What a reader must know who would take a narrow result for a certain one."""
+    if found.low is None or found.high is None or not found.low < wanted <= found.high:
+        return ""
+    includes = "reaches below that" if is_met else "includes that"
+    told = f"{_exact(found.level)} % interval {interval(found.low, found.high)}"
+    return f"; the {told} {includes}, so this may be chance"
+
+
+def _told_apart(found: Measurement, wanted: float) -> str:
+    """With as many decimals as it takes to see on which side of what is needed the value lies."""
+    decimals = digits(found.half_width)
+    is_met = reaches(found.value, wanted)
+    while not is_met and decimals < MOST_DECIMALS and percent(found.value, decimals) == f"{_exact(wanted)} %":
+        decimals += 1
+    return percent(found.value, decimals)
+
+
+def _exact(share: float) -> str:
+    return f"{100 * share:.10g}"

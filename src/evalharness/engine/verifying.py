@@ -1,0 +1,191 @@
+"""Verifying: every figure of a report computed anew from its trials, or from its cases. Pure: differences come out.
+
+What cannot follow from what the report holds is believed, and told as such. Where reports and rows come from is
+decided in `actions/verify_report.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evalharness.domain.record import Record
+from evalharness.domain.report import Report
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Outcome
+from evalharness.domain.verified import Mismatch, Verified
+from evalharness.engine.measuring import measure
+from evalharness.engine.recounting import suite_told, trials_told
+from evalharness.engine.rejudging import Judged, believed_checks, rejudge
+from evalharness.engine.reported_figures import reported_figures
+from evalharness.engine.stopping import follow, measured_sequentially
+from evalharness.engine.summarising import case_results, error_bounds, failures, summarise, unjudged
+from evalharness.engine.tallying import Measured, count_trials
+from evalharness.engine.thresholding import Counted
+from evalharness.stats.flips import flip_rate
+
+CLOSE_S = 1e-6
+"""Durations of trials are told with six decimals; every other figure must agree to the last bit or so."""
+CLOSE = 1e-12
+NOT_IN_CASES = (
+    "summary.by_grader.",
+    "measurements.score.n_trials",
+    "measurements.cost_usd.n_trials",
+    "cost_usd",
+    "input_tokens",
+    "output_tokens",
+    "sequential.",
+)
+_FILE = ("what the suite says (case_threshold, weights, clusters)", "how long the whole run took")
+MIXED = ("skipped", "awaiting", "pending")
+
+
+def verify_report(report: Report, outcomes: Iterable[Outcome], suite: Suite | None = None) -> Verified:
+    """`suite` is that of the run, if it is at hand: else as much of it is believed as the report tells."""
+    known = suite_told(report) if suite is None else suite
+    rows, odd = _sound_rows(known, report.metadata.trials_per_case, outcomes)
+    measured = count_trials(known, report.metadata.trials_per_case, rows)
+    ids = [case.id for case in known.cases]
+    plan = report.sequential.plan if report.sequential else None
+    decided = follow(plan, ids, report.metadata.trials_per_case, rows) if plan else None
+    found = _anew(report.model_copy(update={"sequential": decided}), known, measured)
+    compared = [*_compared(report, found), *_rest(report, known, measured)]
+    return Verified(
+        figures=len(compared),
+        rows=len(rows),
+        mismatches=(*odd, *_mismatches(compared)),
+        believed=(*(() if suite else _FILE), *_believed(report)),
+    )
+
+
+def verify_cases(report: Report) -> Verified:
+    """Of a report without its trials: what follows from its cases."""
+    later = ["all that follows later answers (retry_failed)"] if report.metadata.retry_failed else []
+    rest = ("the cases themselves", "verdicts by grader, tokens, the whole cost")
+    believed = (*rest, *later, *_FILE, *_believed(report))
+    rows = len(report.cases)
+    if odd := list(_odd_cases(report)):
+        return Verified(figures=len(odd), rows=rows, basis="cases", mismatches=tuple(odd), believed=believed)
+    suite, measured = suite_told(report), trials_told(report)
+    found = [*_compared(report, _anew(report, suite, measured)), *_rest(report, suite, measured)]
+    follows = _follows_from_first_answers if report.metadata.retry_failed else _follows_from_cases
+    compared = [each for each in found if follows(each[0])]
+    trials = report.summary.trials
+    told = sum(number for state, number in trials if state != "planned")
+    compared.append(("summary.trials, added up", told, trials.planned))
+    wrong = tuple(_mismatches(compared))
+    return Verified(figures=len(compared), rows=rows, basis="cases", mismatches=wrong, believed=believed)
+
+
+def _odd_cases(report: Report) -> Iterator[Mismatch]:
+    for case in report.cases:
+        if not 0 <= case.passed <= case.trials or case.errors < 0:
+            told = f"{case.passed} of {case.trials} passed, {case.errors} errors"
+            yield Mismatch(figure=f"cases.{case.case_id}", told=told, found="impossible")
+
+
+def _follows_from_cases(figure: str) -> bool:
+    """Which of the unjudged trials were skipped is not told by their case."""
+    if figure.startswith(("cases.", "failures.", "unjudged.")):
+        return figure.endswith(".state")
+    return not figure.startswith((*NOT_IN_CASES, *(f"summary.trials.{state}" for state in MIXED)))
+
+
+def _follows_from_first_answers(figure: str) -> bool:
+    kinds = ("metrics.pass_at", "metrics.pass_hat", "measurements.pass_at", "measurements.pass_hat")
+    return figure.startswith((*kinds, "flaky.", "comparison."))
+
+
+def verify_records(told: Record, found: Record, names: Iterable[str], prefix: str) -> Verified:
+    """Figures that are kept in two places."""
+    compared = [(f"{prefix}.{name}", getattr(told, name), getattr(found, name)) for name in names]
+    return Verified(figures=len(compared), rows=0, mismatches=tuple(_mismatches(compared)))
+
+
+def _sound_rows(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> tuple[list[Outcome], list[Mismatch]]:
+    """Trials that were planned, each once; and what is wrong with the others."""
+    known = {case.id for case in suite.cases}
+    seen: set[tuple[str, int]] = set()
+    sound, odd = [], []
+    for row in outcomes:
+        place = (row.case_id, row.trial_index)
+        what = (
+            "no case of the report"
+            if row.case_id not in known
+            else "told before"
+            if place in seen
+            else f"not one of the {trials} planned"
+            if not 0 <= row.trial_index < trials
+            else ""
+        )
+        seen.add(place)
+        if what:
+            odd.append(Mismatch(figure=f"trials.{row.case_id}#{row.trial_index + 1}", told=row.state, found=what))
+        else:
+            sound.append(row)
+    return sound, odd
+
+
+def _anew(report: Report, suite: Suite, measured: Measured) -> Report:
+    measurements = measure(suite, report.metadata.trials_per_case, measured)
+    if report.sequential is not None:
+        measurements = measured_sequentially(measurements, report.sequential)
+    keys: Mapping[str, str] = {}
+    return report.model_copy(
+        update={
+            "summary": summarise(suite, measured),
+            "metrics": {name: found.value for name, found in measurements.items()},
+            "measurements": measurements,
+            "error_bounds": error_bounds(suite, measured),
+            "failures": tuple(failures(suite, measured)),
+            "unjudged": tuple(unjudged(suite, measured)),
+            "cases": tuple(case_results(suite, keys, measured)) if report.cases else (),
+            "cost_usd": measured.cost_usd,
+            "input_tokens": measured.input_tokens,
+            "output_tokens": measured.output_tokens,
+        }
+    )
+
+
+def _compared(told: Report, found: Report) -> Iterator[Judged]:
+    old, new = dict(reported_figures(told)), dict(reported_figures(found))
+    yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
+
+
+def _rest(report: Report, suite: Suite, measured: Measured) -> Iterator[Judged]:
+    """Verdict and gate; and of what rests on other runs too, that it does not contradict itself."""
+    yield from rejudge(report, Counted(suite, report.metadata.trials_per_case, measured))
+    for flaky in report.flaky:
+        fits = 0 <= flaky.passed <= flaky.trials
+        rate = flip_rate(flaky.trials, flaky.passed) if fits else None
+        yield f"flaky.{flaky.case_id}.flip_rate", flaky.flip_rate, rate
+    for change in report.comparison.cases if report.comparison else ():
+        tally = measured.tallies.get(change.case_id)
+        counts = (tally.first_graded, tally.first_passed) if tally else None
+        yield f"comparison.cases.{change.case_id}.new", (change.new_trials, change.new_passed), counts
+
+
+def _mismatches(compared: Iterable[Judged]) -> Iterator[Mismatch]:
+    for figure, told, found in compared:
+        if not _same(figure, told, found):
+            yield Mismatch(figure=figure, told=told, found=found)
+
+
+def _same(figure: str, told: Any, found: Any) -> bool:
+    if isinstance(told, float | int) and isinstance(found, float | int):
+        is_time = figure.endswith("_s") or "latency_s." in figure
+        return math.isclose(told, found, rel_tol=1e-9, abs_tol=CLOSE_S if is_time else CLOSE)
+    return bool(told == found)
+
+
+def _believed(report: Report) -> Iterator[str]:
+    checks = believed_checks(report.gate) if report.gate else []
+    if checks:
+        yield f"the gate's {', '.join(checks)}"
+    if report.comparison is not None:
+        yield "the comparison with the baseline, but for this run's side of it"
+    if report.sequential is not None:
+        yield "what the sequential run was planned to decide"
+    if report.flaky or report.items is not None:
+        yield "what other runs say about flaky cases and items"

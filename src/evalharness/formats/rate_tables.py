@@ -1,0 +1,132 @@
+"""Rate tables: rows of pass^1 … pass^n as others publish them, in JSON or CSV, with every digit as it was written.
+
+How many digits a figure has says how far it was rounded, so no figure passes through a float on its way here.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from evalharness.errors import UsageError
+
+_PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
+_LISTS = ("pass^k", "pass_hat_k", "pass_k", "pass_hat")
+_TASKS = ("tasks", "n_tasks", "num_tasks")
+_NAMES = ("name", "label", "model", "model_name", "agent", "domain", "id")
+MOST_TASKS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """`rates` by k, as shares; `decimals` is how many of a share are known; `tasks` where the table tells them."""
+
+    label: str
+    rates: dict[int, Decimal]
+    decimals: int
+    tasks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    label: str
+    rates: dict[int, Decimal]
+    is_percent: bool
+    tasks: int | None
+
+
+def read_rate_table(path: Path) -> list[RateRow]:
+    """Every row found, in order; none where the file holds no such rates. Raises UsageError for rates that are none."""
+    rows = list(_csv_rows(path) if path.suffix.lower() == ".csv" else _json_rows(_json(path), ()))
+    # One table is written in one way: 0.9 beside 81.6 is less than one percent.
+    percent = any(row.is_percent for row in rows)
+    return [_row(path, row, percent) for row in rows if row.rates]
+
+
+def _row(path: Path, row: _Written, percent: bool) -> RateRow:
+    whole = Decimal(100 if percent else 1)
+    for k, rate in row.rates.items():
+        if not 0 <= rate <= whole:
+            raise UsageError(f"{path}: {row.label}: pass^{k} is {rate}, which is no share of trials")
+    decimals = max(_decimals(rate) for rate in row.rates.values()) + (2 if percent else 0)
+    return RateRow(row.label, {k: rate / whole for k, rate in sorted(row.rates.items())}, decimals, row.tasks)
+
+
+def _decimals(rate: Decimal) -> int:
+    exponent = rate.as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"), parse_float=Decimal, parse_int=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
+
+
+def _json_rows(value: Any, place: tuple[str, ...]) -> Iterator[_Written]:
+    """Rows may stand anywhere: in lists, or in groups that give them their names."""
+    if isinstance(value, Mapping):
+        row = _written(value, place)
+        if row.rates:
+            yield row
+        for key, inner in value.items():
+            if key not in _LISTS:
+                yield from _json_rows(inner, (*place, str(key)))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value, start=1):
+            yield from _json_rows(inner, (*place, f"row {position}"))
+
+
+def _written(value: Mapping[str, Any], place: tuple[str, ...]) -> _Written:
+    rates: dict[int, tuple[Decimal, bool]] = {}
+    for key, written in value.items():
+        listed = written if key in _LISTS and isinstance(written, list) else []
+        rates |= {k: found for k, each in enumerate(listed, start=1) if (found := _rate(each))}
+        if (named := _PASS.fullmatch(str(key))) and (found := _rate(written)):
+            rates[int(named[1])] = found
+    name = next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str)), "")
+    label = name or " ".join(part for part in place if part != "results") or "the row"
+    is_percent = any(percent or rate > 1 for rate, percent in rates.values())
+    return _Written(label, {k: rate for k, (rate, _) in rates.items()}, is_percent, _tasks(value))
+
+
+def _csv_rows(path: Path) -> Iterator[_Written]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text in UTF-8: {error}") from None
+    except csv.Error as error:
+        raise UsageError(f"{path} is no table: {error}") from None
+    for position, row in enumerate(rows, start=1):
+        cells = {str(key).strip(): cell for key, cell in row.items() if isinstance(cell, str) and cell.strip()}
+        own = next((cell for key, cell in cells.items() if not _PASS.fullmatch(key) and key not in _TASKS), "")
+        yield _written(cells, (own.strip() or f"row {position}",))
+
+
+def _rate(written: Any) -> tuple[Decimal, bool] | None:
+    """The number, and whether a percent sign stands beside it; None for what is no number."""
+    if isinstance(written, str):
+        text = written.strip()
+        try:
+            number = Decimal(text.removesuffix("%").strip())
+        except InvalidOperation:
+            return None
+        return (number, text.endswith("%")) if number.is_finite() else None
+    is_number = isinstance(written, Decimal) and written.is_finite()
+    return (written, False) if is_number else None
+
+
+def _tasks(value: Mapping[str, Any]) -> int | None:
+    for key in _TASKS:
+        found = _rate(value.get(key))
+        if found and found[0] == int(found[0]) and 1 <= found[0] <= MOST_TASKS:
+            return int(found[0])
+    return None

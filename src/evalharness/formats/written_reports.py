@@ -1,0 +1,134 @@
+"""Written reports: the JSON document that runs and baselines write, and results of recorded sessions, read as a Report.
+
+Only what comparisons and gates need is read: trials that the document may hold are passed over.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.domain.session_checks import state_of
+from evalharness.domain.session_results import EvalRun, Result
+from evalharness.domain.trial import GRADED
+from evalharness.errors import UsageError
+from evalharness.formats.problems import in_words
+
+ENDING = ".json"
+HOW_TO = "write one: eval-harness baseline RUN -o FILE.json"
+
+
+def read_report(path: Path) -> Report:
+    """Raises UsageError where the file is no report of one run, or tells nothing about its cases."""
+    data = read_json(path)
+    document = data if isinstance(data, Mapping) else {}
+    several = document.get("eval_reports")
+    if isinstance(several, list) and len(several) != 1:
+        raise UsageError(
+            f"{path} holds the reports of {len(several)} runs", hint="one is needed: eval-harness show RUN --json"
+        )
+    written = several[0] if several else document.get("eval_report")
+    if isinstance(written, Mapping):
+        return _report(path, written)
+    if isinstance(document.get("results"), list):
+        return _of_results(path, document)
+    if isinstance(document.get("sessions"), list):
+        raise UsageError(
+            f"{path} holds recorded sessions, which do not tell the files they belong to",
+            hint="take the results beside it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json",
+        )
+    raise UsageError(f"{path} is no report", hint=HOW_TO)
+
+
+def read_json(path: Path) -> Any:
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} is not a regular file", hint=HOW_TO)
+        return from_json(path.read_bytes().removeprefix(BOM_UTF8))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}", hint=HOW_TO) from None
+
+
+def _report(path: Path, written: Mapping[str, Any]) -> Report:
+    try:
+        report = Report.model_validate({key: value for key, value in written.items() if key != "trials"})
+    except ValidationError as error:
+        raise UsageError(
+            f"{path} is no report that this version reads: {in_words(error, Report)}",
+            hint="write it anew with this version, or update evalharness",
+        ) from None
+    if not report.cases:
+        raise UsageError(f"{path} does not tell the results of single cases", hint=HOW_TO)
+    return report
+
+
+def _of_results(path: Path, document: Mapping[str, Any]) -> Report:
+    """A case for each recorded session, by the name of its file; results of the same file are its trials."""
+    try:
+        run = EvalRun.model_validate(document)
+    except ValidationError as error:
+        raise UsageError(
+            f"{path} holds no results of recorded sessions: {in_words(error, EvalRun)}", hint=HOW_TO
+        ) from None
+    tried: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.input_path:
+            tried.setdefault(_case_id(result.input_path), []).append(result)
+    if not tried:
+        raise UsageError(f"{path} holds no results that name their files (input_path)", hint=HOW_TO)
+    cases = tuple(_case(case_id, results) for case_id, results in tried.items())
+    states = [case.state for case in cases]
+    passed, failed = states.count("passed"), states.count("failed")
+    return Report(
+        metadata=RunMetadata(
+            suite_name=PurePath(run.results[0].input_path).parent.name,
+            run_id="",
+            run_name=run.name,
+            timestamp=run.timestamp.isoformat().replace("+00:00", "Z"),
+            duration_seconds=run.duration.total_seconds(),
+            trials_per_case=max(map(len, tried.values())),
+        ),
+        verdict="PASSED" if passed == len(cases) else "FAILED",
+        exit_code=0 if passed == len(cases) else 1,
+        summary=Summary(
+            total_evals=len(cases),
+            passed=passed,
+            failed=failed,
+            errors=states.count("error"),
+            skipped=states.count("skipped"),
+            awaiting=states.count("awaiting"),
+        ),
+        cases=cases,
+        cost_usd=run.summary.total_cost,
+    )
+
+
+def _case_id(input_path: str) -> str:
+    """As a recorded session becomes a case: the name of its file, wherever that lay when it was run."""
+    return PurePath(input_path).name.removesuffix(ENDING)
+
+
+def _case(case_id: str, results: list[Result]) -> CaseResult:
+    states = [state_of(result) for result in results]
+    judged = [result for result, state in zip(results, states, strict=True) if state in GRADED]
+    passed = states.count("passed")
+    rest = next((state for state in ("awaiting", "error", "skipped") if state in states), "skipped")
+    return CaseResult(
+        case_id=case_id,
+        trials=len(judged),
+        passed=passed,
+        errors=states.count("error"),
+        state=("passed" if passed == len(judged) else "failed") if judged else rest,
+        score=passed / len(judged) if judged else None,
+        cost_usd=sum(result.cost for result in judged) / len(judged) if judged else None,
+        dearest_usd=max((result.cost for result in judged), default=None),
+    )

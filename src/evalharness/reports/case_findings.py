@@ -1,0 +1,75 @@
+"""What a report says about cases rather than their target, as labelled lines: flaky ones, quarantined ones, those that
+separate nobody, and what to do next. Only words: what was found is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from evalharness.domain.flaky_case import FLAKY_FROM, FlakyCase
+from evalharness.domain.item_analysis import CaseItem
+from evalharness.domain.plain_numbers import count, percent
+from evalharness.domain.report import Report
+from evalharness.reports.figures import Line
+
+NAMED = 3
+MOST_ADVICE = 3
+MOST_ITEMS = 10
+FLAGS = {
+    "negative discrimination": "weak targets pass it more often than strong ones: its key may be wrong",
+    "everyone fails": "no target passes it: it may be too hard, or its key wrong",
+    "everyone passes": "every target passes it: it tells no target from another",
+}
+"""The most telling first."""
+
+
+def flaky(report: Report) -> Iterator[Line]:
+    held = report.gate.quarantined if report.gate else ()
+    if report.flaky:
+        listed = _listed([f"{case.case_id} {percent(case.flip_rate, 0)} ({_seen(case)})" for case in report.flaky])
+        new = sum(case.new for case in report.flaky)
+        text = f"{count(len(report.flaky), 'case')} (flip rate ≥ {percent(FLAKY_FROM)}): {listed}"
+        text += (f" – {new} new" if new else "") + (f" – {len(held)} quarantined" if held else "")
+        runs = max(case.runs for case in report.flaky)
+        basis = "this run" if runs == 1 else f"up to {runs} comparable runs"
+        yield Line("flaky", text, f"(chance that two trials of a case disagree, unbiased, over {basis})")
+    elif held:
+        yield Line("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
+
+
+def items(report: Report) -> Iterator[Line]:
+    """Only the cases that deserve a look."""
+    found = report.items
+    if found is None:
+        return
+    flagged = sorted(found.flagged, key=lambda case: list(FLAGS).index(case.flag))
+    targets = count(len(found.runs), "target")
+    looks = f"{count(len(flagged), 'case')} may deserve a look" if flagged else "no case stands out"
+    reliability = "not known" if found.reliability is None else f"{found.reliability:.2f}"
+    yield Line(
+        "items", f"{targets} tried these cases: {looks}", f"(Cronbach's alpha {reliability}, newest run of each)"
+    )
+    yield from (Line("", _item(case)) for case in flagged[:MOST_ITEMS])
+    if len(flagged) > MOST_ITEMS:
+        yield Line("", f"… and {count(len(flagged) - MOST_ITEMS, 'more case')}")
+
+
+def advice(report: Report) -> Iterator[Line]:
+    for position, found in enumerate(report.recommendations[:MOST_ADVICE]):
+        yield Line("" if position else "advice", found.text, f"({_listed(found.cases)})" if found.cases else "")
+
+
+def _item(case: CaseItem) -> str:
+    passed = f"{percent(case.difficulty, 0)} pass" if 0 < case.difficulty < 1 else ""
+    told = "" if case.discrimination is None else f"discrimination {case.discrimination:.2f}"
+    figures = ", ".join(part for part in (passed, told) if part)
+    return f"{case.case_id}: {FLAGS[case.flag]}" + (f" ({figures})" if figures else "")
+
+
+def _seen(case: FlakyCase) -> str:
+    return f"{case.passed} of {count(case.trials, 'trial')} passed"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

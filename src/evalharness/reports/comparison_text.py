@@ -1,0 +1,210 @@
+"""Two runs compared, as people read it: the verdict in plain words first, then the numbers, then the cases.
+
+Method, n and level stand beside each number, dimmed. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
+from evalharness.domain.plain_numbers import change, count, digits, percent, points
+from evalharness.reports.screen import Screen
+from evalharness.reports.wording import duration, money, naming
+
+COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "INCONCLUSIVE": "yellow"}
+LABELS = {"pass_rate": "pass rate", "critical": "critical"}
+FIRST_CASES = 10
+FIRST_IDS = 5
+
+
+class ComparisonReport:
+    """`store` is the store the user named, if any: the next command has to name it too."""
+
+    def __init__(self, screen: Screen, store: str | None = None) -> None:
+        self._screen = screen
+        self._store = store
+
+    def show(self, comparison: Comparison) -> None:
+        verdict = comparison.verdict
+        self._screen.say()
+        self._screen.say((verdict, f"bold {COLOURS[verdict]}"), f"  {comparison.why}")
+        if comparison.settle:
+            self._screen.line("to settle it", comparison.settle, f"({_level(comparison)})")
+        for note in comparison.notes:
+            self._screen.line("note", note)
+        self._screen.say()
+        self._screen.line("before", *_run_text(comparison.old))
+        self._screen.line("now", *_run_text(comparison.new))
+        self._screen.line("compared", compared_text(comparison))
+        for name, difference in comparison.differences.items():
+            self._difference(LABELS.get(name, name), difference, comparison)
+            if name == "pass_rate" and comparison.critical:
+                self._difference("critical", comparison.critical, comparison)
+        self._cases(comparison)
+        self._left_out(comparison)
+        self._next(comparison)
+
+    def _difference(self, label: str, found: Difference, comparison: Comparison) -> None:
+        ends, moved, interval = difference_text(found)
+        self._screen.line(
+            label, "   ".join(part for part in (ends, moved, interval) if part), f"({_verdict_text(found)})"
+        )
+        self._screen.line("", "", _method_text(found, comparison))
+
+    def _cases(self, comparison: Comparison) -> None:
+        worse, better = comparison.worse, comparison.better
+        flagged = sum(case.flagged for case in worse)
+        if worse:
+            clear = f"{flagged:,} of them clearly so by themselves" if flagged else "none of them clearly so by itself"
+            self._screen.line("worse", count(len(worse), "case"), f"({clear}; exact test per case, Benjamini–Hochberg)")
+        for case in worse[:FIRST_CASES]:
+            self._case(case)
+        self._more(len(worse) - FIRST_CASES)
+        if better:
+            self._screen.line("better", count(len(better), "case"))
+        for case in list(reversed(better))[:FIRST_IDS]:
+            self._case(case)
+        self._more(len(better) - FIRST_IDS)
+
+    def _case(self, case: CaseChange) -> None:
+        marks = [word for word, holds in (("critical", case.critical), ("clearly worse", case.flagged)) if holds]
+        told = f"  {_case_text(case)}"
+        chance = f"   p {_p(case.p)}, q {_p(case.q)}" if case.direction < 0 and case.p is not None else ""
+        self._screen.say("  ", case.case_id, told, (f"   {', '.join(marks)}" if marks else "", "red"), (chance, "dim"))
+        if case.divergence:
+            self._screen.say((f"      {self._screen.one_line(case.divergence, 300)}", "dim"))
+
+    def _more(self, hidden: int) -> None:
+        if hidden > 0:
+            self._screen.say(f"  … and {hidden:,} more")
+
+    def _left_out(self, comparison: Comparison) -> None:
+        for label, why, ids in (
+            ("changed", "asked or judged differently now, so not compared", comparison.changed),
+            ("removed", "not in the new run", comparison.removed),
+            ("added", "not in the old run", comparison.added),
+            ("not judged", "no judged trial in one of the runs", comparison.unjudged),
+        ):
+            if ids:
+                more = f" and {len(ids) - FIRST_IDS:,} more" if len(ids) > FIRST_IDS else ""
+                self._screen.line(label, f"{', '.join(ids[:FIRST_IDS])}{more}", f"({why})")
+
+    def _next(self, comparison: Comparison) -> None:
+        worse = comparison.worse
+        in_store = comparison.new.run_id and not comparison.new.source and self._store != ":memory:"
+        if worse and in_store:
+            name, case = comparison.new.run_name, shlex.quote(worse[0].case_id)
+            self._screen.line("next", f"{self._screen.command} show {name} {case}{naming(self._store)}")
+
+
+def baseline_line(comparison: Comparison) -> str:
+    """What a run's own report says of it: `-6 points   95 % interval -13.5 to +1.5   INCONCLUSIVE: …`."""
+    found = comparison.critical if _only_critical(comparison) else comparison.differences["pass_rate"]
+    assert found is not None  # the pass rate is always compared
+    _, moved, interval = difference_text(found)
+    finds = ""
+    if comparison.verdict == "INCONCLUSIVE" and found.detectable is not None:
+        finds = f": shows drops from {points(found.detectable)} on; {comparison.settle}"
+    elif comparison.verdict == "NO REGRESSION":
+        finds = f" of {points(comparison.margin)} or more"
+    elif found.metric == "critical":
+        finds = " of critical cases"
+    source = comparison.old.source or comparison.old.run_name
+    return "   ".join(part for part in (moved, interval, f"{comparison.verdict}{finds}", f"against {source}") if part)
+
+
+def compared_text(comparison: Comparison) -> str:
+    """`3 of 50 cases changed; compared on 47`, and how many trials that are."""
+    parts = []
+    shared = comparison.n_cases + len(comparison.changed) + len(comparison.unjudged)
+    if comparison.changed:
+        parts.append(f"{len(comparison.changed):,} of {count(shared, 'case')} changed")
+    for number, what in (
+        (len(comparison.removed), "removed"),
+        (len(comparison.added), "added"),
+        (len(comparison.unjudged), "not judged in both"),
+    ):
+        if number:
+            parts.append(f"{number:,} {what}")
+    rate = comparison.differences["pass_rate"]
+    trials = f"{count(rate.n_trials_old, 'trial')} before, {rate.n_trials_new:,} now"
+    on = f"{comparison.n_cases:,}" if comparison.changed else count(comparison.n_cases, "case")
+    parts.append(f"{'compared on ' if parts else ''}{on} ({trials})")
+    return "; ".join(parts)
+
+
+def difference_text(found: Difference) -> tuple[str, str, str]:
+    """(`64 % → 52 %`, `-12 points`, `95 % interval -20 to -4`), no finer than the interval deserves."""
+    if found.unit == "ratio":
+        word, decimals = duration if found.metric == "latency" else money, digits(found.half_width)
+        return f"{word(found.old)} → {word(found.new)}", f"{_signed(found.value, decimals)} %", _interval(found, " %")
+    size, ends = change(found.old, found.new, found.half_width)
+    sign = "" if not found.value else "-" if found.value < 0 else "+"
+    return ends, f"{sign}{size}", _interval(found, "")
+
+
+def _interval(found: Difference, unit: str) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    decimals = digits(found.half_width)
+    return f"{100 * found.level:g} % interval {_signed(found.low, decimals)} to {_signed(found.high, decimals)}{unit}"
+
+
+def _signed(value: float, decimals: int) -> str:
+    """In percent; never -0 or +0 for more than nothing."""
+    shown = f"{100 * value:+.{decimals}f}"
+    if float(shown) == 0:
+        shown = f"{100 * value:+.2g}" if abs(value) > 1e-9 else "0"
+    return shown
+
+
+def _verdict_text(found: Difference) -> str:
+    if found.gated:
+        return found.verdict
+    return f"{'clearly worse' if found.verdict == 'REGRESSION' else 'not clearly worse'}; for information only"
+
+
+def _method_text(found: Difference, comparison: Comparison) -> str:
+    """For those who want to know exactly."""
+    parts = []
+    if found.p is not None:
+        adjusted = f", Holm {_p(found.p_adjusted)}" if found.p_adjusted not in (None, found.p) else ""
+        seed = f", seed {found.seed}" if found.seed is not None else ""
+        parts.append(f"{found.method}: one-sided p {_p(found.p)}{adjusted}{seed}")
+    parts.append(f"interval: {found.interval_method}, {count(found.n_cases, 'case')}")
+    if found.detectable is not None:
+        size = percent(found.detectable) if found.unit == "ratio" else points(found.detectable)
+        parts.append(f"shows {'rises' if found.unit == 'ratio' else 'drops'} from {size} on ({_power(comparison)})")
+    return "; ".join(parts)
+
+
+def _case_text(case: CaseChange) -> str:
+    if not case.delta and case.old_score is not None and case.new_score is not None:
+        return f"score {case.old_score:.3g} → {case.new_score:.3g}"
+    before, now = f"{case.old_passed} of {case.old_trials}", f"{case.new_passed} of {case.new_trials}"
+    return f"{before} passed before, now {now}"
+
+
+def _run_text(run: ComparedRun) -> tuple[str, str]:
+    details = [run.suite_name, run.variant, run.timestamp.replace("T", " ")[:16], run.source]
+    return run.run_name, f"({', '.join(part for part in details if part)})"
+
+
+def _only_critical(comparison: Comparison) -> bool:
+    critical, rate = comparison.critical, comparison.differences["pass_rate"]
+    return bool(critical and critical.verdict == "REGRESSION" and rate.verdict != "REGRESSION")
+
+
+def _level(comparison: Comparison) -> str:
+    return f"at level {comparison.alpha:g}, {_power(comparison)}"
+
+
+def _power(comparison: Comparison) -> str:
+    return f"power {comparison.power:g}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< 0.0001" if value < 1e-4 else f"{value:.2g}" if value < 0.995 else "1"

@@ -1,0 +1,114 @@
+"""A report's figures as labelled lines: the number in plain words first, then the method, n and level it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from evalharness.domain.measurement import Measurement
+from evalharness.domain.plain_numbers import count, percent
+from evalharness.domain.report import Report
+from evalharness.reports.sequential_text import outcome_of
+from evalharness.reports.wording import duration, interval_of, money, with_interval
+
+SAME = 1e-9
+LEAST_LEVEL = 0.9
+
+
+class Line(NamedTuple):
+    label: str
+    text: str
+    small: str = ""
+
+
+def figures(report: Report) -> Iterator[Line]:
+    yield from _rates(report)
+    if report.sequential is not None:
+        yield Line("sequential", *outcome_of(report.sequential))
+    yield from _tries(report)
+    yield from _errors(report)
+    yield from _categories(report)
+    yield from _latency(report)
+    yield from _cost(report)
+
+
+def _rates(report: Report) -> Iterator[Line]:
+    rate = report.measurements.get("pass_rate")
+    if rate is None:
+        yield Line("pass rate", "none: no trial was judged")
+        return
+    yield Line("pass rate", "   ".join(with_interval(rate)), f"({_basis(rate)})")
+    score = report.measurements.get("score")
+    if score is not None and abs(score.value - rate.value) > SAME:
+        yield Line("score", "   ".join(with_interval(score)), "(mean over cases)")
+    first = report.measurements.get("pass_at_1")
+    if first is not None and abs(first.value - rate.value) > SAME:
+        yield Line("pass@1", "   ".join(with_interval(first)), "(only first answers count here; cases by weight)")
+
+
+def _basis(found: Measurement) -> str:
+    parts = [found.method, count(found.n_cases, "case"), count(found.n_trials, "trial")]
+    if found.n_eff and found.n_trials > found.n_cases > 1:
+        parts.append(f"design effect {found.n_trials / found.n_eff:.1f}")
+    return ", ".join(parts)
+
+
+def _tries(report: Report) -> Iterator[Line]:
+    """Per k: the chance that one of k trials passes, and that all do."""
+    for k in sorted(int(name.removeprefix("pass_at_")) for name in report.metrics if name.startswith("pass_at_")):
+        at, hat = report.measurements.get(f"pass_at_{k}"), report.measurements.get(f"pass_hat_{k}")
+        if at is None or hat is None:
+            yield Line(f"in {k} tries" if k > 1 else "pass@1", "not known: a case has too few judged trials")
+        elif k > 1:
+            one, every = (f"{with_interval(found)[0]} ({interval_of(found)})" for found in (at, hat))
+            text = f"at least one passes {one}   all pass {every}"
+            yield Line(f"in {k} tries", text, f"(pass@{k}, pass^{k}, unbiased, {at.level * 100:.0f} % intervals)")
+
+
+def _errors(report: Report) -> Iterator[Line]:
+    bounds = report.error_bounds
+    if bounds is not None:
+        low, high = percent(bounds.pass_rate_if_failed), percent(bounds.pass_rate_if_passed)
+        text = f"{count(bounds.trials, 'trial')} could not be judged: had all failed, the pass rate would be {low}"
+        yield Line("errors", f"{text}; had all passed, {high}")
+
+
+def _categories(report: Report) -> Iterator[Line]:
+    groups = report.summary.by_category
+    for position, (name, group) in enumerate(groups.items() if len(groups) > 1 else ()):
+        rate = "–" if group.pass_rate is None else percent(group.pass_rate)
+        text = f"{name}: pass rate {rate}, {group.passed} of {count(group.total, 'case')} passed"
+        yield Line("category" if position == 0 else "", text)
+
+
+def _latency(report: Report) -> Iterator[Line]:
+    found = report.measurements.get("latency_s")
+    if found is not None and found.n_cases > 1:
+        basis = found.method if _is_sure(found) else "too few for an interval"
+        yield Line("latency", _median(found, duration), f"({count(found.n_cases, 'case')}, {basis})")
+    slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
+    if slow:
+        yield Line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
+
+
+def _cost(report: Report) -> Iterator[Line]:
+    parts = [f"{money(report.cost_usd)} in all"] if report.cost_usd is not None else []
+    if report.input_tokens is not None:
+        parts.append(f"{report.input_tokens:,} tokens in, {report.output_tokens or 0:,} out")
+    found = report.measurements.get("cost_usd")
+    if found is not None and found.n_cases > 1:
+        parts.append(f"a trial: {_median(found, money)}")
+    if parts:
+        yield Line("cost", "   ".join(parts))
+
+
+def _is_sure(found: Measurement) -> bool:
+    """Of very few values even the outermost two make no interval worth the name."""
+    return found.low is not None and found.level >= LEAST_LEVEL
+
+
+def _median(found: Measurement, worded: Callable[[float], str]) -> str:
+    text = f"median {worded(found.value)}"
+    if found.low is None or found.high is None or not _is_sure(found):
+        return text
+    return f"{text}   {found.level * 100:.0f} % interval {worded(found.low)} to {worded(found.high)}"

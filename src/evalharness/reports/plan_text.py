@@ -1,0 +1,105 @@
+"""A plan as people read it: what was asked, what each number of trials would show, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalharness.domain.plain_numbers import count, percent, points
+from evalharness.domain.trial_plan import PlanRow, TrialPlan
+from evalharness.reports.screen import Part, Screen
+from evalharness.reports.wording import duration, money
+
+
+class PlanReport:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def show(self, plan: TrialPlan) -> None:
+        self._screen.say((plan.suite_name, "bold"), (f"  {count(plan.cases, 'case')}", "dim"))
+        self._screen.line("asked", _asked(plan), f"(one-sided, paired, α {plan.alpha:g}, power {plan.power:g})")
+        self._screen.line("judging by", _basis(plan), _variances(plan))
+        for note in plan.notes:
+            self._screen.line("", note)
+        self._table(plan)
+        self._screen.say()
+        for label, text in advice(plan):
+            self._screen.line(label, text)
+
+    def _table(self, plan: TrialPlan) -> None:
+        has_cost, has_time = plan.recommended.cost_usd is not None, plan.recommended.duration_s is not None
+        headings = [
+            "trials per case",
+            f"smallest drop seen on {'this case' if plan.cases == 1 else f'these {plan.cases:,} cases'}",
+            f"cases needed to see {points(plan.effect)} on others like them",
+            "trials of a run",
+            *(["cost of a run"] if has_cost else []),
+            *(["time of a run"] if has_time else []),
+        ]
+        self._screen.table(headings, [_cells(row, plan) for row in plan.rows])
+
+
+def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
+    """What to do, in sentences: for these cases, for others like them, and when more trials are in vain."""
+    best, effect = plan.recommended, points(plan.effect)
+    now = next(row for row in plan.rows if row.trials == plan.trials)
+    if plan.is_reasonable:
+        each = f"{count(best.trials, 'trial')} of each of the {plan.cases:,} cases" if plan.cases > 1 else ""
+        each = each or f"{count(best.trials, 'trial')} of the one case"
+        told = f"{each}, in the baseline and in every run after it, show a drop of {effect} on these cases"
+        yield "do this", f"{told}: {_price(best)}"
+    else:
+        told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on these cases"
+        yield "do this", f"add cases: {told}; {_cases(now)} show it too"
+    if plan.is_reasonable and now.cases_needed > plan.cases:
+        yield "more cases", f"to know whether a drop of {effect} holds for other cases like these: {_cases(now)}"
+    if plan.enough_trials is None or plan.cases_at_best is None or plan.error_at_best is None:
+        return
+    if plan.cases_at_best > plan.cases:
+        start = f"alone cannot show that: even endless ones need {count(plan.cases_at_best, 'case')}"
+    else:
+        start = "are of little use there"
+    error = f"the pass rate's standard error stays at {points(plan.error_at_best)}, because cases differ"
+    yield "more trials", f"{start}; from {count(plan.enough_trials, 'trial')} per case on, add cases instead ({error})"
+
+
+def _asked(plan: TrialPlan) -> str:
+    missed, false = percent(1 - plan.power, 0), percent(plan.alpha, 1)
+    return f"see a drop of {points(plan.effect)}; miss one in {missed} of runs, claim one falsely in {false}"
+
+
+def _basis(plan: TrialPlan) -> str:
+    if plan.spread.basis == "assumed":
+        return "nothing: the suite has not been run yet, so the worst is assumed, every case passing half the time"
+    run = f"run {plan.run_name}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
+    rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"
+    if plan.spread.basis == "bound":
+        return f"{rate}; one trial per case does not tell chance from cases that differ, so the worst is assumed"
+    if not plan.spread.within:
+        return f"{rate}; no case passed once and failed once, so only the evidence that a test needs at least counts"
+    return rate
+
+
+def _variances(plan: TrialPlan) -> str:
+    within = f"σ² {plan.spread.within:.3f}"
+    if plan.spread.between is None:
+        return f"({within} at most)"
+    return f"({within} within cases, ω² {plan.spread.between:.3f} between them)"
+
+
+def _cells(row: PlanRow, plan: TrialPlan) -> list[Part]:
+    mark = "bold" if row.trials == plan.recommended.trials else ""
+    cells = [f"{row.trials:,}", points(row.detectable), f"{row.cases_needed:,}", f"{row.run_trials:,}"]
+    cells += [money(row.cost_usd)] if row.cost_usd is not None else []
+    cells += [duration(row.duration_s)] if row.duration_s is not None else []
+    return [(cell, mark) for cell in cells]
+
+
+def _cases(row: PlanRow) -> str:
+    return f"{count(row.cases_needed, 'case')} × {count(row.trials, 'trial')}"
+
+
+def _price(row: PlanRow) -> str:
+    parts = [f"{count(row.run_trials, 'trial')} a run"]
+    parts += [f"about {money(row.cost_usd)}"] if row.cost_usd is not None else []
+    parts += [f"about {duration(row.duration_s)}"] if row.duration_s is not None else []
+    return ", ".join(parts)

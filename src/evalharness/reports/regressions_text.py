@@ -1,0 +1,63 @@
+"""What `regressions` prints: each comparison, then the tasks whose score fell or rose, and what decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalharness.domain.plain_numbers import count
+from evalharness.domain.regressions import Regressions
+from evalharness.domain.task_change import TaskChange
+from evalharness.reports.comparison_text import ComparisonReport
+from evalharness.reports.screen import Screen
+
+SHOWN = 10
+"""Tasks of each kind."""
+
+
+class RegressionsReport:
+    def __init__(self, screen: Screen, store: str | None) -> None:
+        self._screen = screen
+        self._comparisons = ComparisonReport(screen, store)
+
+    def show(self, found: Regressions) -> None:
+        for comparison in found.comparisons:
+            self._comparisons.show(comparison)
+        for line in _task_lines(found):
+            self._screen.line("scores", line)
+        for note in found.notes:
+            self._screen.line("note", note)
+        if found.verdict == "INVALID" or len(found.comparisons) > 1:
+            self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
+
+
+def _task_lines(found: Regressions) -> Iterator[str]:
+    """A task that failed at the same score is told as well: a score alone would hide it."""
+    limit = f"{found.threshold:g}"
+    kinds = (
+        (f"fell by more than {limit}", [task for task in found.tasks if task.degraded]),
+        (
+            "passed before and fails now, at much the same score",
+            [t for t in found.tasks if t.broken and not t.degraded],
+        ),
+        (f"rose by more than {limit}", [task for task in found.tasks if task.improved(found.threshold)]),
+    )
+    for what, tasks in kinds:
+        if tasks:
+            more = f", and {len(tasks) - SHOWN:,} more" if len(tasks) > SHOWN else ""
+            listed = ", ".join(_told(task, with_variant=len(found.comparisons) > 1) for task in tasks[:SHOWN])
+            yield f"{count(len(tasks), 'task')} {what}: {listed}{more}"
+    if found.tasks and not kinds[0][1]:
+        yield f"no task fell by more than {limit}"
+
+
+def _told(task: TaskChange, *, with_variant: bool) -> str:
+    variant = f" on {task.variant}" if with_variant else ""
+    before, now = ("–" if score is None else f"{score:.2f}" for score in (task.previous_score, task.current_score))
+    return f"{task.task_id}{variant} {before} → {now}"
+
+
+def _why(found: Regressions) -> str:
+    if found.verdict == "INVALID":
+        return "a run that broke tells nothing about the agent; mend it with resume"
+    decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]
+    return f"{', '.join(decisive)} against {found.comparisons[0].old.run_name}"

@@ -1,0 +1,52 @@
+"""What verifying found, as people read it: the verdict, every figure that differs, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalharness.domain.plain_numbers import count
+from evalharness.domain.rate_check import RateCheck
+from evalharness.domain.verified import Verified
+from evalharness.reports.screen import Part, Screen
+
+MOST_SHOWN = 20
+MARKS = {True: ("✓ possible  ", "green"), False: ("✗ impossible", "red"), None: ("? unchecked ", "yellow")}
+
+
+class VerifiedReport:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def show(self, verified: Verified) -> None:
+        self._screen.say((verified.source, "bold"))
+        basis = count(verified.rows, verified.basis.removesuffix("s"))
+        wrong = verified.mismatches
+        if not wrong:
+            self._screen.say(
+                ("AGREES  ", "bold green"), f"all {verified.figures:,} figures of the report follow from its {basis}"
+            )
+        else:
+            text = f"{len(wrong):,} of {verified.figures:,} figures do not follow from its {basis}"
+            self._screen.say(("DIFFERS  ", "bold red"), text)
+            rows: list[list[Part]] = [
+                [each.figure, _shown(each.told), _shown(each.found)] for each in wrong[:MOST_SHOWN]
+            ]
+            self._screen.table(["figure", "told", "computed"], rows)
+            if len(wrong) > MOST_SHOWN:
+                self._screen.say(f"… and {len(wrong) - MOST_SHOWN:,} more")
+        if verified.believed:
+            self._screen.say((f"not checked: {'; '.join(verified.believed)}", "dim"))
+
+    def show_rates(self, checks: Sequence[RateCheck]) -> None:
+        for check in checks:
+            self._screen.say(MARKS[check.possible], f"  {check.label}  {check.text}")
+        if any(check.possible is False for check in checks):
+            text = "an impossible row comes from other numbers of tasks or trials, from trials that were left out,"
+            self._screen.say((f"{text} or from another formula than the mean of C(c,k)/C(n,k)", "dim"))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,169 @@
+"""Baselines from the command line: set, listed, exported, given up; and runs held against them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from driving import drive, write
+from worse_agent import AGENT, SUITE, run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write(tmp_path, agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A project with a baseline, also as base.json, and a later run that is worse; nobody changes it."""
+    folder = write(tmp_path_factory.mktemp("compared"), agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
+    good = run(folder, "good")
+    assert drive(folder, "baseline", good, "-o", "base.json").code == 0
+    return folder, good, run(folder, "bad")
+
+
+class TestBaseline:
+    def test_a_baseline_is_set_listed_replaced_and_given_up(self, project: Path) -> None:
+        assert "no baselines yet" in drive(project, "baseline", "list").out
+        first, second = run(project, "good"), run(project, "good")
+        assert f"{first} is the baseline 'default' of capitals" in drive(project, "baseline", first).out
+        moved = drive(project, "baseline", second, "--json")
+        assert moved.json["baseline"]["run_name"] == second
+        assert f"(it was {second})" in drive(project, "baseline", first).out
+        drive(project, "baseline", second, "--name", "release")
+        rows = drive(project, "baseline", "list", "--json").json["baselines"]
+        assert [(row["suite_name"], row["name"], row["run_name"]) for row in rows] == [
+            ("capitals", "release", second),
+            ("capitals", "default", first),
+        ]
+        assert first in drive(project, "baseline", "list").out
+
+        wrong = drive(project, "baseline", "rm", "relaese")
+        assert (wrong.code, "Did you mean 'release'?" in wrong.err) == (2, True)
+        assert "no longer the baseline 'release'" in drive(project, "baseline", "rm", "release").out
+        assert drive(project, "show", second).code == 0, "the run stays"
+
+    def test_only_a_run_that_can_be_trusted_becomes_one(self, project: Path) -> None:
+        broken = run(project, "unreachable")
+        refused = drive(project, "baseline", broken)
+        assert (refused.code, "INVALID" in refused.err, "ended in error" in refused.err) == (2, True, True)
+        stopped = run(project, "bad", "--max-failures", "1", "-j", "1")
+        refused = drive(project, "baseline", stopped)
+        assert (refused.code, "not finished" in refused.err, f"resume {stopped}" in refused.err) == (2, True, True)
+        waiting = (
+            SUITE.partition("test_cases")[0] + "test_cases: [{id: a, input: Peru, expected: {relevance: [polite]}}]"
+        )
+        write(project, waiting_yaml=waiting)
+        unjudged = drive(project, "run", "waiting.yaml", "--json").report["metadata"]["run_name"]
+        refused = drive(project, "baseline", unjudged)
+        assert (refused.code, "no judged trial" in refused.err) == (2, True)
+        good = run(project, "good")
+        unknown = drive(project, "baseline", good[:-1] + "x")
+        assert (unknown.code, f"Did you mean '{good}'?" in unknown.err) == (2, True)
+        for name in ("none", "a/b", "x.json", good, ""):
+            assert drive(project, "baseline", good, "--name", name or " ").code == 2
+        assert drive(project, "baseline", "list", "--json").json == {"baselines": []}
+
+    @pytest.mark.parametrize(
+        "words", [[], ["list", "x"], ["rm"], ["a", "b"], ["list", "--name", "x"], ["x", "--suite", "s"]]
+    )
+    def test_wrong_usage_is_told(self, tmp_path: Path, words: list[str]) -> None:
+        assert drive(tmp_path, "baseline", *words).code == 2
+
+    def test_a_baseline_survives_tidying_up(self, project: Path) -> None:
+        name = run(project, "good")
+        drive(project, "baseline", name)
+        refused = drive(project, "runs", "rm", name)
+        assert (refused.code, "baseline rm default --suite capitals" in refused.err) == (2, True)
+        with closing(sqlite3.connect(project / ".evalharness/store.db")) as database, database:
+            database.execute("UPDATE runs SET created_at = '2020-01-01T00:00:00Z'")
+        pruned = drive(project, "store", "prune", "--older-than", "1w")
+        assert (pruned.code, "0 runs removed" in pruned.out, f"kept: {name}" in pruned.out) == (0, True, True)
+
+    def test_a_file_holds_the_figures_and_no_transcripts(self, compared: tuple[Path, str, str]) -> None:
+        report = json.loads((compared[0] / "base.json").read_text())["eval_report"]
+        assert report["metadata"]["run_name"] == compared[1]
+        assert [(case["case_id"], case["passed"], case["trials"]) for case in report["cases"]] == [
+            ("france", 4, 4),
+            ("peru", 4, 4),
+            ("japan", 4, 4),
+        ]
+        assert report["measurements"]["pass_rate"]["value"] == 1
+        assert "trials" not in report
+
+    def test_only_a_baseline_is_replaced_by_one(self, project: Path) -> None:
+        name = run(project, "good")
+        for _ in range(2):
+            assert drive(project, "baseline", name, "-o", "base.json").code == 0
+        (project / "notes.json").write_text("{}")
+        for file in ("notes.json", "suite.yaml", "nowhere/base.json"):
+            assert drive(project, "baseline", name, "-o", file, "--name", "other").code == 2
+        assert (project / "notes.json").read_text() == "{}"
+        assert (project / "suite.yaml").read_text() == SUITE
+        assert [row["name"] for row in drive(project, "baseline", "list", "--json").json["baselines"]] == ["default"]
+
+
+class TestCompare:
+    def test_runs_baselines_and_files_are_the_same_to_it(self, compared: tuple[Path, str, str]) -> None:
+        folder, good, bad = compared
+        for old, source in ((good, ""), ("default", "baseline default"), ("base.json", "base.json")):
+            done = drive(folder, "compare", old, bad, "--json")
+            assert done.code == 0, "it shows, it does not judge"
+            found = done.json["comparison"]
+            assert (found["verdict"], found["old"]["source"], found["old"]["run_name"]) == ("REGRESSION", source, good)
+            worst = found["cases"][0]
+            assert (worst["case_id"], worst["old_passed"], worst["new_passed"]) == ("peru", 4, 0)
+            assert ("Cusco" in worst["divergence"]) is (old != "base.json"), "a file has no transcripts"
+
+    def test_it_prints_new_minus_old(self, compared: tuple[Path, str, str]) -> None:
+        folder, good, bad = compared
+        rates = [drive(folder, "compare", *pair, "--json").json["comparison"]["differences"]["pass_rate"]["value"]
+                 for pair in ((good, bad), (bad, good))]  # fmt: skip
+        assert rates == pytest.approx([-1 / 3, 1 / 3])
+        shown = drive(folder, "compare", good, bad)
+        assert shown.out.lstrip().startswith("REGRESSION")
+        assert "peru" in shown.out
+
+    def test_one_with_each_of_several(self, compared: tuple[Path, str, str]) -> None:
+        folder, good, bad = compared
+        rows = drive(folder, "compare", good, bad, "base.json", "--json").json["comparisons"]
+        assert [(row["old"]["run_name"], row["new"]["run_name"]) for row in rows] == [(good, bad), (good, good)]
+
+    def test_flags_of_the_rule_reach_it(self, compared: tuple[Path, str, str]) -> None:
+        folder, good, bad = compared
+        flags = ("--alpha", "0.01", "--margin", "20", "--power", "0.9", "--regression-tolerance", "0.1")
+        found = drive(folder, "compare", good, bad, *flags, "--json").json["comparison"]
+        assert (found["alpha"], found["margin"], found["power"], found["tolerance"]) == (0.01, 0.2, 0.9, 0.1)
+        assert drive(folder, "compare", good, bad, "--alpha", "2").code == 2
+
+    @pytest.mark.parametrize(
+        ("wrong", "told"),
+        [
+            ("defualt", "Did you mean 'default'?"),
+            ("nowhere.json", "there is no file nowhere.json"),
+            ("suite.yaml", "suite.yaml is not JSON"),
+        ],
+    )
+    def test_what_cannot_be_found_is_told(self, compared: tuple[Path, str, str], wrong: str, told: str) -> None:
+        done = drive(compared[0], "compare", wrong, compared[2])
+        assert (done.code, told in done.err) == (2, True)
+
+    def test_a_name_that_two_suites_use_means_that_of_the_other_run(self, project: Path) -> None:
+        (project / "rivers.yaml").write_text(SUITE.replace("name: capitals", "name: rivers"))
+        for suite in ("suite.yaml", "rivers.yaml"):
+            done = drive(project, "run", suite, "--json")
+            drive(project, "baseline", done.report["metadata"]["run_name"])
+        bad = run(project, "bad")
+        found = drive(project, "compare", "default", bad, "--json").json["comparison"]
+        assert found["old"]["suite_name"] == "capitals"
+        alone = drive(project, "compare", "default", "default")
+        assert (alone.code, "capitals" in alone.err, "rivers" in alone.err) == (2, True, True)
+        named = drive(project, "compare", "default", "default", "--suite", "rivers", "--json").json["comparison"]
+        assert named["new"]["suite_name"] == "rivers"
+        unclear = drive(project, "baseline", "rm", "default")
+        assert (unclear.code, "--suite" in unclear.err) == (2, True)
+        assert drive(project, "baseline", "rm", "default", "--suite", "rivers").code == 0

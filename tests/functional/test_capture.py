@@ -1,0 +1,94 @@
+"""`capture`: an answer that passed becomes a regression eval, which passes again until the answer changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driving import drive
+
+AGENT = """
+from pathlib import Path
+
+def answer(question):
+    if question == "data":
+        return {"greeting": "{{name}} \\\\{{", "numbers": [1, 2]}
+    return Path(__file__).with_name("answer.txt").read_text()
+"""
+SUITE = """
+name: greetings
+version: "2.3"
+target: agent.py:answer
+vars: {who: Ada}
+test_cases:
+  - {id: greets, input: "Greet {{who}}", expected: {contains: Ada}, criticality: high}
+  - {id: data, input: data, expected: {regex: greeting}}
+  - {id: fails, input: "Greet Bob", expected: {contains: Bob}}
+  - id: file
+    input: read
+    files: {notes.txt: {path: notes.txt}}
+    expected: {contains: Ada}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "answer.txt").write_text("Hello, Ada {{any_string}}!")
+    (tmp_path / "notes.txt").write_text("notes\n")
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    return tmp_path
+
+
+def succeed(project: Path, *words: str, code: int = 0) -> str:
+    done = drive(project, *words)
+    assert done.code == code, done.both
+    return done.both
+
+
+def newest_run(project: Path) -> str:
+    return str(drive(project, "run", "suite.yaml", "--json").report["metadata"]["run_name"])
+
+
+def captured(project: Path, *words: str) -> str:
+    """The name of a run, captured into regression/new.yaml."""
+    (project / "regression").mkdir(exist_ok=True)
+    run = newest_run(project)
+    succeed(project, "capture", run, *words, "-o", "regression/new.yaml")
+    return run
+
+
+def test_what_is_captured_passes_until_the_answer_changes(project: Path) -> None:
+    run = captured(project, "greets", "data", "file", "--as", "regression")
+    text = (project / "regression/new.yaml").read_text()
+    for part in ("eval_type: regression", 'baseline_version: "2.3"', "captured_at:", "agent.py:answer", run):
+        assert part in text
+    assert "warning" not in succeed(project, "validate", "regression/new.yaml")
+    succeed(project, "run", "regression/new.yaml")
+    succeed(project, "run", "regression/new.yaml", "--target", "oracle")
+    (project / "answer.txt").write_text("Hello, Ada {{any_string}}?")
+    found = succeed(project, "run", "regression/new.yaml", code=1)
+    assert "2 cases failed" in found
+
+
+def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
+    run = newest_run(project)
+    refused = succeed(project, "capture", run, "fails", "-o", "new.yaml", code=2)
+    assert "case fails did not pass" in refused and "--trial" in refused
+    succeed(project, "capture", run, "fails", "--trial", "1", "-o", "new.yaml")
+    succeed(project, "run", "new.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("gretes", "-o", "new.yaml"), "Did you mean 'greets'?"),
+        (("greets", "-o", "suite.yaml"), "suite.yaml exists"),
+        (("greets", "--trial", "7", "-o", "new.yaml"), "no finished trial 7"),
+        (("greets",), "Missing option '-o'"),
+    ],
+)
+def test_wrong_wishes_are_told(project: Path, words: tuple[str, ...], told: str) -> None:
+    run = newest_run(project)
+    assert told in succeed(project, "capture", run, *words, code=2)
+    assert not (project / "new.yaml").exists()

@@ -1,0 +1,107 @@
+"""Flaky cases over comparable runs, quarantine beside them, and items where several targets tried the same cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driving import drive, line_of, write
+
+# Answers by what the file `answers` says for each question, so that a run may differ from the next one.
+AGENT = """
+import json, pathlib
+
+def answer(question, context):
+    return json.loads(pathlib.Path("answers").read_text())[question][context.index]
+
+def always(question): return "yes"
+def first(question): return "yes" if question in "a" else "no"
+def second(question): return "yes" if question in "ab" else "no"
+def third(question): return "yes" if question in "abc" else "no"
+def odd(question): return "yes" if question in "d" else "no"
+"""
+SUITE = """
+name: coins
+target: agent.py:answer
+trials: 2
+test_cases:
+  - {id: a, input: a, expected: "yes"}
+  - {id: b, input: b, expected: "yes"}
+  - {id: c, input: c, expected: "yes"}
+  - {id: d, input: d, expected: "yes"}
+"""
+STEADY = '{"a": ["yes", "yes"], "b": ["yes", "yes"], "c": ["no", "no"], "d": ["yes", "yes"]}'
+SHAKY = '{"a": ["yes", "no"], "b": ["no", "no"], "c": ["no", "no"], "d": ["yes", "yes"]}'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write(tmp_path, agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
+
+
+def run(project: Path, answers: str, *words: str) -> str:
+    (project / "answers").write_text(answers)
+    return drive(project, "run", "suite.yaml", *words).out
+
+
+def test_trials_of_comparable_runs_count_together(project: Path) -> None:
+    assert "\nflaky " not in run(project, STEADY)
+    assert "flaky        1 case (flip rate ≥ 30 %): a 50 % (3 of 4 trials passed) – 1 new" in run(project, SHAKY)
+    report = drive(project, "run", "suite.yaml", "--json").report
+    assert report["flaky"] == [
+        {"case_id": "a", "flip_rate": pytest.approx(8 / 15), "passed": 4, "trials": 6, "runs": 3, "new": False}
+    ]
+    shown = drive(project, "show", report["metadata"]["run_name"], "--json").report
+    assert shown["flaky"] == report["flaky"]
+
+
+def test_another_target_or_another_question_is_not_comparable(project: Path) -> None:
+    run(project, STEADY)
+    write(project, agent_py=AGENT + "\n# another agent now\n")
+    assert "a 100 % (1 of 2 trials passed)" in run(project, SHAKY)
+    write(project, suite_yaml=SUITE.replace("id: a, input: a", "id: a, name: A, input: b"))
+    assert "a 100 %" not in run(project, STEADY)
+
+
+def test_a_run_is_shown_with_what_was_known_then(project: Path) -> None:
+    run(project, SHAKY)
+    first = drive(project, "runs", "--json").json["runs"][0]["run"]
+    for _ in range(3):
+        run(project, STEADY)
+    assert "a 100 % (1 of 2 trials passed)" in drive(project, "show", first).out
+
+
+def test_a_regrade_counts_no_answer_twice(project: Path) -> None:
+    run(project, SHAKY)
+    name = drive(project, "runs", "--json").json["runs"][0]["run"]
+    assert drive(project, "regrade", name, "--json").report["flaky"][0]["trials"] == 2
+    assert drive(project, "run", "suite.yaml", "--json").report["flaky"][0]["trials"] == 4
+
+
+def test_quarantine_is_told_and_suggested(project: Path) -> None:
+    gate = (
+        "gate: {thresholds: {pass_rate: 0.1}, quarantine: [{case: b, reason: slow, owner: Ada, expires: 2999-01-01}]}"
+    )
+    write(project, suite_yaml=SUITE + gate + "\n")
+    (project / "answers").write_text(SHAKY)
+    done = drive(project, "run", "suite.yaml")
+    assert "– 1 quarantined" in line_of(done, "flaky")
+    advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"][-1]
+    assert "`quarantine:`" in advice["text"]
+    assert advice["cases"] == ["a"]
+
+
+def test_items_are_told_once_five_targets_tried_the_cases(project: Path) -> None:
+    names = ("always", "first", "second", "third")
+    for name in names:
+        drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
+    newest = drive(project, "runs", "--json").json["runs"][0]["run"]
+    assert "items" not in drive(project, "show", newest).out
+    drive(project, "run", "suite.yaml", "--target", "oracle")
+    assert "items" not in drive(project, "show", newest).out, "an oracle is no target"
+    report = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "--json").report
+    assert set(report["items"]["runs"]) == {f"agent.py:{name}" for name in (*names, "odd")}
+    assert {case["case_id"]: case["flag"] for case in report["items"]["cases"]}["d"] == "negative discrimination"
+    done = drive(project, "show", newest)
+    assert "5 targets tried these cases" in line_of(done, "items")
+    assert "d: weak targets pass it more often than strong ones" in done.out

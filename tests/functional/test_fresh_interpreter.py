@@ -1,0 +1,56 @@
+"""Every command in an interpreter of its own: it imports all that it needs, and says what other tests hear."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from capitals import capitals_project
+from driving import Outcome, drive, drive_fresh, write
+
+from evalharness.cli.main import COMMANDS
+
+WORDS = {
+    "init": ["new"],
+    "validate": ["suite.yaml"],
+    "run": ["suite.yaml"],
+    "regrade": ["--json"],
+    "runs": ["--json"],
+    "show": ["--json"],
+    "import": ["table.csv"],
+    "store": ["prune", "--older-than", "30d"],
+}
+MEASURED = ("slowest", "latency")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run of it is stored."""
+    folder = capitals_project(tmp_path_factory.mktemp("fresh") / "project")
+    write(folder, table_csv="input,expected\nFrance,Paris\n")
+    assert drive(folder, "run", "suite.yaml").code == 1
+    return folder
+
+
+def timeless(text: str) -> list[str]:
+    """Its lines in any order, without what differs from run to run: names, moments, durations."""
+    same = re.sub(r"[a-z]+-[a-z]+-\d+|eval-[\w-]+|\d{4}-\d\d-\d\d\S*|\d+\.\d+(e-\d+)?|\d+ m?s\b", "…", text)
+    return sorted(line.rstrip(",") for line in same.splitlines() if not line.startswith(MEASURED))
+
+
+def outcome_of(done: Outcome) -> tuple[int, list[str], list[str]]:
+    return done.code, timeless(done.out), timeless(done.err)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_says_what_a_fresh_interpreter_says(project: Path, command: str) -> None:
+    told = []
+    for driven in (drive_fresh, drive):
+        copied = project.parent / "copied"
+        shutil.copytree(project, copied)
+        told.append(outcome_of(driven(copied, command, *WORDS.get(command, []))))
+        shutil.rmtree(copied)
+    assert told[0] == told[1]
+    assert not [line for line in told[0][2] if line.startswith("Traceback")]

@@ -1,0 +1,250 @@
+"""Gates at the command line: where they come from, what they decide, and what they refuse before anything is run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Outcome, drive, line_of, write
+
+AGENT = """
+import os
+
+def answer(word, context):
+    bad = os.environ.get("WRONG", "").split()
+    return "no" if word in bad or f"{word}{context.index}" in bad else word
+"""
+WORDS = "abcdefgh"
+CASES = "\n".join(f"  - {{id: {word}, input: {word}, expected: {word}}}" for word in WORDS)
+
+
+def project(folder: Path, gate: str = "", trials: int = 3) -> Path:
+    suite = f"name: letters\ntarget: agent.py:answer\ntrials: {trials}\n{gate}\ntest_cases:\n{CASES}\n"
+    return write(folder, agent_py=AGENT, suite_yaml=suite, pyproject_toml="")
+
+
+def run(folder: Path, *words: str, wrong: str = "") -> Outcome:
+    return drive(folder, "run", "suite.yaml", *words, env={"WRONG": wrong})
+
+
+def checks(outcome: Outcome) -> dict[str, Any]:
+    return {check["name"]: check["passed"] for check in outcome.report["gate"]["checks"]}
+
+
+def stored_runs(folder: Path) -> int:
+    if not (folder / ".evalharness" / "store.db").exists():
+        return 0
+    with sqlite3.connect(folder / ".evalharness" / "store.db") as store:
+        number: int = store.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
+    return number
+
+
+def baseline(folder: Path, *words: str, wrong: str = "") -> str:
+    name: str = run(folder, "--baseline", "none", "--json", wrong=wrong).report["metadata"]["run_name"]
+    assert drive(folder, "baseline", name, *words).code == 0
+    return name
+
+
+def test_the_gate_alone_decides_between_0_and_1(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    assert run(folder, wrong="a").code == 1, "without a gate, a failed case fails the run"
+    enough = run(folder, "--fail-under", "0.8", wrong="a")
+    assert enough.code == 0
+    assert "PASSED  the gate passed; 1 case failed" in enough.out
+    missed = run(folder, "--fail-under", "90%", wrong="a")
+    assert missed.code == 1
+    assert line_of(missed, "gate").endswith("includes that, so this may be chance")
+    assert "✗ missed    pass rate 88 %, 90 % needed" in missed.out
+
+
+@pytest.mark.parametrize(("written", "code"), [("87", 0), ("0.87", 0), ("87%", 0), ("88", 1), ("1", 1), ("100", 1)])
+def test_a_pass_rate_in_any_spelling(tmp_path: Path, written: str, code: int) -> None:
+    assert run(project(tmp_path, trials=1), "--fail-under", written, wrong="a").code == code
+
+
+def test_presets_from_the_file_and_from_the_flag(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: production")
+    done = run(folder, "--json", wrong="a0")
+    assert checks(done) == {"pass_at_1": True, "pass_at_3": True, "pass_hat_3": True}
+    assert done.code == 0
+    strict = run(folder, "--gate", "critical", "--json", wrong="a0")
+    assert checks(strict) == {"pass_at_1": True, "pass_at_3": True, "pass_hat_3": False}
+    assert (strict.code, strict.report["verdict"]) == (1, "FAILED")
+    by_variable = drive(folder, "run", "suite.yaml", "--json", env={"WRONG": "a0", "EVALHARNESS_GATE": "critical"})
+    assert by_variable.code == 1
+
+
+def test_what_can_never_be_judged_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    for words, told in (
+        (("--gate", "production", "--repeat", "2"), "give --repeat 3"),
+        (("--baseline", "nobody"), "unknown baseline, run or report file 'nobody'"),
+        (("--baseline", "gone.json"), "gone.json"),
+        (("--strict-flips",), "suite letters has none"),
+        (("--regression-tolerance", "0.1"), "suite letters has none"),
+        (("--fail-under", "lots"), "write 0.9, 90 or 90%"),
+        (("--gate", "prod"), "'prod' is not one of"),
+    ):
+        done = run(folder, *words)
+        assert (done.code, told in done.err) == (2, True), (words, done.err)
+    assert stored_runs(folder) == 0
+
+
+def test_a_limit_on_what_was_not_measured_is_no_pass(tmp_path: Path) -> None:
+    done = run(project(tmp_path, "gate: {max_cost_usd: 5, max_latency_s: 60}"), "--json")
+    assert (done.code, done.report["verdict"], done.report["gate"]["verdict"]) == (2, "INVALID", "INVALID")
+    assert checks(done) == {"max_cost_usd": None, "max_latency_s": True}
+
+
+def test_required_cases_count_even_where_they_were_not_selected(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {required_cases: [a, b]}")
+    assert run(folder, wrong="c d").code == 0
+    left_out = run(folder, "--only", "a")
+    assert left_out.code == 1
+    assert "not so b not in this run" in left_out.out
+
+
+def test_quarantined_cases_are_run_but_not_counted(tmp_path: Path) -> None:
+    held = "gate: {quarantine: [{case: a, reason: flaky, owner: Ada, expires: %s}]}"
+    done = run(project(tmp_path / "held", held % "2999-01-01"), "--json", wrong="a")
+    assert (done.code, done.report["gate"]["quarantined"]) == (0, ["a"])
+    assert [failure["eval_id"] for failure in done.report["failures"]] == ["a"]
+    over = run(project(tmp_path / "over", held % "2020-01-01"), wrong="a")
+    assert over.code == 1
+    assert "quarantine expired on 2020-01-01, so it counts again: a (flaky; Ada)" in over.out
+
+
+def test_a_regression_fails_and_an_open_question_does_as_it_is_told(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: true}")
+    name = baseline(folder)
+    worse = run(folder, "--json", wrong="a b c d")
+    assert (worse.code, worse.report["comparison"]["verdict"]) == (1, "REGRESSION")
+    assert worse.report["comparison"]["old"]["run_name"] == name
+    open_ = run(folder, "--json")
+    assert (open_.code, open_.report["gate"]["verdict"]) == (0, "INCONCLUSIVE")
+    assert run(folder, "--inconclusive", "fail").code == 4
+    tolerated = run(folder, "--regression-tolerance", "0.9", wrong="a b c d")
+    assert tolerated.code == 0
+
+
+def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    baseline(folder, wrong="h")
+    done = run(folder, "--strict-flips", wrong="b1 h")
+    assert done.code == 1
+    assert "of runs if nothing had changed): b did" in done.out
+    assert run(folder, "--strict-flips", wrong="h").code == 0
+
+
+def test_a_baseline_is_told_of_but_decides_nothing_without_a_gate(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    name = baseline(folder)
+    done = run(folder, wrong="a b c d")
+    assert "REGRESSION" in line_of(done, "vs baseline")
+    assert "gate " not in done.out
+    assert run(folder).code == 0
+    shown = drive(folder, "show", name, "--json")
+    assert shown.report["comparison"] is None, "it is the baseline itself"
+    again = drive(folder, "regrade", name, "--json")
+    assert again.report["comparison"] is None, "nothing was tried anew"
+
+
+def test_a_report_file_as_baseline_is_found_from_the_suite_and_from_here(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: {baseline: ../kept/old.json}}")
+    evals = folder / "evals"
+    evals.mkdir()
+    for name in ("suite.yaml", "agent.py"):
+        (folder / name).rename(evals / name)
+    first = drive(folder, "run", "evals/suite.yaml", "--baseline", "none", "--json")
+    (folder / "kept").mkdir()
+    (folder / "kept" / "old.json").write_text(first.out, encoding="utf-8")
+    for words in ((), ("--baseline", "kept/old.json")):
+        done = drive(folder, "run", "evals/suite.yaml", *words, "--json", env={"WRONG": "a b c d"})
+        assert (done.code, done.report["comparison"]["verdict"]) == (1, "REGRESSION")
+
+
+def test_flags_stay_with_the_run_when_it_is_shown_resumed_and_regraded(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    done = run(folder, "--fail-under", "0.95", "--json", wrong="a")
+    name = done.report["metadata"]["run_name"]
+    assert done.code == 1
+    for words in (("show", name, "--json"), ("resume", name, "--json"), ("regrade", name, "--json")):
+        again = drive(folder, *words)
+        assert checks(again) == {"pass_rate": False}, words
+        assert again.report["exit_code"] == 1
+    lenient = drive(folder, "regrade", name, "--fail-under", "0.5", "--json")
+    assert (lenient.code, checks(lenient)) == (0, {"pass_rate": True})
+
+
+def test_a_broken_run_stays_broken_whatever_the_gate(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    write(folder, broken_py="def answer(word):\n    raise ConnectionError('nobody there')\n")
+    done = drive(folder, "run", "suite.yaml", "--target", "broken.py:answer", "--fail-under", "0", "--json")
+    assert (done.code, done.report["verdict"], done.report["gate"]) == (3, "INVALID", None)
+    judged = drive(folder, "gate", done.report["metadata"]["run_name"], "--fail-under", "0")
+    assert judged.code == 3
+    assert "INVALID" in judged.out
+
+
+def test_max_failures_is_no_way_around_a_gate(tmp_path: Path) -> None:
+    done = run(project(tmp_path), "-j", "1", "--max-failures", "1", "--fail-under", "0", "--json", wrong="a")
+    assert (done.code, done.report["gate"]) == (1, None)
+
+
+def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    for words in (("--baseline", "none"), ("--inconclusive", "fail"), ("--baseline", "none", "--strict-flips")):
+        done = run(folder, *words, "--json")
+        assert (done.code, done.report["gate"]) == (0, None), words
+        judged = drive(folder, "gate", done.report["metadata"]["run_name"], *words)
+        assert (judged.code, "has no gate" in judged.err) == (2, True), words
+
+
+def test_judging_a_stored_run_and_its_report(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    done = run(folder, "--json", wrong="a")
+    name = done.report["metadata"]["run_name"]
+    (folder / "report.json").write_text(done.out, encoding="utf-8")
+    before = stored_runs(folder)
+    for what in (name, "report.json"):
+        none = drive(folder, "gate", what)
+        assert none.code == 2
+        assert all(way in none.err for way in ("--gate", "--fail-under", "--baseline", "gate:"))
+        assert drive(folder, "gate", what, "--fail-under", "0.8").code == 0
+        missed = drive(folder, "gate", what, "--fail-under", "0.9", "--gate", "production", "--json")
+        report = missed.json["gate_report"]
+        assert (missed.code, report["exit_code"], report["metadata"]["run_name"]) == (1, 1, name)
+        assert {check["name"] for check in report["gate"]["checks"]} == {
+            "pass_rate",
+            "pass_at_1",
+            "pass_at_3",
+            "pass_hat_3",
+        }
+    assert stored_runs(folder) == before, "judging stores nothing"
+
+
+def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    report = run(folder, "--json").report
+    (folder / "thin.json").write_text(json.dumps({"eval_report": {**report, "cases": [], "trials": []}}))
+    done = drive(folder, "gate", "thin.json", "--fail-under", "1")
+    assert done.code == 2
+    assert "cases" in done.err
+
+
+def test_thresholds_of_the_config_folder_are_acted_on(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "config").mkdir()
+    thresholds = folder / "config" / "thresholds.yaml"
+    thresholds.write_text("default: {pass_rate: 0.8}\n", encoding="utf-8")
+    assert run(folder, wrong="a").code == 0
+    assert run(folder, wrong="a b c").code == 1
+    thresholds.write_text("default: {pas_rate: 0.8}\n", encoding="utf-8")
+    broken = run(folder)
+    assert broken.code == 2
+    assert (
+        "config/thresholds.yaml:1: default.pas_rate: unknown metric 'pas_rate'; did you mean 'pass_rate'?" in broken.err
+    )

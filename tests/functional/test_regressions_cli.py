@@ -1,0 +1,160 @@
+"""`regressions`: the newest run of a suite against its baseline, its words and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import drive, write
+from worse_agent import AGENT, SUITE, run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write(tmp_path, agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
+
+
+def checked(folder: Path, *words: str) -> tuple[int, Any]:
+    done = drive(folder, "regressions", *words, "--json")
+    return done.code, done.json["regressions"]
+
+
+def tasks(found: Any) -> dict[str, Any]:
+    return {task["taskId"]: task for task in found["tasks"]}
+
+
+def test_worse_is_1_and_the_tasks_say_where(project: Path) -> None:
+    good = run(project, "good")
+    drive(project, "baseline", good)
+    bad = run(project, "bad")
+    code, found = checked(project, "capitals")
+    assert (code, found["exit_code"], found["verdict"]) == (1, 1, "REGRESSION")
+    [comparison] = found["comparisons"]
+    assert (comparison["old"]["run_name"], comparison["new"]["run_name"]) == (good, bad)
+    assert comparison["old"]["source"] == "baseline default"
+    documented = {"taskId": "peru", "previousScore": 1.0, "currentScore": 0.0, "degraded": True, "delta": 1.0}
+    assert tasks(found)["peru"].items() >= documented.items()
+    assert [task["degraded"] for task in found["tasks"]] == [False, True, False], "every shared task is listed"
+
+    by_file, _ = checked(project, "suite.yaml")
+    assert by_file == 1
+    shown = drive(project, "regressions", "capitals")
+    assert shown.out.lstrip().startswith("REGRESSION")
+    assert "1 task fell by more than 0.1: peru 1.00 → 0.00" in shown.out
+    accepted, _ = checked(project, "capitals", "--regression-tolerance", "0.5")
+    assert accepted == 0
+
+
+def test_not_worse_is_0_and_undecided_is_what_was_asked_for(project: Path) -> None:
+    drive(project, "baseline", run(project, "good"))
+    run(project, "good")
+    assert checked(project, "capitals")[0] == 0
+    code, found = checked(project, "capitals", "--inconclusive", "fail")
+    assert (code, found["verdict"]) == (4, "INCONCLUSIVE"), "three cases cannot rule out a loss of 5 points"
+    code, found = checked(project, "capitals", "--inconclusive", "fail", "--margin", "90")
+    assert (code, found["verdict"]) == (0, "NO REGRESSION")
+    assert "no task fell by more than 0.1" in drive(project, "regressions", "capitals").out
+
+
+def test_a_run_that_broke_says_nothing_and_is_3(project: Path) -> None:
+    drive(project, "baseline", run(project, "good"))
+    run(project, "unreachable")
+    code, found = checked(project, "capitals")
+    assert (code, found["verdict"]) == (3, "INVALID")
+    assert tasks(found)["peru"]["degraded"] is False, "an error is no wrong answer"
+    assert tasks(found)["peru"]["currentScore"] is None
+
+
+def test_removed_tasks_failures_at_the_same_score_and_improvements_are_told(project: Path) -> None:
+    """What the original keeps to itself."""
+    cases = """
+test_cases:
+  - {id: gone, input: France, expected: Paris}
+  - {id: flips, input: Japan, graders: [{function: 'agent.py:judge'}]}
+  - {id: mended, input: Peru, expected: Lima}
+"""
+    judge = "\nimport os\ndef judge(output):\n    return {'passed': os.environ['NOW'] == '1', 'score': 0.8}\n"
+    write(project, agent_py=AGENT + judge, suite_yaml=SUITE.partition("test_cases")[0] + cases)
+    old = drive(project, "run", "suite.yaml", "--target", "agent.py:bad", "--json", env={"NOW": "1"})
+    drive(project, "baseline", old.report["metadata"]["run_name"])
+    write(project, suite_yaml=(project / "suite.yaml").read_text().replace("{id: gone", "{id: added"))
+    drive(project, "run", "suite.yaml", "--target", "agent.py:good", env={"NOW": "0"})
+    _, found = checked(project, "capitals")
+    assert (found["comparisons"][0]["removed"], found["comparisons"][0]["added"]) == (["gone"], ["added"])
+    flipped, mended = tasks(found)["flips"], tasks(found)["mended"]
+    assert (flipped["previousState"], flipped["currentState"], flipped["delta"]) == ("passed", "failed", 0)
+    assert (mended["degraded"], mended["delta"]) == (False, -1.0)
+    shown = drive(project, "regressions", "capitals").out
+    assert "passed before and fails now, at much the same score: flips 0.80 → 0.80" in shown
+    assert "rose by more than 0.1: mended 0.00 → 1.00" in shown
+
+
+def test_every_variant_of_the_newest_runs_is_checked(project: Path) -> None:
+    drive(project, "baseline", run(project, "good"))
+    drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad", "--repeat", "8")
+    code, found = checked(project, "capitals")
+    verdicts = [(each["new"]["variant"], each["verdict"]) for each in found["comparisons"]]
+    assert verdicts == [("agent.py:good", "INCONCLUSIVE"), ("agent.py:bad", "REGRESSION")]
+    assert (code, found["verdict"]) == (1, "REGRESSION"), "not only the last variant counts"
+    assert [task["taskId"] for task in found["tasks"] if task["variant"] == "agent.py:bad"] == [
+        "france",
+        "peru",
+        "japan",
+    ]
+    assert (
+        drive(project, "regressions", "capitals").out.splitlines()[-1].startswith("REGRESSION  capitals: agent.py:bad")
+    )
+
+
+def test_variants_are_held_against_one_of_them(project: Path) -> None:
+    drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad")
+    code, found = checked(project, "capitals", "--baseline-variant", "agent.py:good")
+    assert (code, [each["new"]["variant"] for each in found["comparisons"]]) == (1, ["agent.py:bad"])
+    assert checked(project, "capitals", "--baseline-variant", "agent.py:bad")[0] == 0
+    wrong = drive(project, "regressions", "capitals", "--baseline-variant", "agent.py:god")
+    assert (wrong.code, "Did you mean 'agent.py:good'?" in wrong.err) == (2, True)
+
+
+def test_which_run_and_which_baseline(project: Path) -> None:
+    lacking = drive(project, "regressions", "suite.yaml")
+    assert (lacking.code, "has no baseline" in lacking.err) == (2, True)
+    bad, good = run(project, "bad"), run(project, "good")
+    drive(project, "baseline", good, "-o", "base.json")
+    before = drive(project, "regressions", "capitals")
+    assert (before.code, "has been finished since its baseline default" in before.err) == (2, True), "bad is older"
+    assert checked(project, "capitals", "--run", bad)[0] == 1
+    assert checked(project, "capitals", "--baseline", bad)[0] == 0
+    itself = drive(project, "regressions", "capitals", "--run", good)
+    assert (itself.code, "the baseline itself" in itself.err) == (2, True)
+    drive(project, "baseline", "rm", "default")
+    assert checked(project, "capitals", "--baseline", "base.json", "--run", bad)[0] == 1
+
+    unfinished = run(project, "bad", "--max-failures", "1", "-j", "1")
+    refused = drive(project, "regressions", "capitals", "--baseline", "base.json", "--run", unfinished)
+    assert (refused.code, f"resume {unfinished}" in refused.err) == (2, True)
+    unknown = drive(project, "regressions", "capitls")
+    assert (unknown.code, "Did you mean 'capitals'?" in unknown.err) == (2, True)
+
+
+def test_the_gate_of_the_suite_is_the_rule(project: Path) -> None:
+    rule = "gate: {regression: {baseline: base.json, tolerance: 0.5}, inconclusive: fail}\ntest_cases:"
+    drive(project, "baseline", run(project, "good"), "-o", "base.json")
+    write(project, suite_yaml=SUITE.replace("test_cases:", rule))
+    run(project, "bad")
+    code, found = checked(project, "capitals")
+    assert found["comparisons"][0]["tolerance"] == 0.5
+    assert found["comparisons"][0]["old"]["source"].endswith("base.json")
+    assert (code, found["verdict"]) == (4, "INCONCLUSIVE")
+    assert checked(project, "capitals", "--regression-tolerance", "0")[0] == 1, "a flag wins"
+
+
+def test_results_of_recorded_sessions_are_a_baseline(project: Path) -> None:
+    run(project, "bad")
+    results = [{"input_path": f"/w/evals/{name}.json", "title": name} for name in ("france", "peru", "japan") * 4]
+    saved = {"name": "old-run-001", "timestamp": "2026-01-02T03:04:05Z", "duration": 1, "results": results}
+    (project / "old-run-001.json").write_text(json.dumps(saved))
+    code, found = checked(project, "capitals", "--baseline", "old-run-001.json")
+    assert (code, found["comparisons"][0]["old"]["run_name"]) == (1, "old-run-001")
+    assert any("by name alone" in note for note in found["comparisons"][0]["notes"])

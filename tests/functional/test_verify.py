@@ -1,0 +1,187 @@
+"""`verify`: what a report tells is held against its trials: in the store, in a file, and in somebody's table."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capitals import capitals_project
+from driving import drive, write
+
+GATED = """
+name: gated
+target: agent.py:answer
+trials: 3
+k: [1, 2]
+gate: {thresholds: {default: {pass_rate: 0.5, pass^2: 0.9}, categories: {asia: {score: 0.9}}}, max_latency_s: 60}
+test_cases:
+  - {id: france, input: France, expected: Paris, category: europe, weight: 2}
+  - {id: peru, input: Peru, graders: [{exact: Lima}, {contains: us, required: false}], category: america}
+  - {id: japan, input: Japan, expected: Tokyo, category: asia, cluster: island}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write(capitals_project(tmp_path), gated_yaml=GATED)
+
+
+def ran(project: Path, suite: str = "suite.yaml") -> Any:
+    """The report of a run, which also lies in report.json."""
+    return drive(project, "run", suite, "-o", "report.json", "--json").report
+
+
+def rewrite(project: Path, change: Callable[[Any], None]) -> None:
+    path = project / "report.json"
+    document = json.loads(path.read_text())
+    change(document["eval_report"])
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("suite", ["suite.yaml", "gated.yaml"])
+def test_a_run_and_its_report_agree(project: Path, suite: str) -> None:
+    report = ran(project, suite)
+    name, trials = report["metadata"]["run_name"], len(report["trials"])
+    for what in (name, report["metadata"]["run_id"], "report.json"):
+        done = drive(project, "verify", what)
+        assert done.code == 0, done.both
+        assert f"figures of the report follow from its {trials} trials" in done.out
+    [found] = drive(project, "verify", name, "--json").json["verified"]
+    assert (found["rows"], found["mismatches"], found["basis"]) == (trials, [], "trials")
+    assert found["figures"] > 80
+
+
+def test_a_changed_report_is_told_figure_by_figure(project: Path) -> None:
+    ran(project)
+
+    def flatter(report: Any) -> None:
+        report["summary"]["pass_rate"] = 0.95
+        report["measurements"]["pass_rate"]["low"] = 0.9
+
+    rewrite(project, flatter)
+    done = drive(project, "verify", "report.json")
+    assert done.code == 1
+    assert "2 of " in done.out
+    assert "summary.pass_rate" in done.out
+    assert "0.95" in done.out
+    [found] = drive(project, "verify", "report.json", "--json").json["verified"]
+    [first, second] = found["mismatches"]
+    assert (first["figure"], first["told"], first["found"]) == ("summary.pass_rate", 0.95, pytest.approx(2 / 3))
+    assert second["figure"] == "measurements.pass_rate.low"
+
+
+@pytest.mark.parametrize(("key", "value"), [("state", "passed"), ("score", 0.75)])
+def test_a_trial_that_contradicts_its_grades_is_told(project: Path, key: str, value: Any) -> None:
+    ran(project)
+
+    def flatter(report: Any) -> None:
+        [trial] = [each for each in report["trials"] if (each["case_id"], each["index"]) == ("peru", 0)]
+        trial[key] = value
+
+    rewrite(project, flatter)
+    done = drive(project, "verify", "report.json", "--json")
+    assert done.code == 1
+    assert f"trials.peru#1.{key}" in [each["figure"] for each in done.json["verified"][0]["mismatches"]]
+
+
+def test_a_report_without_its_trials_is_checked_by_its_cases(project: Path) -> None:
+    ran(project)
+    rewrite(project, lambda report: report.pop("trials"))
+    done = drive(project, "verify", "report.json")
+    assert done.code == 0
+    assert "follow from its 3 cases" in done.out
+    assert "not checked: the cases themselves" in done.out
+    rewrite(project, lambda report: report["metrics"].update(pass_at_1=0.9))
+    assert drive(project, "verify", "report.json").code == 1
+
+
+def test_several_reports_in_a_file_are_checked_one_by_one(project: Path) -> None:
+    drive(project, "run", "suite.yaml", "gated.yaml", "-o", "both.json")
+    done = drive(project, "verify", "both.json", "--json")
+    assert done.code == 0
+    assert [found["rows"] for found in done.json["verified"]] == [6, 9]
+
+
+@pytest.mark.parametrize("column", ["state = 'passed', score = 1.0", "first_state = 'passed'", "cost_usd = 3.5"])
+def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        connection.execute(f"UPDATE trials SET {column} WHERE case_id = 'peru' AND idx = 0")
+    done = drive(project, "verify", name)
+    assert done.code == 1
+    assert "trials.peru#1" in done.out
+
+
+def test_trials_that_were_removed_from_the_store_are_missed(project: Path) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        connection.execute("DELETE FROM trials WHERE case_id = 'peru'")
+    done = drive(project, "verify", name)
+    assert done.code == 1
+    assert "summary.pass_rate" in done.out
+
+
+def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
+    suite = (
+        (project / "suite.yaml")
+        .read_text()
+        .replace("name: capitals", "name: early\ngate: {thresholds: {pass_rate: 0.8}}")
+    )
+    write(project, early_yaml=suite)
+    words = ("run", "early.yaml", "--target", "agent.py:later", "--sequential", "-o", "report.json", "--json")
+    report = drive(project, *words).report
+    assert report["sequential"]["decision"] == "PASSED"
+    for what in (report["metadata"]["run_name"], "report.json"):
+        done = drive(project, "verify", what)
+        assert done.code == 0, done.both
+    rewrite(project, lambda told: told["sequential"].update(trials_used=3))
+    assert drive(project, "verify", "report.json").code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("other.json", '{"a": 1}', "is no report, and holds no table of pass^k"),
+        ("broken.json", "{", "is not JSON"),
+        ("list.json", "[]", "is no report"),
+        ("old.json", '{"eval_report": {"verdict": "PASSED"}}', "is no report that this version reads"),
+        ("empty.csv", "a,b\n1,2\n", "holds no table of pass^k"),
+    ],
+)
+def test_a_file_that_is_no_report_is_wrong_usage(project: Path, name: str, text: str, said: str) -> None:
+    (project / name).write_text(text)
+    done = drive(project, "verify", name)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_what_is_nowhere_is_told(project: Path) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    assert "does not exist" in drive(project, "verify", "nowhere.json").err
+    done = drive(project, "verify", f"{name}x")
+    assert done.code == 2
+    assert f"Did you mean '{name}'?" in done.err
+    assert "unknown run or report file" in drive(project, "verify", ".").err + drive(project, "verify", "x").err
+
+
+def test_a_published_table(project: Path) -> None:
+    table = {
+        "results": {
+            "airline": {"pass_1": 42.0, "pass_2": 27.3, "pass_3": 22.0, "pass_4": 20.0},
+            "telecom": {"pass_1": 9.79, "pass_2": 7.22, "pass_3": 5.67, "pass_4": 3.09, "num_tasks": 97},
+        }
+    }
+    (project / "table.json").write_text(json.dumps(table))
+    done = drive(project, "verify", "table.json", "--tasks", "airline=50")
+    assert done.code == 1
+    assert "14 passed 0×, 12 passed 1×, 10 passed 2×, 4 passed 3×, 10 passed 4×" in done.out
+    assert "telecom  cannot come from 97 tasks × 4 trials" in done.out
+    write(project, table_csv="model,pass^1,pass^2,pass^3,pass^4,tasks\ngpt,0.420,0.273,0.220,0.200,50\n")
+    done = drive(project, "verify", "table.csv", "--json")
+    assert done.code == 0
+    assert done.json["rates"][0]["histogram"] == [14, 12, 10, 4, 10]

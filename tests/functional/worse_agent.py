@@ -1,0 +1,39 @@
+"""The project that tests of baselines share: three capitals, and agents that know all, forget one, or break at one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from driving import drive
+
+AGENT = """
+from evalharness import TargetUnavailable
+
+CAPITALS = {"France": "Paris", "Peru": "Lima", "Japan": "Tokyo"}
+
+def good(country):
+    return CAPITALS[country]
+
+def bad(country):
+    return {**CAPITALS, "Peru": "Cusco"}[country]
+
+def unreachable(country):
+    if country == "Peru":
+        raise TargetUnavailable("no network")
+    return CAPITALS[country]
+"""
+SUITE = """
+name: capitals
+target: agent.py:good
+trials: 4
+config: {retries: 0}
+test_cases:
+  - {id: france, input: France, expected: Paris}
+  - {id: peru, input: Peru, expected: Lima}
+  - {id: japan, input: Japan, expected: Tokyo}
+"""
+
+
+def run(folder: Path, target: str, *more: str) -> str:
+    done = drive(folder, "run", "suite.yaml", "--target", f"agent.py:{target}", "--json", *more)
+    return str(done.report["metadata"]["run_name"])

@@ -1,0 +1,90 @@
+"""Published rows of pass^k held against arithmetic: real leaderboards, and one that cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalharness.actions.check_rates import check_rates, parse_tasks
+from evalharness.domain.rate_check import RateCheck
+from evalharness.errors import UnknownName, UsageError
+
+VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text())
+
+
+def checked(
+    tmp_path: Path, table: Any, tasks: dict[str, int] | None = None, trials: int | None = None
+) -> list[RateCheck]:
+    path = tmp_path / "table.json"
+    path.write_text(table if isinstance(table, str) else json.dumps(table))
+    return check_rates(path, tasks or {}, trials)
+
+
+@pytest.mark.parametrize("vector", VECTORS["pass_hat_inversion"], ids=lambda vector: f"{vector['tasks']} tasks")
+def test_reference(vector: dict[str, Any], tmp_path: Path) -> None:
+    [found] = checked(tmp_path, {"pass^k": vector["pass_1_to_n"], "tasks": vector["tasks"]})
+    assert found.possible == vector["possible"]
+    assert found.histogram == (tuple(vector["want_hist"]) if vector["possible"] else None)
+
+
+def test_a_row_as_it_was_published(tmp_path: Path) -> None:
+    [found] = checked(tmp_path, '{"pass_1": 0.420, "pass_2": 0.273, "pass_3": 0.220, "pass_4": 0.200, "tasks": 50}')
+    assert found.histogram == (14, 12, 10, 4, 10)
+    assert "for instance 14 passed 0×, 12 passed 1×" in found.text
+
+
+def test_an_impossible_row_says_what_cannot_be(tmp_path: Path) -> None:
+    row = {"pass_1": 9.79, "pass_2": 7.22, "pass_3": 5.67, "pass_4": 3.09, "tasks": 97}
+    [found] = checked(tmp_path, {"telecom": row})
+    assert (found.label, found.possible) == ("telecom", False)
+    assert "cannot come from 97 tasks × 4 trials" in found.text
+    assert "of 97 tasks would have to have passed 2 of 4 trials" in found.text
+
+
+def test_a_single_rate_is_a_multiple_of_one_trial(tmp_path: Path) -> None:
+    table = {"old": {"pass_1": 64.2}, "sound": {"pass_1": 64.5}}
+    old, sound = checked(tmp_path, table, {"": 50}, trials=4)
+    assert (old.possible, sound.possible) == (False, True)
+    assert "pass^1 is no multiple of 1/200" in old.text
+
+
+def test_a_table_may_tell_fewer_k_than_there_were_trials(tmp_path: Path) -> None:
+    table = {"pass_1": 0.42, "pass_2": 0.273, "tasks": 50}
+    assert [each.possible for each in checked(tmp_path, table, trials=4)] == [True]
+    assert [each.possible for each in checked(tmp_path, table)] == [False], "two trials cannot give it"
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"pass_1": 0.5, "pass_2": 0.4}, "how many tasks"),
+        ({"pass_1": 0.5, "tasks": 10}, "only pass^1 is given"),
+        ({"pass_1": 0.5, "pass_3": 0.4, "tasks": 10}, "some pass^k are missing"),
+    ],
+)
+def test_too_little_is_neither_right_nor_wrong(row: Any, why: str, tmp_path: Path) -> None:
+    [found] = checked(tmp_path, row)
+    assert found.possible is None
+    assert why in found.text
+
+
+def test_tasks_are_given_for_all_rows_or_by_name(tmp_path: Path) -> None:
+    table = {"results": {"retail": {"pass_1": 0.5, "pass_2": 0.25}, "air": {"pass_1": 0.5, "pass_2": 0.25}}}
+    found = checked(tmp_path, table, parse_tasks(["8", "retail=16"]))
+    assert {each.label: each.tasks for each in found} == {"retail": 16, "air": 8}
+    with pytest.raises(UnknownName, match="Did you mean 'retail'"):
+        checked(tmp_path, table, {"retial": 3})
+
+
+@pytest.mark.parametrize("written", ["", "x", "retail=", "0", "retail=-1", "1.5", "9999999999"])
+def test_tasks_must_be_numbers(written: str) -> None:
+    with pytest.raises(UsageError, match="must be a number of tasks"):
+        parse_tasks([written])
+
+
+def test_fewer_trials_than_the_table_tells_of_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="takes 2 trials"):
+        checked(tmp_path, {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, trials=1)

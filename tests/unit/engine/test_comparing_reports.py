@@ -1,0 +1,291 @@
+"""Two reports compared: which verdict, in which words, and what a loss or a gap on one side may never look like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from compared import airline, alike, case, report
+
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing import compare, compare_variants
+from evalharness.errors import UsageError
+
+VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text(encoding="utf-8"))
+RULE = RegressionRule()
+
+
+def compared(old: Report, new: Report, **rule: Any) -> Comparison:
+    return compare(old, new, RegressionRule(**rule))
+
+
+def mixed(first_passes: int) -> Report:
+    """Twenty cases that may get worse, and thirty that pass half the time."""
+    return report(*alike(20, 4, first_passes), *alike(30, 4, 2, first=20))
+
+
+class TestVerdict:
+    def test_a_clear_loss_is_a_regression_told_in_plain_words(self) -> None:
+        found = compared(mixed(4), mixed(3))
+        assert found.verdict == "REGRESSION"
+        assert found.why == (
+            "10 points fewer trials pass than before (70 % → 60 %): "
+            "a drop this large would come up in 22 of 1,000 runs if nothing had changed"
+        )
+        assert found.settle == ""
+
+    def test_a_clear_gain_rules_a_loss_out(self) -> None:
+        found = compared(mixed(3), mixed(4))
+        assert found.verdict == "NO REGRESSION"
+        assert found.why.startswith("10 points more trials pass than before (60 % → 70 %): a rise this large would")
+        assert found.why.endswith("a drop of 5 points or more is ruled out")
+
+    def test_many_cases_that_stay_rule_a_loss_out(self) -> None:
+        same = report(*alike(400, 1, 1))
+        found = compared(same, same)
+        assert (found.verdict, found.why) == (
+            "NO REGRESSION",
+            "as many trials pass as before (100 %): a drop of 5 points or more is ruled out",
+        )
+
+    def test_what_may_be_chance_is_inconclusive_and_says_what_would_settle_it(self) -> None:
+        half = report(*alike(50, 4, 2))
+        fewer = report(*alike(14, 4, 1), *alike(8, 4, 3, first=14), *alike(28, 4, 2, first=22))
+        found = compared(half, fewer)
+        assert (found.verdict, found.why) == (
+            "INCONCLUSIVE",
+            "3 points fewer trials pass than before (50 % → 47 %), which may be chance: "
+            "a drop this large would come up in 32 of 100 runs if nothing had changed",
+        )
+        assert found.settle == "32 trials per case in both runs (now 4) would show a drop of 5 points"
+
+    @pytest.mark.parametrize("vector", VECTORS["stratified_exact"])
+    def test_p_is_that_of_the_exact_stratified_test(self, vector: dict[str, Any]) -> None:
+        rows = vector["rows"]
+        old = report(*(case(f"c{n}", row[0], row[1]) for n, row in enumerate(rows)))
+        new = report(*(case(f"c{n}", row[2], row[3]) for n, row in enumerate(rows)))
+        found = compared(old, new).differences["pass_rate"]
+        assert found.p == pytest.approx(vector["p_regression"], abs=1e-12)
+        assert (found.n_cases, found.n_trials_old) == (len(rows), sum(row[0] for row in rows))
+
+    def test_one_trial_each_is_mcnemars_test(self) -> None:
+        for vector in VECTORS["mcnemar_exact"]:
+            losses, wins = vector["old_pass_new_fail"], vector["old_fail_new_pass"]
+            old = report(*alike(losses, 1, 1), *alike(wins, 1, 0, first=losses))
+            new = report(*alike(losses, 1, 0), *alike(wins, 1, 1, first=losses))
+            one_sided, _ = vector["one_sided_and_two_sided"]
+            assert compared(old, new).differences["pass_rate"].p == pytest.approx(one_sided, abs=1e-12)
+
+
+class TestMargins:
+    def test_a_loss_within_the_tolerance_never_fails_and_says_so(self) -> None:
+        found = compared(mixed(4), mixed(3), tolerance=0.1, margin=0.2)
+        assert found.verdict == "NO REGRESSION"
+        assert found.why.endswith("20 points or more is ruled out, and a smaller one is accepted (up to 10 points)")
+        undecided = compared(mixed(4), mixed(3), tolerance=0.1)
+        assert undecided.verdict == "INCONCLUSIVE"
+        assert "more than chance explains but within the 10 points that are accepted" in undecided.why
+        assert compared(mixed(4), mixed(3), tolerance=0.09).verdict == "REGRESSION"
+
+    def test_a_wider_margin_is_ruled_out_sooner(self) -> None:
+        same = mixed(4)
+        assert compared(same, same).verdict == "INCONCLUSIVE"
+        assert compared(same, same, margin=0.1).verdict == "NO REGRESSION"
+
+    def test_a_stricter_level_asks_for_more(self) -> None:
+        assert compared(mixed(4), mixed(3), alpha=0.01).verdict != "REGRESSION"
+
+
+class TestSize:
+    def test_the_detectable_drop_of_the_published_run(self) -> None:
+        found = compared(airline(), airline()).differences["pass_rate"]
+        assert found.detectable == pytest.approx(0.0952, abs=5e-5)
+
+    def test_unequal_trials_count_by_their_harmonic_mean(self) -> None:
+        few, many = report(*alike(50, 2, 1)), report(*alike(50, 6, 3))
+        reach = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.8)
+        within = (1 / 2 + 9 / 30) / 2
+        expected = reach * (within * (1 / 2 + 1 / 6) / 50) ** 0.5
+        assert compared(few, many).differences["pass_rate"].detectable == pytest.approx(expected)
+
+    def test_where_nothing_varies_the_drop_that_can_be_found_is_not_zero(self) -> None:
+        """Five failures are needed at least; a true drop of 6.6 points brings them about four times in five."""
+        same = report(*alike(100, 1, 1))
+        assert compared(same, same).differences["pass_rate"].detectable == pytest.approx(0.0663, abs=5e-4)
+
+    @pytest.mark.parametrize("passes", [1, 0])
+    def test_four_cases_with_one_trial_can_never_fail_and_say_so(self, passes: int) -> None:
+        found = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, passes)))
+        assert found.verdict == "INCONCLUSIVE"
+        assert found.why.startswith("too small to ever show a loss: with 4 cases × 1 trial even a drop to 0 % would")
+        assert found.settle == "about 134 cases (now 4) would show a drop of 5 points"
+
+    def test_five_cases_with_one_trial_can_fail(self) -> None:
+        assert compared(report(*alike(5, 1, 1)), report(*alike(5, 1, 0))).verdict == "REGRESSION"
+
+    def test_where_nothing_passed_nothing_can_get_worse(self) -> None:
+        found = compared(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
+        assert "no trial passed before" in found.why
+        assert found.settle.startswith("nothing: ")
+
+    def test_where_cases_go_different_ways_only_more_cases_help(self) -> None:
+        old = report(*alike(10, 8, 8), *alike(10, 8, 0, first=10))
+        new = report(*alike(10, 8, 0), *alike(10, 8, 8, first=10))
+        assert compared(old, new).settle.startswith("more trials cannot help, because some cases got better and")
+
+
+class TestMetrics:
+    def test_scores_are_compared_where_they_say_more_than_passes(self) -> None:
+        old = report(*alike(12, 1, 1, score=0.9))
+        new = report(*alike(12, 1, 1, score=0.8))
+        found = compared(old, new)
+        score = found.differences["score"]
+        assert (score.gated, score.verdict, found.verdict) == (True, "REGRESSION", "REGRESSION")
+        assert score.p == pytest.approx(2**-12)
+        assert found.why.startswith("the score is 10 points lower than before (90 % → 80 %)")
+        assert "score" not in compared(mixed(4), mixed(3)).differences
+
+    def test_the_score_weighs_cases_as_the_report_does(self) -> None:
+        old = report(case("a", 1, 1, score=0.5, weight=3.0), case("b", 1, 1, score=0.5), case("c", 1, 1, weight=0.0))
+        new = report(case("a", 1, 1, score=0.9, weight=3.0), case("b", 1, 1, score=0.1), case("c", 1, 1, weight=0.0))
+        score = compared(old, new).differences["score"]
+        assert (score.old, score.new, score.value) == pytest.approx((0.5, 0.7, 0.2))
+        assert score.n_cases == 2
+
+    def test_the_sign_flip_vector(self) -> None:
+        (vector,) = VECTORS["sign_flip"]
+        old = report(*(case(f"c{n}", 1, 1, score=0.8) for n in range(len(vector["d"]))))
+        new = report(*(case(f"c{n}", 1, 1, score=0.8 + d) for n, d in enumerate(vector["d"])))
+        assert compared(old, new).differences["score"].p == pytest.approx(vector["p_less"])
+
+    def test_time_and_cost_inform_but_fail_only_where_named(self) -> None:
+        old = report(*alike(10, 1, 1, duration_s=1.0, cost_usd=0.01))
+        new = report(*alike(10, 1, 1, duration_s=1.5, cost_usd=0.01))
+        found = compared(old, new)
+        latency = found.differences["latency"]
+        assert (latency.unit, latency.gated) == ("ratio", False)
+        assert latency.value == pytest.approx(0.5)
+        assert latency.p == pytest.approx(2**-10)
+        assert latency.why.startswith("answers take 50 % longer than before: a rise this large would come up in")
+        assert found.verdict != "REGRESSION"
+        assert found.differences["cost"].value == 0
+        gated = compared(old, new, metrics=("pass_rate", "latency"))
+        assert gated.verdict == "REGRESSION"
+        assert gated.why == gated.differences["latency"].why
+
+    def test_ratios_are_means_of_ratios(self) -> None:
+        """Twice as slow and twice as fast is no change, however slow the one case is."""
+        old = report(case("a", 1, 1, duration_s=100.0), case("b", 1, 1, duration_s=1.0))
+        new = report(case("a", 1, 1, duration_s=200.0), case("b", 1, 1, duration_s=0.5))
+        assert compared(old, new).differences["latency"].value == pytest.approx(0.0)
+
+    def test_a_case_in_error_makes_nothing_look_faster_or_cheaper(self) -> None:
+        """An errored side is over at once and costs nothing: it must not count."""
+        fine: dict[str, Any] = {"duration_s": 1.0, "cost_usd": 0.02}
+        old = report(*alike(5, 2, 2, **fine), case("broken", 2, 2, **fine))
+        new = report(*alike(5, 2, 2, **fine), case("broken", 0, 0, errors=2, duration_s=0.001, cost_usd=0.0))
+        found = compared(old, new)
+        assert found.unjudged == ("broken",)
+        assert (found.differences["latency"].value, found.differences["cost"].value) == (0, 0)
+        assert found.differences["latency"].n_cases == 5
+
+    def test_gated_metrics_share_their_error_rate(self) -> None:
+        old = report(*alike(5, 1, 1, score=1.0, duration_s=1.0), *alike(9, 1, 1, first=5, score=0.5, duration_s=1.0))
+        new = report(*alike(5, 1, 0, score=0.9, duration_s=1.0), *alike(9, 1, 1, first=5, score=0.6, duration_s=1.0))
+        alone = compared(old, new, metrics=("pass_rate",))
+        both = compared(old, new)
+        assert alone.differences["pass_rate"].p_adjusted == pytest.approx(1 / 32)
+        assert alone.verdict == "REGRESSION"
+        assert both.differences["pass_rate"].p_adjusted == pytest.approx(2 / 32)
+        assert both.verdict != "REGRESSION"
+        assert "in 62 of 1,000 runs for one of all the figures that are checked" in both.differences["pass_rate"].why
+
+    def test_a_metric_without_figures_cannot_be_gated(self) -> None:
+        with pytest.raises(UsageError, match="cost cannot be compared"):
+            compared(mixed(4), mixed(4), metrics=("cost",))
+
+
+class TestCriticalCases:
+    def test_a_loss_among_critical_cases_alone_is_a_regression(self) -> None:
+        ordinary = alike(300, 4, 2)
+        old = report(*ordinary, *alike(3, 4, 4, first=300, criticality="critical"))
+        new = report(*ordinary, *alike(3, 4, 1, first=300, criticality="critical"))
+        found = compared(old, new)
+        assert found.differences["pass_rate"].verdict != "REGRESSION"
+        assert found.critical is not None
+        assert (found.critical.n_cases, found.critical.verdict) == (3, "REGRESSION")
+        assert found.verdict == "REGRESSION"
+        assert found.why.startswith("75 points fewer trials of critical cases pass than before (100 % → 25 %)")
+
+    def test_few_critical_cases_do_not_make_everything_inconclusive(self) -> None:
+        cases = [*alike(400, 1, 1), case("guard", 1, 1, criticality="critical")]
+        found = compared(report(*cases), report(*cases))
+        assert found.critical is not None
+        assert found.critical.verdict == "INCONCLUSIVE"
+        assert found.verdict == "NO REGRESSION"
+
+
+class TestClusters:
+    def test_cases_of_one_cluster_count_as_one_observation(self) -> None:
+        old = report(*(case(f"c{n}", 2, 1, cluster=f"repo {n // 5}") for n in range(20)))
+        new = report(*(case(f"c{n}", 2, 1 + (n // 5 == 0), cluster=f"repo {n // 5}") for n in range(20)))
+        alone = compared(
+            report(*(c.model_copy(update={"cluster": ""}) for c in old.cases)),
+            report(*(c.model_copy(update={"cluster": ""}) for c in new.cases)),
+        ).differences["pass_rate"]
+        found = compared(old, new).differences["pass_rate"]
+        assert found.value == pytest.approx(alone.value)
+        assert found.half_width is not None
+        assert alone.half_width is not None
+        assert found.half_width > 2 * alone.half_width
+        assert found.interval_method == "Student's t over 4 clusters"
+
+
+class TestNotes:
+    def test_other_suites_early_stops_and_broken_runs_are_told(self) -> None:
+        old = report(*alike(9, 2, 2), suite_name="billing", sequential=True, name="early-bird-001")
+        new = report(*alike(9, 2, 2), verdict="INVALID")
+        notes = compare(old, new, RULE).notes
+        assert any("different suites: billing and checkout" in note for note in notes)
+        assert any(note.startswith("early-bird-001 was allowed to stop early") for note in notes)
+        assert "the new run is INVALID: why" in notes
+
+    def test_quarantined_cases_are_left_out(self) -> None:
+        old = report(*alike(9, 2, 2), case("flaky", 2, 2))
+        new = report(*alike(9, 2, 2), case("flaky", 2, 0))
+        found = compare(old, new, RULE, ignored=frozenset(("flaky", "elsewhere")))
+        assert (found.n_cases, found.differences["pass_rate"].value) == (9, 0)
+        assert found.notes == ("left out, because quarantined: flaky",)
+
+    def test_both_sides_are_named_with_where_they_came_from(self) -> None:
+        found = compare(mixed(4), mixed(4), RULE, old_source="baseline default")
+        assert (found.old.run_name, found.old.source, found.new.source) == ("quiet-sparrow-023", "baseline default", "")
+
+
+class TestVariants:
+    def test_every_variant_is_compared_and_none_is_forgotten(self) -> None:
+        """The original kept only the last comparison, so a loss of an earlier variant went unseen."""
+        baseline = mixed(4)
+        worse, same = report(*alike(50, 4, 1), variant="mini"), report(*mixed(4).cases, variant="large")
+        found = compare_variants(baseline, [worse, same], RULE)
+        assert [(each.new.variant, each.verdict) for each in found] == [
+            ("mini", "REGRESSION"),
+            ("large", "INCONCLUSIVE"),
+        ]
+
+    def test_the_allowance_covers_all_variants_together(self) -> None:
+        baseline, variant = report(*alike(5, 1, 1)), report(*alike(5, 1, 0))
+        assert compare(baseline, variant, RULE).verdict == "REGRESSION"
+        found = compare_variants(baseline, [variant, variant], RULE)
+        assert {each.verdict for each in found} == {"INCONCLUSIVE"}
+        assert found[0].differences["pass_rate"].p_adjusted == pytest.approx(2 / 32)
+
+
+def test_a_comparison_survives_json() -> None:
+    found = compared(mixed(4), mixed(3))
+    assert Comparison.model_validate_json(found.model_dump_json()) == found

@@ -1,0 +1,336 @@
+"""Gates: every check, when it is met, missed, undecided or impossible, and what the whole then says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pytest
+
+from evalharness.domain.case import Case
+from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison
+from evalharness.domain.gate import Gate, GateCheck, GateResult
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Outcome
+from evalharness.engine.gating import check_trials, judge_gate
+from evalharness.engine.tallying import count_trials
+from evalharness.errors import UsageError
+
+TODAY = date(2026, 11, 16)
+P: Any
+P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
+
+
+def judged(
+    gate: Any,
+    written: Mapping[str, Any],
+    *,
+    cases: Sequence[Case] = (),
+    comparison: Comparison | None = None,
+    not_compared: str = "",
+    **given: Any,
+) -> GateResult:
+    """What a gate says of cases with these trials; `cost_usd` and `duration_s` hold for each of them."""
+    states = {id_: [of] if isinstance(of, str) else of for id_, of in written.items()}
+    trials = max(map(len, states.values()))
+    rows = [
+        Outcome(
+            case_id,
+            index,
+            state,
+            state,
+            {P: 1.0, F: 0.0}.get(state),
+            "",
+            given.get("duration_s", 0.1),
+            given.get("cost_usd"),
+            None,
+            None,
+            json.dumps([]),
+        )
+        for case_id, listed in states.items()
+        for index, state in enumerate(listed)
+    ]
+    suite = Suite(name="s", cases=tuple(cases) or tuple(Case(id=id_, input="?") for id_ in states))
+    measured = count_trials(suite, trials, rows)
+    return judge_gate(
+        Gate.model_validate(gate),
+        suite,
+        trials,
+        measured,
+        comparison=comparison,
+        today=TODAY,
+        not_compared=not_compared,
+    )
+
+
+def only(result: GateResult) -> GateCheck:
+    [check] = result.checks
+    return check
+
+
+def many(passed: int, failed: int) -> dict[str, Any]:
+    return {f"c{index}": P if index < passed else F for index in range(passed + failed)}
+
+
+def test_a_share_that_is_reached_or_missed() -> None:
+    reached = judged({"thresholds": {"pass_rate": 0.5}}, {"a": P, "b": F})
+    assert (reached.verdict, reached.exit_code, only(reached).value, only(reached).wanted) == ("PASSED", 0, 0.5, 0.5)
+    missed = judged({"thresholds": {"pass_rate": 0.51}}, {"a": P, "b": F})
+    assert (missed.verdict, missed.exit_code, only(missed).passed) == ("FAILED", 1, False)
+
+
+def test_what_lies_within_the_noise_is_told() -> None:
+    missed = judged({"thresholds": {"pass_rate": 0.9}}, many(87, 13))
+    assert only(missed).text.startswith("pass rate 87 %, 90 % needed; the 95 % interval ")
+    assert only(missed).text.endswith("includes that, so this may be chance")
+    met = judged({"thresholds": {"pass_rate": 0.8}}, many(84, 16))
+    assert "reaches below that, so this may be chance" in only(met).text
+    certain = judged({"thresholds": {"pass_rate": 0.5}}, many(95, 5))
+    assert "chance" not in only(certain).text
+    hopeless = judged({"thresholds": {"pass_rate": 0.9}}, many(40, 60))
+    assert "chance" not in only(hopeless).text
+
+
+def test_a_missed_threshold_never_reads_as_if_it_were_met() -> None:
+    text = only(judged({"thresholds": {"pass_rate": 0.999}}, many(998, 2))).text
+    assert text.startswith("pass rate 99.8 %, 99.9 % needed")
+    text = only(judged({"thresholds": {"pass_rate": 0.9}}, many(8996, 1004))).text
+    assert text.startswith("pass rate 89.96 %, 90 % needed"), "one decimal would read 90 %"
+
+
+def test_a_preset_asks_for_three_figures_of_three_trials() -> None:
+    result = judged("production", {"a": [P, P, P], "b": [P, P, F]})
+    assert [(check.name, check.wanted, check.passed) for check in result.checks] == [
+        ("pass_at_1", 0.9, False),
+        ("pass_at_3", 0.99, True),
+        ("pass_hat_3", 0.8, False),
+    ]
+    assert result.exit_code == 1
+    assert judged("production", {"a": [P, P, P], "b": [P, P, P]}).verdict == "PASSED"
+
+
+def test_k_and_written_thresholds_win_over_the_preset() -> None:
+    gate = {"preset": "development", "k": 2, "thresholds": {"pass^2": 0.1}}
+    result = judged(gate, {"a": [P, P], "b": [P, F]})
+    assert {check.name: check.wanted for check in result.checks} == {
+        "pass_at_1": 0.7,
+        "pass_at_2": 0.9,
+        "pass_hat_2": 0.1,
+    }
+    one = judged({"preset": "development", "k": 1}, {"a": P, "b": P})
+    assert [check.name for check in one.checks] == ["pass_at_1"]
+
+
+@pytest.mark.parametrize("metric", ["pass@3", "pass^3", "pass_hat_3_plugin", "pass@k", "pass_hat_k"])
+def test_more_trials_than_there_are_cannot_be_computed(metric: str) -> None:
+    gate = Gate.model_validate({"thresholds": {metric: 0.5}})
+    result = judged(gate.model_dump(), {"a": [P, P], "b": [P, P]})
+    assert (result.verdict, result.exit_code, only(result).computable) == ("INVALID", 2, False)
+    assert "run with --repeat 3" in only(result).text
+    with pytest.raises(UsageError) as raised:
+        check_trials(gate, 2)
+    assert "--repeat 3" in raised.value.hint
+    check_trials(gate, 3)
+
+
+def test_errors_that_leave_too_few_trials_are_told() -> None:
+    result = judged({"thresholds": {"pass^2": 0.5}}, {"a": [P, P], "b": [P, E]})
+    assert result.exit_code == 2
+    assert "1 of 2 cases has fewer than 2 judged trials" in only(result).text
+
+
+def test_thresholds_of_categories_and_criticalities() -> None:
+    cases = [
+        Case(id="a", input="?", category="strings", criticality="critical"),
+        Case(id="b", input="?", eval_type="regression", criticality="low"),
+        Case(id="c", input="?", category="strings", eval_type="capability"),
+    ]
+    gate = {
+        "thresholds": {
+            "categories": {"strings": {"pass_rate": 0.6}, "capability": {"pass_rate": 0.1}, "none": {"score": 1}},
+            "criticality": {"critical": {"pass_rate": 1}},
+        }
+    }
+    result = judged(gate, {"a": P, "b": F, "c": F}, cases=cases)
+    assert {check.name: (check.value, check.passed) for check in result.checks} == {
+        "pass_rate category strings": (0.5, False),
+        "pass_rate category capability": (0.0, False),
+        "pass_rate criticality critical": (1.0, True),
+    }
+    assert result.notes == ("no case of category none counts here, so its thresholds were not checked",)
+    assert result.checks[0].text.startswith("pass rate of category strings 50 %, 60 % needed")
+    assert result.checks[2].text.startswith("pass rate of critical cases 100 %")
+
+
+def test_the_share_of_cases_that_passed() -> None:
+    result = judged({"thresholds": {"case_pass_rate": 0.5}}, {"a": [P, P], "b": [P, F], "c": [F, F]})
+    assert (only(result).value, only(result).passed) == (pytest.approx(1 / 3), False)
+    assert only(result).text.startswith("share of cases passed 33 %, 50 % needed")
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed", "cases"),
+    [
+        (1, True, ()),
+        (2, False, ("b",)),
+        ("2 of 3", False, ("b",)),
+        (3, False, ("a", "b")),
+    ],
+)
+def test_so_many_trials_of_each_case(rule: Any, passed: bool, cases: tuple[str, ...]) -> None:
+    result = judged({"each_case": rule}, {"a": [P, F, P], "b": [F, F, P], "skipped": [S, S, S]})
+    assert (only(result).passed, only(result).cases) == (passed, cases)
+    assert result.verdict == ("PASSED" if passed else "FAILED")
+
+
+def test_trials_in_error_leave_a_case_undecided_and_never_fail_it() -> None:
+    result = judged({"each_case": 2}, {"a": [P, P, P], "b": [P, F, E]})
+    assert (result.verdict, result.exit_code, only(result).cases) == ("INCONCLUSIVE", 0, ("b",))
+    assert judged({"each_case": 2}, {"a": [F, F, E]}).verdict == "FAILED", "even a pass would not be enough"
+    strict = {"each_case": 2, "inconclusive": "fail"}
+    assert judged(strict, {"a": [P, P, P], "b": [P, F, E]}).exit_code == 4
+
+
+@pytest.mark.parametrize(("rule", "repeat"), [("2 of 3", 3), (3, 3)])
+def test_other_numbers_of_trials_than_the_rule_is_about(rule: Any, repeat: int) -> None:
+    result = judged({"each_case": rule}, {"a": [P, P]})
+    assert result.exit_code == 2
+    assert f"--repeat {repeat}" in only(result).text
+    with pytest.raises(UsageError, match="each_case asks for 3 trials"):
+        check_trials(Gate.model_validate({"each_case": rule}), 2)
+
+
+def test_required_cases_that_are_missing_or_unjudged_fail_and_are_named() -> None:
+    gate = {"required_cases": ["good", "bad", "gone", "skipped case"]}
+    result = judged(gate, {"good": P, "bad": F, "skipped case": S, "other": F})
+    assert only(result).cases == ("bad", "gone", "skipped case")
+    told = "required cases must pass: not so bad failed, gone not in this run, skipped case skipped"
+    assert (only(result).text, result.exit_code) == (told, 1)
+    assert judged({"required_cases": ["good"]}, {"good": P, "bad": F}).exit_code == 0
+
+
+def test_grades_that_are_due_leave_the_gate_open_whatever_the_policy() -> None:
+    for gate in ({"required_cases": ["a"]}, {"thresholds": {"pass_rate": 0.5}}, {"each_case": 1}, {}):
+        result = judged(gate, {"a": A, "b": P})
+        assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), gate
+    assert judged({"required_cases": ["b"]}, {"a": A, "b": P}).exit_code == 0, "nobody asks for a"
+
+
+def test_a_gate_that_asks_for_nothing_asks_for_every_case() -> None:
+    assert judged({}, {"a": P, "b": S}).exit_code == 0
+    failed = judged({"inconclusive": "fail"}, {"a": P, "b": F})
+    assert (failed.exit_code, only(failed).name, only(failed).cases) == (1, "cases", ("b",))
+
+
+@pytest.mark.parametrize(
+    ("gate", "given", "passed"),
+    [
+        ({"max_cost_usd": 0.3}, {"cost_usd": 0.1}, True),
+        ({"max_cost_usd": 0.2}, {"cost_usd": 0.1}, False),
+        ({"max_cost_usd_per_trial": 0.2}, {"cost_usd": 0.1}, True),
+        ({"max_cost_usd_per_trial": 0.1}, {"cost_usd": 0.1}, False),
+        ({"max_latency_s": 2}, {"duration_s": 1.5}, True),
+        ({"max_latency_s": 1.5}, {"duration_s": 1.5}, False),
+        ({"max_median_latency_s": 2}, {"duration_s": 1.5}, True),
+        ({"max_median_latency_s": 1.5}, {"duration_s": 1.5}, False),
+    ],
+)
+def test_limits_must_not_even_be_reached(gate: Any, given: Any, passed: bool) -> None:
+    result = judged(gate, {"a": P, "b": F}, **given)
+    assert only(result).passed is passed
+    assert only(result).wanted == next(iter(gate.values()))
+
+
+@pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial"])
+def test_a_limit_on_what_was_not_measured_cannot_be_judged(key: str) -> None:
+    result = judged({key: 5}, {"a": P})
+    assert (result.verdict, result.exit_code) == ("INVALID", 2)
+    assert "no trial said what it cost" in only(result).text
+
+
+def test_a_cost_that_only_some_trials_tell() -> None:
+    suite = Suite(name="s", cases=(Case(id="a", input="?"),))
+    rows = [Outcome("a", i, P, P, 1.0, "", 0.1, cost, None, None, "[]") for i, cost in enumerate((0.4, None))]
+    measured = count_trials(suite, 2, rows)
+
+    def result(limit: float) -> GateResult:
+        gate = Gate(max_cost_usd=limit)
+        return judge_gate(gate, suite, 2, measured, comparison=None, today=TODAY)
+
+    assert "1 judged trial did not say what it cost" in only(result(1)).text
+    assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "what is known may be too much already"
+
+
+def quarantine(case: str, expires: str) -> dict[str, Any]:
+    return {"quarantine": [{"case": case, "reason": "flaky", "owner": "Ada", "expires": expires}]}
+
+
+def test_a_quarantined_case_does_not_count() -> None:
+    states = {"a": P, "b": F}
+    gate = {"thresholds": {"pass_rate": 1}, "required_cases": ["b"], "each_case": 1}
+    assert judged(gate, states).exit_code == 1
+    held = judged({**gate, **quarantine("b", "2026-11-16")}, states)
+    assert (held.exit_code, held.quarantined) == (0, ("b",))
+    assert held.notes == ("quarantined until 2026-11-16 (today), so not counted: b (flaky; Ada)",)
+
+
+def test_a_quarantine_ends_and_may_name_nobody() -> None:
+    expired = judged(quarantine("b", "2026-11-15"), {"a": P, "b": F})
+    assert (expired.exit_code, expired.quarantined) == (1, ())
+    assert "expired on 2026-11-15, so it counts again: b" in expired.notes[0]
+    unknown = judged(quarantine("nobody", "2027-01-01"), {"a": P})
+    assert (unknown.exit_code, unknown.quarantined) == (0, ())
+    assert unknown.notes == ("quarantine names nobody, which is no case of this run",)
+
+
+def compared(verdict: Any, *changes: CaseChange, **more: Any) -> Comparison:
+    run = ComparedRun(run_id="r", run_name="r", suite_name="s")
+    return Comparison(old=run, new=run, verdict=verdict, why="because", cases=changes, **more)
+
+
+def change(case_id: str, old: int, new: int, *, flagged: bool = False) -> CaseChange:
+    return CaseChange(
+        case_id=case_id, old_passed=old, old_trials=4, new_passed=new, new_trials=4, flagged=flagged,
+        flipped=old == 4 and new < 4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "policy", "passed", "exit_code"),
+    [
+        ("REGRESSION", "pass", False, 1),
+        ("NO REGRESSION", "fail", True, 0),
+        ("INCONCLUSIVE", "pass", None, 0),
+        ("INCONCLUSIVE", "fail", None, 4),
+    ],
+)
+def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool | None, exit_code: int) -> None:
+    comparison = compared(verdict, change("a", 4, 0, flagged=True), settle="8 trials of each case would show it")
+    result = judged({"regression": True, "inconclusive": policy}, {"a": F}, comparison=comparison)
+    assert (only(result).passed, result.exit_code, only(result).cases) == (passed, exit_code, ("a",))
+    assert only(result).text.startswith(f"{verdict}: because")
+    assert ("8 trials" in only(result).text) == (passed is None)
+
+
+def test_strict_flips_tells_how_often_it_cries_wolf() -> None:
+    changes = [change(f"c{n}", 4, 4) for n in range(30)] + [change(f"d{n}", 2, 2) for n in range(20)]
+    quiet = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", *changes))
+    assert quiet.exit_code == 0
+    assert "of runs if nothing had changed" in only(quiet).text
+    loud = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", *changes, change("x", 4, 3)))
+    assert (loud.exit_code, only(loud).cases) == (1, ("x",))
+    assert only(loud).text.endswith(": x did")
+
+
+@pytest.mark.parametrize("gate", [{"regression": True}, {"strict_flips": True}])
+def test_without_a_baseline_nothing_can_be_compared(gate: Any) -> None:
+    result = judged(gate, {"a": P}, not_compared="it is gone")
+    assert (result.verdict, result.exit_code) == ("INVALID", 2)
+    assert only(result).text == "not compared with a baseline: it is gone"
+
+
+def test_what_cannot_be_computed_weighs_more_than_what_is_missed() -> None:
+    result = judged({"thresholds": {"pass_rate": 1}, "max_cost_usd": 1}, {"a": F})
+    assert (result.verdict, result.exit_code) == ("INVALID", 2)

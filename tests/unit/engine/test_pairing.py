@@ -1,0 +1,61 @@
+"""Which cases of two runs are compared, which are not, and what is said where none is left."""
+
+from __future__ import annotations
+
+import pytest
+from compared import alike, case, report
+
+from evalharness.domain.gate import RegressionRule
+from evalharness.engine.comparing import compare
+from evalharness.engine.pairing import pair_cases
+from evalharness.errors import UsageError
+
+
+def test_every_case_is_accounted_for() -> None:
+    old = report(case("same", 1, 1), case("edited", 1, 1, key="a"), case("gone", 1, 1), case("broken", 1, 1))
+    new = report(case("new", 1, 1), case("broken", 0, 0), case("edited", 1, 0, key="b"), case("same", 1, 0))
+    found = pair_cases(old, new)
+    assert [(before.case_id, now.case_id) for before, now in found.pairs] == [("same", "same")]
+    assert (found.changed, found.added, found.removed, found.unjudged) == (
+        ("edited",),
+        ("new",),
+        ("gone",),
+        ("broken",),
+    )
+
+
+def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
+    old = report(case("a", 2, 2, key=""), case("b", 2, 2))
+    new = report(case("a", 2, 2), case("b", 2, 2))
+    found = compare(old, new, RegressionRule())
+    assert found.n_cases == 2
+    assert found.notes == (
+        "one case matched by name alone: one of the reports does not tell whether the case was changed since",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        (report(), report(case("a", 1, 1)), "the old report .* holds no results of single cases", "--json"),
+        (report(case("a", 1, 1)), report(), "the new report .* holds no results of single cases", "--json"),
+        (report(case("a", 1, 1, key="1")), report(case("a", 1, 1, key="2")), "were changed in between", "baseline"),
+        (report(case("a", 1, 1)), report(case("a", 0, 0)), "was judged in both", "resume"),
+        (report(case("a", 1, 1)), report(case("b", 1, 1)), "no case in common$", "one suite"),
+        (
+            report(case("a", 1, 1), suite_name="x"),
+            report(case("b", 1, 1), suite_name="y"),
+            r"different suites: x, y\)",
+            "one suite",
+        ),
+    ],
+)  # fmt: skip
+def test_nothing_to_compare_says_what_to_do(old: object, new: object, message: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        pair_cases(old, new)  # type: ignore[arg-type]
+    assert hint in raised.value.hint
+
+
+def test_everything_quarantined_is_no_comparison() -> None:
+    with pytest.raises(UsageError, match="quarantined"):
+        pair_cases(report(*alike(2, 1, 1)), report(*alike(2, 1, 1)), {"c0", "c1"})

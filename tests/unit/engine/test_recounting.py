@@ -1,0 +1,65 @@
+"""A report's cases counted back: the same figures, or words about what the report lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalharness.domain.case import Case
+from evalharness.domain.report import Report, RunMetadata
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Outcome
+from evalharness.engine.measuring import measure
+from evalharness.engine.recounting import recount
+from evalharness.engine.summarising import case_results, summarise
+from evalharness.engine.tallying import count_trials
+from evalharness.errors import UsageError
+
+P: Any
+P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
+
+
+def report(states: dict[str, list[tuple[Any, Any]]]) -> Report:
+    """Of trials given by their last and their first state."""
+    suite = Suite(name="s", cases=tuple(Case(id=id_, input="?", cluster="c" * (id_ == "a")) for id_ in states))
+    rows = [
+        Outcome(id_, index, last, first, {P: 1.0, F: 0.25}.get(last), "", 0.5 + index, 0.1, None, None, "[]")
+        for id_, listed in states.items()
+        for index, (last, first) in enumerate(listed)
+    ]
+    measured = count_trials(suite, 3, rows)
+    return Report(
+        metadata=RunMetadata(suite_name="s", run_id="r", run_name="r", timestamp="", trials_per_case=3),
+        verdict="PASSED",
+        exit_code=0,
+        summary=summarise(suite, measured),
+        measurements=measure(suite, 3, measured),
+        cases=tuple(case_results(suite, {}, measured)),
+        cost_usd=measured.cost_usd,
+    )
+
+
+def test_every_figure_comes_out_again() -> None:
+    told = report({"a": [(P, P)] * 3, "b": [(P, P), (F, F), (E, E)], "s": [(S, S)] * 3, "w": [(P, P), (A, A), (A, A)]})
+    suite, measured = recount(told)
+    states = {case.id: measured.tallies[case.id].state(1.0) for case in suite.cases}
+    assert states == {"a": "passed", "b": "failed", "s": "skipped", "w": "awaiting"}
+    found = measure(suite, 3, measured)
+    assert found.keys() == told.measurements.keys()
+    for name, measurement in told.measurements.items():
+        assert found[name].value == pytest.approx(measurement.value), name
+        assert (found[name].low, found[name].high) == pytest.approx((measurement.low, measurement.high)), name
+    assert measured.cost_usd == told.cost_usd
+    assert {id_: tally.dearest_usd for id_, tally in measured.tallies.items()} == {"a": 0.1, "b": 0.1, "s": 0, "w": 0.1}
+
+
+def test_answers_after_a_failed_first_one_are_not_in_the_cases() -> None:
+    with pytest.raises(UsageError, match="first answers only") as raised:
+        recount(report({"a": [(P, F), (P, P), (P, P)]}))
+    assert "name the run itself" in raised.value.hint
+
+
+def test_a_report_without_cases_cannot_be_judged() -> None:
+    with pytest.raises(UsageError, match="holds no cases"):
+        recount(report({"a": [(P, P)] * 3}).model_copy(update={"cases": ()}))

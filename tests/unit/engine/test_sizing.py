@@ -1,0 +1,113 @@
+"""How many cases and trials show a drop: the published figures, and what each kind of earlier run allows to say."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from evalharness.engine.sizing import (
+    Known,
+    Wish,
+    cases_needed,
+    make_plan,
+    seen_on_others,
+    seen_on_these,
+    spread_of,
+    trials_needed,
+)
+from evalharness.errors import UsageError
+from evalharness.stats.power import sample_size_paired
+
+AIRLINE = [(4, passed) for passed, cases in enumerate((14, 12, 10, 4, 10)) for _ in range(cases)]
+FIVE_POINTS = Wish(0.05)
+
+
+@pytest.mark.parametrize(("cases", "trials", "drop"), [(50, 4, 9.5), (200, 4, 4.8), (200, 16, 2.4)])
+def test_the_airline_run_shows_these_drops(cases: int, trials: int, drop: float) -> None:
+    assert 100 * seen_on_these(spread_of(AIRLINE), cases, trials, FIVE_POINTS) == pytest.approx(drop, abs=0.05)
+
+
+def test_what_a_run_with_several_trials_tells_is_measured() -> None:
+    spread = spread_of(AIRLINE)
+    assert (spread.basis, spread.within, spread.between) == (
+        "measured",
+        pytest.approx(0.1467, abs=5e-5),
+        pytest.approx(0.0997, abs=5e-5),
+    )
+
+
+def test_one_trial_per_case_gives_a_bound() -> None:
+    spread = spread_of([(1, 1)] * 9 + [(1, 0)])
+    assert (spread.basis, spread.within, spread.between) == ("bound", pytest.approx(0.09), None)
+
+
+def test_one_trial_per_case_that_all_pass_does_not_promise_that_nothing_varies() -> None:
+    assert spread_of([(1, 1)] * 20).within > 0
+
+
+def test_without_a_run_the_worst_is_assumed() -> None:
+    spread = spread_of([])
+    assert (spread.basis, spread.within) == ("assumed", 0.25)
+    assert seen_on_these(spread, 50, 4, FIVE_POINTS) > seen_on_these(spread_of(AIRLINE), 50, 4, FIVE_POINTS)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 8])
+def test_an_unknown_split_is_planned_for_no_better_than_any_split_could_be(trials: int) -> None:
+    """One trial per case tells only the sum of what cases and chance contribute."""
+    unknown, total = spread_of([(1, 1)] * 3 + [(1, 0)]), 0.1875
+    planned = seen_on_others(unknown, 100, trials, FIVE_POINTS)
+    for part in (0.0, 0.25, 0.5, 1.0):
+        known = unknown.model_copy(update={"within": total * (1 - part), "between": total * part})
+        assert seen_on_others(known, 100, trials, FIVE_POINTS) <= planned + 1e-12
+
+
+def test_the_trials_needed_are_the_fewest_that_show_it() -> None:
+    spread = spread_of(AIRLINE)
+    needed = trials_needed(spread, 50, FIVE_POINTS)
+    assert needed == 15
+    assert seen_on_these(spread, 50, needed, FIVE_POINTS) <= 0.05 < seen_on_these(spread, 50, needed - 1, FIVE_POINTS)
+
+
+@pytest.mark.parametrize("trials", [1, 4, math.inf])
+def test_the_cases_needed_are_those_of_a_one_sided_paired_test(trials: float) -> None:
+    spread = spread_of(AIRLINE)
+    between, within = spread.between or 0.0, spread.within
+    expected = sample_size_paired(0.05, between, within, within, trials, trials, alpha=0.1)
+    assert cases_needed(spread, trials, FIVE_POINTS) == expected
+
+
+def test_a_suite_without_any_variation_still_needs_the_evidence_a_test_needs() -> None:
+    """Five trials that turn from pass to fail: with 20 cases and one trial each, 5 points are one of them."""
+    spread = spread_of([(3, 3)] * 20)
+    assert spread.within == 0
+    assert seen_on_these(spread, 20, 1, FIVE_POINTS) > 0.25
+    assert 20 * trials_needed(spread, 20, FIVE_POINTS) > 100
+
+
+def test_the_plan_shows_doubling_trials_and_the_cheapest_that_suffices() -> None:
+    plan = make_plan("airline", 50, 4, Known(AIRLINE, cost_usd=0.01, duration_s=2.0), FIVE_POINTS)
+    assert [row.trials for row in plan.rows] == [1, 2, 4, 8, 15, 16]
+    assert (plan.recommended.trials, plan.recommended.run_trials, plan.is_reasonable) == (15, 750, True)
+    assert plan.recommended.cost_usd == pytest.approx(7.5)
+    assert plan.recommended.duration_s == pytest.approx(1500)
+
+
+def test_the_plan_says_from_when_on_only_more_cases_help() -> None:
+    """σ²/K < ω²/4 from K = 6 on: with endless trials, the standard error of the airline run stays at .045."""
+    plan = make_plan("airline", 50, 4, Known(AIRLINE), FIVE_POINTS)
+    assert plan.enough_trials == 6
+    assert plan.error_at_best == pytest.approx(0.045, abs=5e-4)
+    assert plan.cases_at_best == 247
+
+
+def test_a_plan_that_would_take_hundreds_of_trials_per_case_is_not_reasonable() -> None:
+    plan = make_plan("airline", 50, 4, Known(AIRLINE), Wish(0.01))
+    assert not plan.is_reasonable
+    assert plan.recommended.trials > 100
+    assert max(row.trials for row in plan.rows) <= 128
+
+
+def test_a_drop_too_small_to_ever_be_seen_is_refused() -> None:
+    with pytest.raises(UsageError, match="so small a drop"):
+        make_plan("airline", 50, 4, Known(AIRLINE), Wish(1e-5))

@@ -1,0 +1,143 @@
+"""Verifying: a report that its trials bear out agrees, and every number that was changed is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reported import E, F, P, S, changed, numbers, reported, told_numbers
+
+from evalharness.domain.case import Case
+from evalharness.domain.verified import Verified
+from evalharness.engine.verifying import verify_cases, verify_report
+
+STATES = {"a": [P, P, F, P], "b": [P, P, P, P], "c": [F, F, E, F], "d": [S, S, S, S], "e": [P, F, P, F]}
+CASES = (
+    Case(id="a", input="?", category="search", eval_type="capability", criticality="critical", weight=2.0),
+    Case(id="b", input="?", category="search"),
+    Case(id="c", input="?", category="billing", cluster="one"),
+    Case(id="d", input="?"),
+    Case(id="e", input="?", cluster="one"),
+)
+GATE = {
+    "thresholds": {
+        "default": {"pass_rate": 0.5, "pass@1": 0.9, "score": 0.2},
+        "categories": {"search": {"pass_rate": 0.7}},
+        "criticality": {"critical": {"pass_hat_2": 0.4}},
+    },
+    "max_cost_usd": 5,
+    "max_latency_s": 0.5,
+    "required_cases": ["b"],
+    "quarantine": [{"case": "e", "reason": "flaky", "owner": "Ada", "expires": "2027-01-01"}],
+}
+
+
+def disputed(verified: Verified) -> list[str]:
+    return [mismatch.figure for mismatch in verified.mismatches]
+
+
+@pytest.mark.parametrize("gate", [None, GATE], ids=["without a gate", "with a gate"])
+def test_a_report_agrees_with_the_trials_it_was_made_from(gate: Any) -> None:
+    report, outcomes = reported(STATES, CASES, gate)
+    found = verify_report(report, outcomes)
+    assert found.mismatches == ()
+    assert (found.basis, found.rows) == ("trials", 20)
+    assert found.figures > 100
+    assert verify_cases(report).mismatches == ()
+
+
+@pytest.mark.parametrize("by", [1, 0.013, -0.2], ids=str)
+def test_every_number_that_is_changed_is_found(by: float) -> None:
+    report, outcomes = reported(STATES, CASES, GATE)
+    told = told_numbers(report)
+    others = {place: value + (by if isinstance(value, float) else 1) for place, value in told.items()}
+    unnoticed = [p for p, value in others.items() if not verify_report(changed(report, p, value), outcomes).mismatches]
+    assert len(told) > 150
+    assert unnoticed == []
+
+
+def test_a_change_is_told_with_its_figure() -> None:
+    report, outcomes = reported(STATES, CASES)
+    [wrong] = verify_report(changed(report, "summary/pass_rate", 0.99), outcomes).mismatches
+    assert (wrong.figure, wrong.told) == ("summary.pass_rate", 0.99)
+    assert wrong.found == pytest.approx((0.75 + 1 + 0 + 0.5) / 4)
+
+
+@pytest.mark.parametrize("place", ["verdict", "gate.verdict", "gate.checks"])
+def test_a_changed_verdict_is_found(place: str) -> None:
+    report, outcomes = reported(STATES, CASES, GATE)
+    assert report.gate is not None
+    assert (report.verdict, report.gate.verdict) == ("FAILED", "FAILED")
+    passed = tuple(check.model_copy(update={"passed": True}) for check in report.gate.checks)
+    lies: dict[str, dict[str, Any]] = {
+        "verdict": {"verdict": "PASSED"},
+        "gate.verdict": {"gate": report.gate.model_copy(update={"verdict": "PASSED", "exit_code": 0})},
+        "gate.checks": {"gate": report.gate.model_copy(update={"checks": passed})},
+    }
+    found = verify_report(report.model_copy(update=lies[place]), outcomes)
+    assert any(figure.startswith(place) for figure in disputed(found))
+
+
+def test_rows_that_cannot_be_are_told() -> None:
+    report, outcomes = reported({"a": [P, F]})
+    stranger = outcomes[0]._replace(case_id="z")
+    late = outcomes[0]._replace(trial_index=7)
+    found = verify_report(report, [*outcomes, outcomes[0], stranger, late])
+    assert [(each.figure, each.found) for each in found.mismatches] == [
+        ("trials.a#1", "told before"),
+        ("trials.z#1", "no case of the report"),
+        ("trials.a#8", "not one of the 2 planned"),
+    ]
+
+
+def test_a_trial_that_was_left_out_is_missed() -> None:
+    report, outcomes = reported({"a": [P, F], "b": [P, P]})
+    found = disputed(verify_report(report, outcomes[:-1]))
+    assert {"summary.pending", "summary.trials.pending", "cases.b.trials"} <= set(found)
+
+
+def test_another_answer_of_a_trial_changes_the_figures() -> None:
+    report, outcomes = reported({"a": [P, F], "b": [P, P]})
+    flattered = [each._replace(state=P, first_state=P, score=1.0) for each in outcomes]
+    assert {"summary.pass_rate", "metrics.pass_at_1", "cases.a.score"} <= set(
+        disputed(verify_report(report, flattered))
+    )
+
+
+class TestWithoutTrials:
+    def test_what_follows_from_cases_is_checked_and_the_rest_is_named(self) -> None:
+        report, _ = reported(STATES, CASES)
+        found = verify_cases(report)
+        assert (found.basis, found.rows, found.mismatches) == ("cases", 5, ())
+        assert "the cases themselves" in found.believed
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            "summary/passed",
+            "summary/pass_rate",
+            "summary/trials/skipped",
+            "summary/by_category/search/passed",
+            "metrics/pass_hat_2",
+            "measurements/pass_rate/low",
+            "error_bounds/pass_rate_if_failed",
+            "exit_code",
+        ],
+    )
+    def test_a_change_is_found(self, place: str) -> None:
+        report, _ = reported(STATES, CASES)
+        value = dict(numbers(report.model_dump(mode="json")))[place]
+        assert verify_cases(changed(report, place, value + 1)).mismatches
+
+    def test_later_answers_are_not_held_against_first_ones(self) -> None:
+        report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
+        retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
+        found = verify_cases(retried)
+        assert found.mismatches == ()
+        assert "all that follows later answers (retry_failed)" in found.believed
+        assert verify_cases(changed(retried, "metrics/pass_at_1", 0.5)).mismatches
+
+    def test_cases_that_cannot_be_are_told(self) -> None:
+        report, _ = reported({"a": [P, F], "b": [P, P]})
+        [wrong] = verify_cases(changed(report, "cases/0/passed", 3)).mismatches
+        assert (wrong.figure, wrong.told) == ("cases.a", "3 of 2 passed, 0 errors")

@@ -1,0 +1,96 @@
+"""Tables of pass^k as others write them: every digit kept, percent told from shares, rows found wherever they stand."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from evalharness.errors import UsageError
+from evalharness.formats.rate_tables import RateRow, read_rate_table
+
+
+def rows(tmp_path: Path, text: str, ending: str = ".json") -> list[RateRow]:
+    path = tmp_path / f"table{ending}"
+    path.write_text(text, encoding="utf-8")
+    return read_rate_table(path)
+
+
+def shares(*texts: str) -> dict[int, Decimal]:
+    return {k: Decimal(text) for k, text in enumerate(texts, start=1)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"pass^1": 0.42, "pass^2": 0.273, "tasks": 50}',
+        '{"pass_hat_1": 0.42, "pass_hat_2": 0.273, "n_tasks": 50}',
+        '{"pass_1": 42, "pass_2": 27.3, "num_tasks": 50}',
+        '{"pass1": "42 %", "pass2": "27.3%", "num_tasks": "50"}',
+        '{"pass^k": [0.42, 0.273], "tasks": 50, "cost": 3.5}',
+    ],
+)
+def test_spellings(text: str, tmp_path: Path) -> None:
+    [row] = rows(tmp_path, text)
+    assert (row.rates, row.decimals, row.tasks) == (shares("0.42", "0.273"), 3, 50)
+
+
+def test_groups_give_rows_their_names(tmp_path: Path) -> None:
+    text = (
+        '{"results": {"retail": {"pass_1": 81.6, "pass_2": null}, "air": {"pass_1": 0.9}}, "model": "x", "trials": 4}'
+    )
+    retail, air = rows(tmp_path, text)
+    assert (retail.label, retail.rates, retail.tasks) == ("retail", {1: Decimal("0.816")}, None)
+    assert (air.label, air.rates) == ("air", {1: Decimal("0.009")})  # beside 81.6, less than one percent
+
+
+def test_rows_in_a_list_are_called_by_their_names_or_numbers(tmp_path: Path) -> None:
+    found = rows(tmp_path, '[{"model": "big", "pass_1": 0.5}, {"pass_1": 0.25}]')
+    assert [row.label for row in found] == ["big", "row 2"]
+
+
+def test_a_comma_separated_table(tmp_path: Path) -> None:
+    text = "\ufeffagent,pass^1, pass^2 ,tasks\nbig,42.0%,27.3%,50\nsmall,20%,,\n,10%,5%,7\n"
+    big, small, third = rows(tmp_path, text, ".csv")
+    assert (big.label, big.rates, big.tasks) == ("big", shares("0.42", "0.273"), 50)
+    assert (small.label, small.rates, small.tasks) == ("small", {1: Decimal("0.2")}, None)
+    assert (third.label, third.tasks) == ("row 3", 7)
+
+
+def test_digits_are_those_that_were_written(tmp_path: Path) -> None:
+    [row] = rows(tmp_path, '{"pass_1": 0.30, "pass_2": 0.1}')
+    assert row.decimals == 2
+    [row] = rows(tmp_path, '{"pass_1": 81.57894736842105}')
+    assert row.decimals == 16
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"pass_rate": 0.5}', '{"pass_1": "n/a"}', '{"pass@1": 0.5}', "3"])
+def test_a_file_without_such_rates_holds_no_rows(text: str, tmp_path: Path) -> None:
+    assert rows(tmp_path, text) == []
+
+
+@pytest.mark.parametrize("text", ['{"pass_1": 140}', '{"pass_1": -0.1}'])
+def test_what_is_no_share_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no share of trials"):
+        rows(tmp_path, text)
+
+
+def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not JSON"):
+        rows(tmp_path, "{")
+    with pytest.raises(UsageError, match="is not JSON"):
+        rows(tmp_path, "[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [("agent,pass^1\ngröße,0.5\n".encode("latin-1"), "UTF-8"), (b"agent,pass^1\n" + b"x" * 200_000 + b",1\n", "field")],
+    ids=["latin-1", "huge field"],
+)
+def test_a_comma_separated_table_that_cannot_be_read_is_refused(data: bytes, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=told) as refusal:
+        read_rate_table(path)
+    assert str(path) in refusal.value.message

@@ -1,0 +1,88 @@
+"""What a report says about its cases: flaky, quarantined, telling nobody apart; and what to do next, in few lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reported import F, P, reported
+
+from evalharness.domain.flaky_case import FlakyCase
+from evalharness.domain.item_analysis import CaseItem, ItemAnalysis
+from evalharness.domain.report import Recommendation, Report
+from evalharness.reports.case_findings import advice, flaky, items
+
+HELD = {"quarantine": [{"case": "b", "reason": "flaky", "owner": "Ada", "expires": "2027-01-01"}]}
+
+
+def told(gate: Any = None, **update: Any) -> Report:
+    report, _ = reported({"a": [P, F], "b": [P, P]}, gate=gate)
+    return report.model_copy(update=update)
+
+
+def unsteady(number: int, **more: Any) -> FlakyCase:
+    return FlakyCase(case_id=f"c{number}", flip_rate=0.5, passed=3, trials=6, **more)
+
+
+def item(case_id: str, flag: str, difficulty: float = 0.4, discrimination: float | None = -0.3) -> CaseItem:
+    return CaseItem(case_id=case_id, difficulty=difficulty, discrimination=discrimination, targets=5, flag=flag)
+
+
+def analysis(*cases: CaseItem, reliability: float | None = 0.812) -> ItemAnalysis:
+    return ItemAnalysis(cases=cases, reliability=reliability, runs={f"t{n}": f"run-{n}" for n in range(5)})
+
+
+def test_nothing_found_is_nothing_said() -> None:
+    report = told()
+    assert [*flaky(report), *items(report)] == []
+
+
+def test_flaky_cases_with_their_rates_and_how_many_are_new() -> None:
+    [line] = flaky(told(flaky=(unsteady(1, new=True, runs=4), unsteady(2))))
+    assert line.label == "flaky"
+    assert line.text == (
+        "2 cases (flip rate ≥ 30 %): c1 50 % (3 of 6 trials passed), c2 50 % (3 of 6 trials passed) – 1 new"
+    )
+    assert line.small == "(chance that two trials of a case disagree, unbiased, over up to 4 comparable runs)"
+
+
+def test_many_flaky_cases_are_named_in_part() -> None:
+    [line] = flaky(told(flaky=tuple(unsteady(number) for number in range(8))))
+    assert line.text.startswith("8 cases")
+    assert line.text.endswith("c2 50 % (3 of 6 trials passed) and 5 more")
+
+
+def test_quarantined_cases_are_counted() -> None:
+    [line] = flaky(told(HELD, flaky=(unsteady(1),)))
+    assert line.text.endswith(" – 1 quarantined")
+    [line] = flaky(told(HELD))
+    assert (line.label, line.text) == ("quarantined", "1 case that the gate does not count: b")
+
+
+def test_only_flagged_items_are_shown_the_most_telling_first() -> None:
+    found = analysis(
+        item("easy", "everyone passes", 1.0, None), item("odd", "negative discrimination"), item("fine", "", 0.5, 0.6)
+    )
+    head, *rest = items(told(items=found))
+    assert (head.label, head.text) == ("items", "5 targets tried these cases: 2 cases may deserve a look")
+    assert head.small == "(Cronbach's alpha 0.81, newest run of each)"
+    assert [line.text for line in rest] == [
+        "odd: weak targets pass it more often than strong ones: its key may be wrong (40 % pass, discrimination -0.30)",
+        "easy: every target passes it: it tells no target from another",
+    ]
+
+
+def test_many_items_are_cut_and_none_is_said_in_words() -> None:
+    lines = list(items(told(items=analysis(*(item(f"c{n}", "everyone fails", 0.0, None) for n in range(30))))))
+    assert len(lines) == 12
+    assert lines[-1].text == "… and 20 more cases"
+    [line] = items(told(items=analysis(reliability=None)))
+    assert line.text.endswith("no case stands out")
+    assert "not known" in line.small
+
+
+def test_advice_is_three_lines_at_most_and_names_its_cases() -> None:
+    given = tuple(Recommendation(text=f"do {n}", cases=tuple(f"c{i}" for i in range(7))) for n in range(5))
+    lines = list(advice(told(recommendations=given)))
+    assert [(line.label, line.text) for line in lines] == [("advice", "do 0"), ("", "do 1"), ("", "do 2")]
+    assert lines[0].small == "(c0, c1, c2 and 4 more)"
+    assert list(advice(told(recommendations=()))) == []

@@ -1,0 +1,137 @@
+"""What people read of a comparison: the verdict first, methods beside numbers, every case accounted for."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from compared import alike, case, report
+from rich.console import Console
+
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing import compare
+from evalharness.reports.comparison_text import ComparisonReport, baseline_line
+from evalharness.reports.screen import Screen
+
+OLD = report(*alike(20, 4, 4), *alike(27, 4, 2, first=20), *alike(3, 4, 2, first=47, key="before"))
+NEW = report(
+    *alike(20, 4, 3), *alike(27, 4, 2, first=20), *alike(3, 4, 2, first=47, key="after"), name="brave-otter-042"
+)
+
+
+def compared(old: Report = OLD, new: Report = NEW, **rule: Any) -> Comparison:
+    return compare(old, new, RegressionRule(**rule), old_source="baseline default")
+
+
+def shown(comparison: Comparison, store: str | None = None) -> list[str]:
+    console = Console(file=io.StringIO(), width=400)
+    ComparisonReport(Screen(console), store).show(comparison)
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
+
+
+def line(lines: list[str], label: str) -> str:
+    (found,) = [each for each in lines if each.startswith(label.ljust(13))]
+    return found[13:]
+
+
+def test_the_verdict_comes_first_in_plain_words() -> None:
+    assert shown(compared())[0] == (
+        "REGRESSION  10.7 points fewer trials pass than before (71.3 % → 60.6 %): "
+        "a drop this large would come up in 18 of 1,000 runs if nothing had changed"
+    )
+
+
+def test_changed_cases_are_counted_and_named() -> None:
+    lines = shown(compared())
+    assert line(lines, "compared") == "3 of 50 cases changed; compared on 47 (188 trials before, 188 now)"
+    assert line(lines, "changed").startswith("c47, c48, c49   (asked or judged differently now")
+
+
+def test_method_n_and_level_stand_beside_each_number() -> None:
+    lines = shown(compared())
+    number = line(lines, "pass rate")
+    assert number == "71.3 % → 60.6 %   -10.7 points   95 % interval -14.3 to -7.0   (REGRESSION)"
+    method = lines[lines.index(next(each for each in lines if each.startswith("pass rate"))) + 1]
+    assert "exact stratified permutation test: one-sided p 0.0" in method
+    assert "interval: Student's t over cases, 47 cases" in method
+    assert "(power 0.8)" in method
+
+
+def test_worse_cases_come_with_the_step_at_which_they_part() -> None:
+    found = compared()
+    first = found.cases[0].model_copy(update={"divergence": 'step 2: search("x") before, now fetch("y")'})
+    lines = shown(found.model_copy(update={"cases": (first, *found.cases[1:])}))
+    assert line(lines, "worse").startswith("20 cases   (none of them clearly so by itself; exact test per case")
+    at = lines.index("  c0  4 of 4 passed before, now 3 of 4   p 0.5, q 0.76")
+    assert lines[at + 1].strip() == 'step 2: search("x") before, now fetch("y")'
+    assert "  … and 10 more" in lines
+
+
+def test_gains_losses_of_cases_and_gaps_are_listed() -> None:
+    old = report(*alike(9, 8, 4), case("up", 8, 0), case("gone", 1, 1), case("broken", 1, 1))
+    new = report(*alike(9, 8, 4), case("up", 8, 8), case("new", 1, 1), case("broken", 0, 0))
+    lines = shown(compared(old, new))
+    assert "  up  0 of 8 passed before, now 8 of 8" in lines
+    assert line(lines, "removed").startswith("gone ")
+    assert line(lines, "added").startswith("new ")
+    assert line(lines, "not judged").startswith("broken ")
+    assert "1 removed; 1 added; 1 not judged in both; compared on 10 cases" in line(lines, "compared")
+
+
+def test_times_and_costs_are_told_in_their_units() -> None:
+    old = report(*(case(f"c{n}", 1, 1, duration_s=1.0 + n / 10, cost_usd=0.01) for n in range(9)))
+    new = report(*(case(f"c{n}", 1, 1, duration_s=1.5 + n / 10, cost_usd=0.01) for n in range(9)))
+    lines = shown(compared(old, new))
+    assert line(lines, "latency").startswith("1.4 s → 1.9 s   +37 %   95 % interval +")
+    assert line(lines, "latency").endswith("(clearly worse; for information only)")
+    assert line(lines, "cost").startswith("$0.0100 → $0.0100   0 %")
+
+
+def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:
+    same = report(*alike(4, 1, 1))
+    lines = shown(compared(same, same))
+    assert lines[0].startswith("INCONCLUSIVE  too small to ever show a loss")
+    assert line(lines, "to settle it").startswith("about 134 cases (now 4) would show a drop of 5 points")
+
+
+def test_the_next_command_shows_the_first_worse_case() -> None:
+    assert line(shown(compared(), "my store.db"), "next") == (
+        "eval-harness show brave-otter-042 c0 --store 'my store.db'"
+    )
+    from_file = compare(OLD, NEW, RegressionRule(), new_source="new.json")
+    assert not [each for each in shown(from_file) if each.startswith("next")]
+
+
+def test_nothing_reads_plus_or_minus_zero() -> None:
+    for found in (compared(), compared(OLD, OLD), compared(NEW, OLD)):
+        for each in shown(found):
+            assert "±0" not in each
+            assert " -0 " not in each
+            assert " +0 " not in each
+
+
+class TestBaselineLine:
+    def test_a_regression(self) -> None:
+        told = "-10.7 points   95 % interval -14.3 to -7.0   REGRESSION   against baseline default"
+        assert baseline_line(compared()) == told
+
+    def test_an_inconclusive_comparison_names_what_it_can_show(self) -> None:
+        told = baseline_line(compared(OLD, OLD))
+        assert told.startswith("0 points   95 % interval ")
+        assert "INCONCLUSIVE: shows drops from 11.1 points on; 20 trials per case" in told
+
+    def test_no_regression_names_its_margin(self) -> None:
+        assert "NO REGRESSION of 20 points or more   against" in baseline_line(compared(OLD, OLD, margin=0.2))
+
+    def test_a_loss_among_critical_cases_is_the_one_that_is_told(self) -> None:
+        tagged: dict[str, Any] = {"first": 300, "criticality": "critical"}
+        old, new = (
+            report(*alike(300, 4, 2), *alike(3, 4, 4, **tagged)),
+            report(*alike(300, 4, 2), *alike(3, 4, 1, **tagged)),
+        )
+        told = baseline_line(compared(old, new))
+        assert told.startswith("-75 points")
+        assert "REGRESSION of critical cases" in told

@@ -1,0 +1,88 @@
+"""Figures as lines: in plain words first, with what they rest on beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reported import A, E, F, P, reported
+
+from evalharness.domain.case import Case
+from evalharness.reports.figures import Line, figures
+
+
+def lines(states: Any, **given: Any) -> dict[str, Line]:
+    report, _ = reported(states, **given)
+    return {line.label: line for line in figures(report)}
+
+
+def test_the_pass_rate_comes_with_its_interval_and_what_it_rests_on() -> None:
+    rate = lines({"a": [P, P], "b": [P, F], "c": [F, F]})["pass rate"]
+    assert rate.text.startswith("50 %   95 % interval ")
+    assert rate.small.startswith("(clustered Wilson, 3 cases, 6 trials, design effect ")
+
+
+def test_all_passed_is_not_certainty() -> None:
+    assert lines({"a": [P], "b": [P]})["pass rate"].text.endswith("–100 %")
+
+
+def test_nothing_judged_is_said_in_words() -> None:
+    assert lines({"a": [A], "b": [A]})["pass rate"].text == "none: no trial was judged"
+
+
+def test_score_and_first_answers_are_told_only_where_they_differ() -> None:
+    same = lines({"a": [P, F]})
+    assert "score" not in same
+    assert "pass@1" not in same
+    mended = lines({"a": [P, P], "b": [P, P]}, first_state=F)
+    assert mended["pass rate"].text.startswith("100 %")
+    assert mended["pass@1"].text.startswith("0 %")
+    heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
+    assert lines({"a": [P], "b": [F]}, cases=heavy)["score"].text.startswith("75 %")
+
+
+def test_several_tries() -> None:
+    found = lines({"a": [P, P, F, F], "b": [P, P, P, P]})
+    assert found["in 2 tries"].text.startswith("at least one passes 92 % (")
+    assert "all pass 58 % (" in found["in 2 tries"].text
+    assert found["in 2 tries"].small == "(pass@2, pass^2, unbiased, 95 % intervals)"
+    assert "in 4 tries" not in found
+
+
+def test_tries_that_errors_left_too_few_of() -> None:
+    found = lines({f"c{number}": [P, P, P, P] for number in range(9)} | {"a": [P, E, E, P]})
+    assert found["in 3 tries"].text == "not known: a case has too few judged trials"
+    assert found["in 2 tries"].text.startswith("at least one passes")
+
+
+def test_errors_tell_how_far_they_could_matter() -> None:
+    found = lines({"a": [P, P], "b": [P, E]})
+    told = "1 trial could not be judged: had all failed, the pass rate would be 75 %; had all passed, 100 %"
+    assert found["errors"].text == told
+    assert "errors" not in lines({"a": [P, F]})
+
+
+def test_categories_are_told_where_there_are_several() -> None:
+    cases = [Case(id=id_, input="?", category=category) for id_, category in (("a", "x"), ("b", "x"), ("c", "y"))]
+    report, _ = reported({"a": [P], "b": [F], "c": [P]}, cases)
+    told = [line.text for line in figures(report) if "pass rate" in line.text]
+    assert told == ["x: pass rate 50 %, 1 of 2 cases passed", "y: pass rate 100 %, 1 of 1 case passed"]
+
+
+def test_times_and_costs() -> None:
+    found = lines({"a": [P], "b": [P], "c": [F]}, duration_s=1.5, cost_usd=0.25, tokens=1000)
+    assert found["latency"].text.startswith("median 1.5 s")
+    assert found["slowest"].text.split("   ")[0].endswith("#1 1.5 s")
+    assert found["slowest"].small == "(whole run 2.5 s)"
+    assert found["cost"].text.startswith("$0.7500 in all   3,000 tokens in, 3,000 out   a trial: median $0.2500")
+
+
+def test_no_cost_is_told_where_none_is_known() -> None:
+    assert "cost" not in lines({"a": [P]}, cost_usd=None, tokens=None)
+
+
+@pytest.mark.parametrize("label", ["pass rate", "in 2 tries", "latency"])
+def test_no_interval_is_ever_nothing(label: str) -> None:
+    text = lines({f"c{number}": [P, P, P, P] for number in range(8)})[label].text
+    assert "±" not in text
+    assert "100–100" not in text

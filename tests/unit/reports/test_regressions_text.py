@@ -1,0 +1,44 @@
+"""What people read of regressions: tasks by what became of their scores, also where a score is not known."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from evalharness.domain.regressions import Regressions
+from evalharness.domain.task_change import TaskChange
+from evalharness.reports.regressions_text import RegressionsReport
+from evalharness.reports.screen import Screen
+
+
+def shown(*tasks: TaskChange) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    found = Regressions(
+        suite_name="s", verdict="REGRESSION", exit_code=1, comparisons=(), threshold=0.1, tasks=tasks, notes=("told",)
+    )
+    RegressionsReport(Screen(console), None).show(found)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("previous", "current", "told"),
+    [(0.8, 0.8, "0.80 → 0.80"), (0.8, None, "0.80 → –"), (None, 0.5, "– → 0.50"), (None, None, "– → –")],
+)
+def test_a_task_that_fails_now_is_told_with_or_without_its_scores(
+    previous: float | None, current: float | None, told: str
+) -> None:
+    task = TaskChange(
+        task_id="t",
+        previous_score=previous,
+        current_score=current,
+        degraded=False,
+        delta=None,
+        previous_state="passed",
+        current_state="failed",
+    )
+    lines = [line.rstrip() for line in shown(task).splitlines()]
+    assert f"scores       1 task passed before and fails now, at much the same score: t {told}" in lines
+    assert "note         told" in lines

@@ -1,0 +1,79 @@
+"""`-o FILE`: checked before anything is run, written whole or not at all, as many as are asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from reported import P, reported
+from stored_records import make_trial
+
+from evalharness.domain.trial import Trial
+from evalharness.errors import UsageError
+from evalharness.reports.report_files import check_endings, write_reports
+
+REPORT, _ = reported({"a": [P]})
+
+
+def trials() -> list[Trial]:
+    return [make_trial("a")]
+
+
+@pytest.mark.parametrize("name", ["report", "report.txt", "report.html", ".json", "xml"])
+def test_an_ending_nobody_knows_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="told by its ending") as caught:
+        check_endings([str(tmp_path / name)])
+    assert caught.value.hint == "known endings: .json, .xml"
+
+
+def test_a_folder_that_is_missing_is_told_before_anything_is_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        check_endings([str(tmp_path / "missing" / "report.json")])
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        check_endings([str(tmp_path / "folder.json")])
+
+
+def test_endings_count_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert check_endings(["a.JSON", "b.xml"]) == [Path("a.JSON"), Path("b.xml")]
+
+
+def test_several_files_are_written_each_in_its_form(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.xml", tmp_path / "c.JSON"]
+    write_reports(paths, [(REPORT, trials)])
+    first, third = (json.loads(path.read_text()) for path in (paths[0], paths[2]))
+    assert first == third
+    assert [trial["case_id"] for trial in first["eval_report"]["trials"]] == ["a"]
+    assert ElementTree.parse(paths[1]).getroot().tag == "testsuites"
+
+
+def test_trials_may_be_left_out_and_several_runs_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_reports([path], [(REPORT, lambda: None), (REPORT, trials)])
+    first, second = json.loads(path.read_text())["eval_reports"]
+    assert "trials" not in first
+    assert len(second["trials"]) == 1
+
+
+def test_secrets_do_not_reach_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_reports([path], [(REPORT, lambda: None)], lambda text: text.replace("quiet-sparrow-023", "[redacted]"))
+    assert json.loads(path.read_text())["eval_report"]["metadata"]["run_name"] == "[redacted]"
+
+
+def test_a_file_is_replaced_whole_or_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("before")
+
+    def broken() -> list[Trial]:
+        raise RuntimeError("the store is gone")
+
+    with pytest.raises(RuntimeError):
+        write_reports([path], [(REPORT, trials), (REPORT, broken)])
+    assert path.read_text() == "before"
+    write_reports([path], [(REPORT, trials)])
+    assert json.loads(path.read_text())["eval_report"]["verdict"] == "PASSED"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
