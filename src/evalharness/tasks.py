@@ -215,8 +215,13 @@ def _category(results: list[EvalResult]) -> CategorySummary:
     return CategorySummary(
         passed=states.count("passed"),
         failed=states.count("failed"),
-        avg_score=fmean([result.score for result in results]),
+        avg_score=_mean([result.score for result in results if result.state in GRADED]),
     )
+
+
+def _mean(scores: list[float]) -> float:
+    """Of what was judged: an error is no wrong answer, and no 0 either."""
+    return fmean(scores) if scores else 0.0
 
 
 def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
@@ -230,7 +235,7 @@ def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
         task_id=case.id,
         task_category=case.category,
         passed=state == "passed",
-        score=fmean([trial.score or 0.0 for trial in trials]) if trials else 0.0,
+        score=_mean([trial.score or 0.0 for trial in trials if trial.state in GRADED]),
         duration_ms=1000 * sum(trial.duration_s for trial in trials),
         tokens_used=sum((trial.input_tokens or 0) + (trial.output_tokens or 0) for trial in trials),
         cost_usd=sum(trial.cost_usd or 0.0 for trial in trials),

@@ -9,12 +9,12 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from driving import COMMAND, Outcome, clean_environment, drive, write
+from driving import COMMAND, Outcome, clean_environment, drive, wait_until, write
 from small_disk import mounted
 
 ONE = "name: one\ntarget: agent.py:answer\ntest_cases: [{id: a, input: x, expected: y}]\n"
@@ -262,6 +262,15 @@ def answer(text, context):
     assert resumed.report["summary"]["trials"]["passed"] == 100
 
 
+def has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
+    assert process.poll() is None, "it did not wait"
+    for link in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since they were listed
+            if link.readlink() == path:
+                return True
+    return False
+
+
 def test_a_locked_store_is_waited_for_then_told(project: Path) -> None:
     assert drive(project, "run", "suite.yaml", "--target", "oracle").code == 0
     holder = sqlite3.connect(project / ".evalharness" / "store.db", isolation_level=None)
@@ -283,7 +292,7 @@ def test_a_locked_store_is_waited_for_then_told(project: Path) -> None:
         env=clean_environment(project),
         stdout=subprocess.DEVNULL,
     )
-    time.sleep(1)
+    wait_until(lambda: has_open(process, project / ".evalharness" / "store.db"))
     holder.execute("ROLLBACK")
     holder.close()
     assert process.wait(timeout=60) == 0, "the lock went away in time"

@@ -167,3 +167,11 @@ class TestCompare:
         unclear = drive(project, "baseline", "rm", "default")
         assert (unclear.code, "--suite" in unclear.err) == (2, True)
         assert drive(project, "baseline", "rm", "default", "--suite", "rivers").code == 0
+
+
+def test_a_run_held_against_itself_is_told(compared: tuple[Path, str, str]) -> None:
+    folder, good, _ = compared
+    done = drive(folder, "compare", good, good)
+    assert (done.code, "this is a run held against itself" in done.out) == (0, True)
+    assert "held against itself" in drive(folder, "compare", "base.json", good).out
+    assert "held against itself" not in drive(folder, "compare", *compared[1:]).out

@@ -52,7 +52,6 @@ def newest_run(project: Path) -> str:
 
 def captured(project: Path, *words: str) -> str:
     """The name of a run, captured into regression/new.yaml."""
-    (project / "regression").mkdir(exist_ok=True)
     run = newest_run(project)
     succeed(project, "capture", run, *words, "-o", "regression/new.yaml")
     return run
@@ -86,6 +85,8 @@ def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
         (("greets", "-o", "suite.yaml"), "suite.yaml exists"),
         (("greets", "--trial", "7", "-o", "new.yaml"), "no finished trial 7"),
         (("greets",), "Missing option '-o'"),
+        (("greets", "-o", "new.json"), "let the file's name end in .yaml"),
+        (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with a text"),
     ],
 )
 def test_wrong_wishes_are_told(project: Path, words: tuple[str, ...], told: str) -> None:

@@ -75,14 +75,64 @@ def test_a_drop_larger_than_the_pass_rate_is_told(project: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("--effect", "0"), ("--power", "1"), ("--alpha", "0"), ("--cases", "0"), ("--effect", "0.001"), ("--effect", "x")],
+    [
+        ("--effect", "0"),
+        ("--effect", "nan"),
+        ("--effect", "0.001"),
+        ("--effect", "x"),
+        ("--power", "1"),
+        ("--power", "nan"),
+        ("--alpha", "0"),
+        ("--alpha", "nan"),
+        ("--cases", "0"),
+        ("--cases", "99999999999"),
+        ("--trials", "1000000"),
+        ("--cases", "1000000", "--trials", "1000"),
+    ],
 )
-def test_wishes_that_cannot_be_are_usage_errors(project: Path, words: tuple[str, str]) -> None:
-    assert drive(project, "plan", "suite.json", *words).code == 2
+def test_wishes_that_cannot_be_are_usage_errors(project: Path, words: tuple[str, ...]) -> None:
+    done = drive(project, "plan", "suite.json", *words)
+    assert done.code == 2
+    assert "beta" not in done.err
+
+
+def test_a_number_of_trials_that_was_asked_for_is_kept_to(project: Path) -> None:
+    drive(project, "run", "suite.json", "--repeat", "4")
+    done = drive(project, "plan", "suite.json", "--effect", "10", "--trials", "1")
+    told = line_of(done, "do this")
+    assert "add cases: 1 trial of each shows drops of" in told
+    assert "13 trials" not in told
+    plan = drive(project, "plan", "suite.json", "--effect", "10", "--trials", "20", "--json").json["plan"]
+    assert (plan["recommended"]["trials"], plan["is_reasonable"]) == (20, True)
+
+
+def test_where_no_drop_is_possible_none_is_planned_for(project: Path) -> None:
+    drive(project, "run", "suite.json", "--only", "case-0", "--repeat", "4")
+    done = drive(project, "plan", "suite.json")
+    assert "cannot drop by 5 points" in done.out
+    assert "make more trials pass first" in line_of(done, "do this")
+    assert "trials per case" not in done.out
+
+
+def test_one_case_with_several_trials_is_told_as_that(project: Path) -> None:
+    drive(project, "run", "suite.json", "--only", "case-2", "--repeat", "4")
+    told = line_of(drive(project, "plan", "suite.json"), "judging by")
+    assert "one case does not tell how much cases differ" in told
+    assert "one trial per case" not in told
+
+
+def test_runs_that_do_not_serve_are_told(project: Path) -> None:
+    drive(project, "run", "suite.json", "--sequential", "--fail-under", "90")
+    write(project, down_py="from evalharness import TargetUnavailable\ndef f(q):\n    raise TargetUnavailable('no')\n")
+    drive(project, "run", "suite.json", "--target", "down.py:f")
+    told = line_of(drive(project, "plan", "suite.json"), "judging by")
+    assert "has not been run" not in told
+    assert "of its last 2 runs none tells" in told
+    assert "1 judged no trial of these cases, 1 may have stopped early" in told
 
 
 def test_one_suite_is_planned_at_a_time(project: Path) -> None:
     write(project, other_json=json.dumps({"name": "other", "test_cases": [{"id": "a", "input": "1", "expected": "1"}]}))
     done = drive(project, "plan", ".")
     assert done.code == 2
-    assert "one is planned at a time" in done.err
+    assert "holds 2 suites, and one is taken at a time" in done.err

@@ -113,6 +113,11 @@ class TestFloor:
         assert "INCONCLUSIVE" in done.out
         assert run(project, *words, "--inconclusive", "fail").code == 4
 
+    def test_a_cap_reached_below_the_floor_fails(self, project: Path) -> None:
+        done = run(project, "--fail-under", "90", "--repeat", "1", "--limit", "2", target="bad", as_json=False)
+        assert done.code == 1
+        assert "1 of 2 passed (50 %), fewer than the 90 % asked for" in line_of(done, "sequential")
+
     def test_trials_in_error_decide_nothing_and_make_it_invalid(self, project: Path) -> None:
         done = run(project, "--fail-under", "90", target="unreachable")
         assert (done.code, done.report["verdict"]) == (3, "INVALID")
@@ -173,11 +178,23 @@ class TestWhatCannotBe:
             ("--fail-under", "5"),
             ("--fail-under", "90", "--gate", "production"),
             ("--fail-under", "90", "--sequential-effect", "0"),
+            ("--fail-under", "90", "--sequential-effect", "nan"),
+            ("--fail-under", "90", "--k", "3"),
         ],
     )
     def test_gates_that_need_every_case_or_no_chance_are_refused(self, project: Path, words: tuple[str, ...]) -> None:
         assert run(project, *words).code == 2
         assert executed(project) == []
+
+    def test_an_effect_without_sequential_is_refused(self, project: Path) -> None:
+        done = drive(project, "run", "suite.json", "--sequential-effect", "5")
+        assert done.code == 2
+        assert "only with --sequential" in done.err
+
+    def test_rates_too_close_are_told_as_they_were_written(self, project: Path) -> None:
+        done = run(project, "--fail-under", "90", "--sequential-effect", "0.001", as_json=False)
+        assert done.code == 2
+        assert "0.9 and 0.89999 are too close" in done.err
 
 
 class TestOrder:

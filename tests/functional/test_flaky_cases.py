@@ -14,8 +14,8 @@ import json, pathlib
 def answer(question, context):
     return json.loads(pathlib.Path("answers").read_text())[question][context.index]
 
-def always(question): return "yes"
-def first(question): return "yes" if question in "a" else "no"
+def always(question): return "yes" if question in "abc" else "no"
+def first(question): return "yes" if question in "ad" else "no"
 def second(question): return "yes" if question in "ab" else "no"
 def third(question): return "yes" if question in "abc" else "no"
 def odd(question): return "yes" if question in "d" else "no"
@@ -105,3 +105,4 @@ def test_items_are_told_once_five_targets_tried_the_cases(project: Path) -> None
     done = drive(project, "show", newest)
     assert "5 targets tried these cases" in line_of(done, "items")
     assert "d: weak targets pass it more often than strong ones" in done.out
+    assert "discrimination -0.91 over 5 targets" in done.out

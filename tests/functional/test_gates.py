@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def test_required_cases_count_even_where_they_were_not_selected(tmp_path: Path) 
     assert run(folder, wrong="c d").code == 0
     left_out = run(folder, "--only", "a")
     assert left_out.code == 1
-    assert "not so b not in this run" in left_out.out
+    assert "missed by b (not in this run)" in left_out.out
 
 
 def test_quarantined_cases_are_run_but_not_counted(tmp_path: Path) -> None:
@@ -248,3 +249,103 @@ def test_thresholds_of_the_config_folder_are_acted_on(tmp_path: Path) -> None:
     assert (
         "config/thresholds.yaml:1: default.pas_rate: unknown metric 'pas_rate'; did you mean 'pass_rate'?" in broken.err
     )
+
+
+def test_a_gate_whose_grades_are_all_due_is_open(tmp_path: Path) -> None:
+    case = "{id: h, input: hi, graders: [human]}"
+    suite = f"name: due\ntarget: echo\ngate: {{thresholds: {{pass_rate: 0.5}}}}\ntest_cases: [{case}]\n"
+    done = drive(write(tmp_path, suite_yaml=suite), "run", "suite.yaml", "--json")
+    assert (done.code, done.report["verdict"], done.report["gate"]["verdict"]) == (4, "UNDECIDED", "INCONCLUSIVE")
+    assert done.report["gate"]["checks"][0]["text"] == "pass rate cannot be told yet: 1 case still to be graded"
+
+
+def stored_name(done: Outcome) -> str:
+    found = re.search(r" run (\S+) \(eval-", done.out)
+    assert found is not None
+    return found[1]
+
+
+def edited(folder: Path) -> None:
+    """Every case asks for something else, and is answered well."""
+    text = (folder / "suite.yaml").read_text(encoding="utf-8")
+    for word in WORDS:
+        text = text.replace(f"input: {word}, expected: {word}", f"input: {word}{word}, expected: {word}{word}")
+    write(folder, suite_yaml=text)
+
+
+def test_a_run_that_cannot_be_compared_can_still_become_the_baseline(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: true}")
+    baseline(folder)
+    edited(folder)
+    done = run(folder, "--json")
+    name = done.report["metadata"]["run_name"]
+    assert (done.code, done.report["verdict"]) == (2, "INVALID")
+    [check] = done.report["gate"]["checks"]
+    assert "all 8 cases that both have were changed in between" in check["text"]
+    assert f"eval-harness baseline {name} (or run it with --baseline none first)" in check["text"]
+    assert drive(folder, "baseline", name, "-o", "kept.json").code == 0, "its trials are as good as any"
+    kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))["eval_report"]
+    assert (kept["verdict"], kept["gate"]) == ("PASSED", None)
+    assert run(folder).code == 0
+    assert run(folder, "--baseline", "kept.json").code == 0
+
+
+def test_a_baseline_that_cannot_be_compared_is_told_of_without_a_gate(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    baseline(folder)
+    edited(folder)
+    done = run(folder)
+    assert done.code == 0
+    told = line_of(done, "vs baseline")
+    assert told.count("cannot be compared") == 1
+    assert told.endswith("cannot be compared: all 8 cases that both have were changed in between")
+    shown = drive(folder, "show", stored_name(done), "--json")
+    assert shown.report["not_compared"].endswith("changed in between")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (
+            {"verdict": "INVALID", "exit_code": 3, "why": "no network"},
+            "spoilt.json cannot be the baseline: its run is INVALID (no network)",
+        ),
+        ({"cases": "twice"}, "spoilt.json holds the case 'a' twice"),
+        ({"cases": "impossible"}, "spoilt.json: the counts of case 'a' cannot be: 99 passed of 3 trials, 0 errors"),
+    ],
+)  # fmt: skip
+def test_a_baseline_file_that_cannot_be_trusted_is_refused_before_the_run(
+    tmp_path: Path, spoil: dict[str, Any], told: str
+) -> None:
+    folder = project(tmp_path)
+    report = run(folder, "--json").report
+    cases = report["cases"]
+    changed = {"twice": [*cases, cases[0]], "impossible": [{**cases[0], "passed": 99}, *cases[1:]]}
+    spoilt = {**report, **spoil, "cases": changed.get(spoil.get("cases", ""), cases)}
+    (folder / "spoilt.json").write_text(json.dumps({"eval_report": spoilt}), encoding="utf-8")
+    before = stored_runs(folder)
+    done = run(folder, "--baseline", "spoilt.json")
+    assert (done.code, told in done.err) == (2, True), done.err
+    assert stored_runs(folder) == before
+
+
+def test_a_baseline_of_another_suite_is_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    baseline(folder, "-o", "letters.json")
+    write(folder, suite_yaml=(folder / "suite.yaml").read_text(encoding="utf-8").replace("letters", "words"))
+    done = run(folder, "--baseline", "letters.json")
+    assert done.code == 0
+    assert "these are runs of different suites: letters and words" in done.out
+
+
+def test_critical_cases_that_all_fail_are_not_hidden_by_the_others(tmp_path: Path) -> None:
+    text = project(tmp_path, "gate: {regression: true, inconclusive: fail}", trials=1) / "suite.yaml"
+    ordinary = "\n".join(f"  - {{id: o{n}, input: o, expected: o}}" for n in range(300))
+    listed = "\n".join(f"  - {{id: {word}, input: {word}, expected: {word}, criticality: critical}}" for word in "abc")
+    head = text.read_text(encoding="utf-8").partition("test_cases:")[0]
+    write(tmp_path, suite_yaml=f"{head}test_cases:\n{ordinary}\n{listed}\n")
+    baseline(tmp_path)
+    lost = run(tmp_path, wrong="a b c")
+    assert lost.code == 4
+    assert "INCONCLUSIVE: every critical case that passed before fails now (a, b, c)" in lost.out
+    assert run(tmp_path).code == 0

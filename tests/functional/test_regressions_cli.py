@@ -67,6 +67,25 @@ def test_a_run_that_broke_says_nothing_and_is_3(project: Path) -> None:
     assert tasks(found)["peru"]["currentScore"] is None
 
 
+def test_a_variant_that_broke_does_not_hide_the_loss_of_another(project: Path) -> None:
+    dead = "\ndef dead(country):\n    raise TargetUnavailable('no network')\n"
+    write(project, agent_py=AGENT + dead)
+    drive(project, "baseline", run(project, "good"))
+    drive(project, "run", "suite.yaml", "--target", "agent.py:bad", "--target", "agent.py:dead")
+    code, found = checked(project, "capitals")
+    assert (code, found["verdict"]) == (3, "INVALID")
+    [comparison] = found["comparisons"]
+    assert (comparison["new"]["variant"], comparison["verdict"]) == ("agent.py:bad", "REGRESSION")
+    assert "cannot be compared: all 3 cases that both have were not judged in one of them" in found["notes"][0]
+    shown = drive(project, "regressions", "capitals").out
+    assert shown.lstrip().startswith("REGRESSION")
+    assert shown.splitlines()[-1].startswith("INVALID  capitals: a run that broke")
+
+    run(project, "dead")
+    code, found = checked(project, "capitals")
+    assert (code, found["verdict"], found["comparisons"]) == (3, "INVALID", []), "a broken run is no wrong usage"
+
+
 def test_removed_tasks_failures_at_the_same_score_and_improvements_are_told(project: Path) -> None:
     """What the original keeps to itself."""
     cases = """

@@ -50,7 +50,7 @@ def test_a_run_and_its_report_agree(project: Path, suite: str) -> None:
     for what in (name, report["metadata"]["run_id"], "report.json"):
         done = drive(project, "verify", what)
         assert done.code == 0, done.both
-        assert f"figures of the report follow from its {trials} trials" in done.out
+        assert f"figures that were checked follow from its {trials} trials" in done.out
     [found] = drive(project, "verify", name, "--json").json["verified"]
     assert (found["rows"], found["mismatches"], found["basis"]) == (trials, [], "trials")
     assert found["figures"] > 80
@@ -115,6 +115,8 @@ def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str
     done = drive(project, "verify", name)
     assert done.code == 1
     assert "trials.peru#1" in done.out
+    figures = [line.split()[0] for line in done.out.splitlines() if line.startswith("trials.")]
+    assert len(figures) == len(set(figures)), "each is told once"
 
 
 def test_trials_that_were_removed_from_the_store_are_missed(project: Path) -> None:
@@ -185,3 +187,11 @@ def test_a_published_table(project: Path) -> None:
     done = drive(project, "verify", "table.csv", "--json")
     assert done.code == 0
     assert done.json["rates"][0]["histogram"] == [14, 12, 10, 4, 10]
+
+
+def test_a_table_that_tells_too_little_is_not_said_to_agree(project: Path) -> None:
+    (project / "table.json").write_text(json.dumps({"retail": {"pass_1": 0.42, "pass_2": 0.273}}))
+    done = drive(project, "verify", "table.json")
+    assert done.code == 0
+    assert "NOT CHECKED  no row tells enough" in done.out
+    assert "NOT CHECKED" not in drive(project, "verify", "table.json", "--tasks", "1000").out

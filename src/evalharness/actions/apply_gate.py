@@ -11,7 +11,7 @@ from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating import judge_gate
-from evalharness.engine.judging import judge_by_gate, may_be_gated
+from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 from evalharness.engine.tallying import Measured
 from evalharness.errors import UsageError
 from evalharness.stores.sql_store import SqlStore
@@ -27,8 +27,8 @@ def apply_gate(run: Run, report: Report, measured: Measured, store: SqlStore, da
         return report
     if run.suite.gate is not None:
         report = gated(report, run.suite, measured, store, day)
-    if report.comparison is None:
-        report = report.model_copy(update={"comparison": compare_as_known(run, report, store, day)})
+    if report.comparison is None and not report.not_compared:
+        report = report.model_copy(update=compare_as_known(run, report, store, day))
     return report
 
 
@@ -42,7 +42,7 @@ def gated(report: Report, suite: Suite, measured: Measured, store: SqlStore, day
         try:
             comparison = compare_as_gated(gate, report, store, day)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
-            not_compared = error.message
+            not_compared = f"{error.message}; {error.hint}" if error.hint else error.message
     trials = report.metadata.trials_per_case
     found = judge_gate(
         gate,
@@ -54,7 +54,16 @@ def gated(report: Report, suite: Suite, measured: Measured, store: SqlStore, day
         not_compared=not_compared,
         sequential=report.sequential,
     )
-    return decided(report.model_copy(update={"comparison": comparison}), found)
+    return decided(report.model_copy(update={"comparison": comparison, "not_compared": not_compared}), found)
+
+
+def without_gate(report: Report) -> Report:
+    """As it would read had it none. Errors cannot have made it INVALID: no gate would have judged it."""
+    if report.gate is not None:
+        not_needed = report.sequential.not_needed if report.sequential else 0
+        verdict, exit_code, why = judge(report.summary, 1.0, "", not_needed)
+        report = report.model_copy(update={"verdict": verdict, "exit_code": exit_code, "why": why})
+    return report.model_copy(update={"gate": None, "comparison": None, "not_compared": ""})
 
 
 def decided(report: Report, gate: GateResult) -> Report:

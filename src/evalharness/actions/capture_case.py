@@ -43,15 +43,16 @@ class CapturedFile:
 
 
 def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
+    _check_output(request.output, replace=request.replace)
     run = store.find_run(request.run)
-    if request.output.exists() and not request.replace:
-        raise UsageError(f"{request.output} exists", hint="choose another name, or --force to replace it")
     chosen = [_case(run, name) for name in dict.fromkeys(request.cases)]
     captured, warnings = [], []
     for case in chosen:
         trial = _trial(store, run, case, request.trial)
         assert trial.last.transcript is not None
         output = trial.last.transcript.output
+        if request.comparison == "numeric" and isinstance(output, str):
+            raise UsageError(f"{case.id} answered with a text, which has no numbers to compare", hint="--compare exact")
         if REDACTED in str(output):
             warnings.append(f"{case.id}: a secret was taken out of the answer; what stands for it will be compared")
         captured.append(Captured(_with_files(case, run), output, run.finished_at or run.created_at))
@@ -63,8 +64,16 @@ def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
     )
     suite = _suite(run, request.output)
     text = dump_regressions(suite, captured, note)
+    request.output.parent.mkdir(parents=True, exist_ok=True)
     request.output.write_text(text, encoding="utf-8")
     return CapturedFile(request.output, suite.name, tuple(case.id for case in chosen), tuple(warnings))
+
+
+def _check_output(path: Path, *, replace: bool) -> None:
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise UsageError(f"-o {path}: regression evals are written as YAML", hint="let the file's name end in .yaml")
+    if path.is_dir() or (path.exists() and not replace):
+        raise UsageError(f"{path} exists", hint="choose another name, or --force to replace it")
 
 
 def _case(run: Run, name: str) -> Case:

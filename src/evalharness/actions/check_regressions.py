@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalharness.actions.compare_runs import compare_runs
-from evalharness.actions.find_reports import FoundReport, find_report
-from evalharness.actions.find_suites import find_suites
+from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.actions.find_suites import find_suite
 from evalharness.domain.gate import Gate, RegressionRule
 from evalharness.domain.regressions import ORDER, Regressions
 from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
 from evalharness.engine.gating import quarantined
 from evalharness.engine.judging import worst
+from evalharness.engine.pairing import pair_cases
 from evalharness.errors import UnknownName, UsageError
 from evalharness.stores.run_lines import RunLink
 from evalharness.stores.sql_store import SqlStore
+
+BROKE = 3
+"""The exit code of a run that broke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +46,40 @@ def check_regressions(request: RegressionRequest, store: SqlStore, store_named: 
     old, new, notes = _chosen(request, suite_name, store)
     gate = _gate(new)
     written = (gate.regression or RegressionRule()).model_dump() | request.rule
-    comparisons = compare_runs(old, new, RegressionRule.model_validate(written), store, quarantined(gate, today))
+    held = quarantined(gate, today)
+    refused = _refused(old, new, held)
+    comparable = [each for each in new if each.report.metadata.run_id not in refused]
+    comparisons = compare_runs(old, comparable, RegressionRule.model_validate(written), store, held)
     inconclusive = request.inconclusive or gate.inconclusive
-    invalid = [found for found in new if found.report.verdict == "INVALID"]
+    broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
     codes = {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}
     found = [comparison.verdict for comparison in comparisons]
+    bad = [*(BROKE for _ in broken), *(UsageError.exit_code for run_id in refused if run_id not in broken)]
     return Regressions(
         suite_name=suite_name,
-        verdict="INVALID" if invalid else next(verdict for verdict in ORDER if verdict in found),
-        exit_code=worst([*(codes[verdict] for verdict in found), *(3 for _ in invalid)]),
-        notes=tuple(notes),
+        verdict="INVALID" if bad else next(verdict for verdict in ORDER if verdict in found),
+        exit_code=worst([*(codes[verdict] for verdict in found), *bad]),
+        notes=(*notes, *refused.values()),
         comparisons=tuple(comparisons),
         threshold=request.threshold,
         tasks=tuple(change for each in new for change in _tasks(old, each, request.threshold)),
     )
+
+
+def _refused(old: FoundReport, new: list[FoundReport], held: frozenset[str]) -> dict[str, str]:
+    """By run, why it cannot be compared: it must not hide what became of the others.
+
+    Raises UsageError where none can, unless a run broke: that is then what there is to say.
+    """
+    refused: dict[str, UsageError] = {}
+    for each in new:
+        try:
+            pair_cases(old.report, each.report, held)
+        except UsageError as error:
+            refused[each.report.metadata.run_id] = error
+    if len(refused) == len(new) and not any(each.report.is_broken for each in new):
+        raise refused[new[0].report.metadata.run_id]
+    return {run_id: error.message for run_id, error in refused.items()}
 
 
 def _tasks(old: FoundReport, new: FoundReport, threshold: float) -> Iterator[TaskChange]:
@@ -69,10 +93,7 @@ def _suite_name(named: str, store: SqlStore, store_named: str | None) -> str:
         if named not in known:
             raise UnknownName("suite: it has no runs here, and there is no such file", named, known)
         return named
-    suites = [file.suite for file in find_suites([named], store_named) if file.suite is not None]
-    if len(suites) != 1:
-        raise UsageError(f"{named} holds {len(suites)} suites", hint="name one of them")
-    return suites[0].name
+    return find_suite(named, store_named).name
 
 
 def _chosen(
@@ -83,7 +104,7 @@ def _chosen(
         if request.baseline is not None:
             raise UsageError("--baseline and --baseline-variant exclude each other")
         return _of_matrix(request.baseline_variant, request.run, suite_name, store)
-    old = find_report(request.baseline or _newest_baseline(suite_name, store), store, suite_name)
+    old = find_report(request.baseline or _usual_baseline(suite_name, store), store, suite_name)
     if request.run is not None:
         new = find_report(request.run, store, suite_name)
         _check_new(new, old, suite_name)
@@ -98,19 +119,19 @@ def _chosen(
     return old, _finished(together, store), _left_out(together)
 
 
-def _newest_baseline(suite_name: str, store: SqlStore) -> str:
+def _usual_baseline(suite_name: str, store: SqlStore) -> str:
     """The one that the gate of the suite's newest run names, else the one that was set last."""
     links = store.runs_since(suite_name)
     gate = store.outline(links[0].id).gate if links else None
     if gate is not None and gate.regression is not None and gate.regression.baseline:
         return gate.regression.baseline
-    known = store.baselines(suite_name)
-    if not known:
+    newest = newest_baseline(suite_name, store)
+    if newest is None:
         raise UsageError(
             f"{suite_name} has no baseline",
             hint="set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V",
         )
-    return known[0].name
+    return newest.name
 
 
 def _newest_together(links: list[RunLink]) -> list[RunLink]:

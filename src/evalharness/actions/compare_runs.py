@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from evalharness.actions.find_reports import FoundReport, find_report
+from evalharness.actions.find_reports import FoundReport
 from evalharness.domain.comparison import CaseChange, Comparison
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.transcript import Transcript
@@ -13,24 +13,9 @@ from evalharness.engine.comparing import compare_variants
 from evalharness.engine.diverging import first_divergence
 from evalharness.stores.sql_store import SqlStore
 
+SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
 DIVERGENCES = 10
 """How many worse cases are looked into, the worst first."""
-
-
-def find_reports(references: Sequence[str], store: SqlStore, suite_name: str | None = None) -> list[FoundReport]:
-    """A baseline's name that several suites use means that of the others' suite."""
-    names = {baseline.name for baseline in store.baselines()}
-    first = {ref: find_report(ref, store, suite_name) for ref in references if ref not in names}
-    suites = {found.report.metadata.suite_name for found in first.values()}
-    meant = suite_name or (suites.pop() if len(suites) == 1 else None)
-
-    def found(reference: str) -> FoundReport:
-        if reference in first:
-            return first[reference]
-        is_known = meant is not None and store.baseline(meant, reference) is not None
-        return find_report(reference, store, meant if is_known else suite_name)
-
-    return [found(reference) for reference in references]
 
 
 def compare_runs(
@@ -51,8 +36,14 @@ def _told(old: FoundReport, new: FoundReport, comparison: Comparison, store: Sql
             "old": comparison.old.model_copy(update={"source": old.source}),
             "new": comparison.new.model_copy(update={"source": new.source}),
             "cases": _with_divergences(old, new, comparison.cases, store),
+            "notes": (*comparison.notes, *_same_run(comparison)),
         }
     )
+
+
+def _same_run(comparison: Comparison) -> tuple[str, ...]:
+    is_same = comparison.old.run_id and comparison.old.run_id == comparison.new.run_id
+    return (SAME_RUN,) if is_same else ()
 
 
 def _with_divergences(

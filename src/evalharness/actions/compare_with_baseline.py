@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
-from evalharness.actions.find_reports import FoundReport, find_report
+from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate, RegressionRule
 from evalharness.domain.report import Report
@@ -19,17 +20,23 @@ KEPT_CASES = 1000
 
 
 def find_baseline(gate: Gate, store: SqlStore, suite_name: str) -> FoundReport:
-    """Raises UsageError where there is none."""
+    """Raises UsageError where there is none, or only a run that tells nothing."""
     named = gate.regression.baseline if gate.regression else ""
     if not named:
-        known = store.baselines(suite_name)
-        if not known:
+        newest = newest_baseline(suite_name, store)
+        if newest is None:
             raise UsageError(
                 f"the gate compares with a baseline, and suite {suite_name} has none",
                 hint="run it once with --baseline none, then: eval-harness baseline RUN",
             )
-        named = known[0].name
-    return find_report(named, store, suite_name)
+        named = newest.name
+    found = find_report(named, store, suite_name)
+    if found.report.is_broken or found.report.verdict == "INTERRUPTED":
+        raise UsageError(
+            f"{named} cannot be the baseline: its run is {found.report.verdict} ({found.report.why})",
+            hint="name a run that came to its end, or mend this one: eval-harness resume RUN",
+        )
+    return found
 
 
 def compare_as_gated(gate: Gate, report: Report, store: SqlStore, today: date) -> Comparison:
@@ -38,19 +45,19 @@ def compare_as_gated(gate: Gate, report: Report, store: SqlStore, today: date) -
     return _compared(found, report, gate, today)
 
 
-def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> Comparison | None:
-    """For information, where the suite has a baseline and this run tried its cases anew.
+def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> dict[str, Any]:
+    """For information, where the suite has a baseline and this run tried its cases anew: what the report then says.
 
     Not for a run that stops when it is decided: its p-values would not be what they say.
     """
-    known = store.baselines(run.suite.name)
-    is_anew = not run.regrade_of and run.target.kind != "artifact" and run.options.sequential is None
-    if not known or known[0].run_id == run.id or not is_anew:
-        return None
+    newest = newest_baseline(run.suite.name, store)
+    if newest is None or newest.run_id == run.id or not run.is_tried_anew or run.options.sequential is not None:
+        return {}
+    found = find_report(newest.name, store, run.suite.name)
     try:
-        return _compared(find_report(known[0].name, store, run.suite.name), report, run.suite.gate or Gate(), today)
-    except UsageError:  # nothing in common: no gate asked for it, so nobody misses it
-        return None
+        return {"comparison": _compared(found, report, run.suite.gate or Gate(), today)}
+    except UsageError as error:  # nothing in common: no gate asked for it, so it is only told
+        return {"not_compared": error.message}
 
 
 def _compared(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:

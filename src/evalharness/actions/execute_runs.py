@@ -18,7 +18,6 @@ from evalharness.actions.make_report import finish_run
 from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
 from evalharness.domain.run import Run, RunOptions
-from evalharness.domain.sequential import NOT_NEEDED
 from evalharness.domain.suite import SuiteConfig
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import GRACE_S, INFRASTRUCTURE_ERRORS, Attempting, open_target
@@ -26,7 +25,7 @@ from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
 from evalharness.engine.preparing import remove_leftovers
 from evalharness.engine.running import Running, pending_trials, skipped_trial
-from evalharness.engine.stopping import Stopping
+from evalharness.engine.stopping import Stopping, is_not_needed
 from evalharness.errors import HarnessError
 from evalharness.stores.sql_store import SqlStore
 
@@ -229,18 +228,17 @@ def stopping_so_far(store: SqlStore, run: Run) -> Stopping | None:
     if run.options.sequential is None:
         return None
     stopping = Stopping(run.options.sequential, run.lock.cases, run.lock.trials)
-    is_decided = was_decided(store, run)
-    for case_id, index, state, first_state, *_ in store.outcomes(run.id):
-        if is_decided or state != "error":
-            stopping.hear(case_id, index, state, first_state)
+    is_decided = False
+    erred = []
+    for outcome in store.outcomes(run.id):
+        is_decided = is_decided or is_not_needed(outcome)
+        if outcome.state == "error":
+            erred.append(outcome)
+        else:
+            stopping.hear(outcome.case_id, outcome.trial_index, outcome.state, outcome.first_state)
+    for outcome in erred if is_decided else ():
+        stopping.hear(outcome.case_id, outcome.trial_index, outcome.state, outcome.first_state)
     return stopping
-
-
-def was_decided(store: SqlStore, run: Run) -> bool:
-    """Whether a sequential run came to its end before all its trials were tried."""
-    if run.options.sequential is None:
-        return False
-    return any(row.state == "skipped" and row.reason.startswith(NOT_NEEDED) for row in store.outcomes(run.id))
 
 
 @contextmanager

@@ -22,8 +22,7 @@ FEW_TRIALS = 5000
 
 
 def find_flaky(store: SqlStore, run: Run, report: Report) -> tuple[FlakyCase, ...]:
-    alone = run.regrade_of or run.target.kind == "artifact" or run.options.sequential
-    earlier = [] if alone else list(_earlier(store, run))
+    earlier = list(_earlier(store, run)) if run.is_tried_anew and not run.options.sequential else []
     return tuple(flaky_cases(report, earlier, least=FLAKY_FROM))
 
 

@@ -5,6 +5,7 @@ Of a stored run, the figures of each case are counted anew from its trials, with
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class FoundReport:
 
 def find_report(reference: str, store: SqlStore, suite_name: str | None = None) -> FoundReport:
     """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
-    if baseline := _baseline(reference, store, suite_name):
+    if baseline := named_baseline(reference, store, suite_name):
         return FoundReport(*_of_run(baseline.run_id, store, f"baseline {baseline.name}"))
     path = Path(reference)
     try:
@@ -42,21 +43,43 @@ def find_report(reference: str, store: SqlStore, suite_name: str | None = None) 
         raise UnknownName("baseline, run or report file", reference, [*names, *error.choices]) from None
 
 
-def report_of(outline: RunOutline, store: SqlStore) -> Report:
-    """As it was kept when the run came to a stop, with every case in figures as they stand now."""
-    cases = count_cases(outline.cases, outline.trials, outline.case_threshold, store.figures(outline.id))
-    return (outline.report or _unfinished(outline)).model_copy(update={"cases": cases})
+def find_reports(references: Sequence[str], store: SqlStore, suite_name: str | None = None) -> list[FoundReport]:
+    """A baseline's name that several suites use means that of the others' suite."""
+    names = {baseline.name for baseline in store.baselines()}
+    first = {ref: find_report(ref, store, suite_name) for ref in references if ref not in names}
+    suites = {found.report.metadata.suite_name for found in first.values()}
+    meant = suite_name or (suites.pop() if len(suites) == 1 else None)
+
+    def found(reference: str) -> FoundReport:
+        if reference in first:
+            return first[reference]
+        is_known = meant is not None and store.baseline(meant, reference) is not None
+        return find_report(reference, store, meant if is_known else suite_name)
+
+    return [found(reference) for reference in references]
 
 
-def _baseline(name: str, store: SqlStore, suite_name: str | None) -> Baseline | None:
+def newest_baseline(suite_name: str, store: SqlStore) -> Baseline | None:
+    """The one that was set last."""
+    return next(iter(store.baselines(suite_name)), None)
+
+
+def named_baseline(name: str, store: SqlStore, suite_name: str | None = None) -> Baseline | None:
+    """Raises UsageError where several suites have one of this name, and none of them is given."""
     known = [baseline for baseline in store.baselines(suite_name) if baseline.name == name]
     if len(known) > 1:
         suites = ", ".join(baseline.suite_name for baseline in known)
         raise UsageError(
             f"several suites have a baseline '{name}': {suites}",
-            hint="say which with --suite, or name the run itself: eval-harness baseline list",
+            hint="say which with --suite, or compare with the run itself: eval-harness baseline list",
         )
     return known[0] if known else None
+
+
+def report_of(outline: RunOutline, store: SqlStore) -> Report:
+    """As it was kept when the run came to a stop, with every case in figures as they stand now."""
+    cases = count_cases(outline.cases, outline.trials, outline.case_threshold, store.figures(outline.id))
+    return (outline.report or _unfinished(outline)).model_copy(update={"cases": cases})
 
 
 def _of_run(reference: str, store: SqlStore, source: str) -> tuple[Report, str, RunOutline]:

@@ -12,13 +12,15 @@ from evalharness.actions.open_store import open_store, store_place
 from evalharness.actions.register_suites import PYTHON, hidden_ready_made, without_file
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
-from evalharness.errors import closest
+from evalharness.errors import UsageError, closest
 from evalharness.formats.loading import LoadedFile, load_paths
 from evalharness.formats.ready_made import ready_made_suites
 from evalharness.formats.syntax.source import ENDINGS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import MEMORY
 from evalharness.stores.suites import RegisteredSuite, SuiteLine
+
+SHOWN = 5
 
 
 def find_suites(named: Iterable[str], store: str | None, format_name: str | None = None) -> list[LoadedFile]:
@@ -28,6 +30,18 @@ def find_suites(named: Iterable[str], store: str | None, format_name: str | None
         for file in _meant_by(name, store, format_name):
             found.setdefault(file.path.resolve(), file)
     return checked(list(found.values()))
+
+
+def find_suite(named: str, store: str | None) -> Suite:
+    """Raises UsageError where several are meant, or none."""
+    suites = [file.suite for file in find_suites([named], store) if file.suite is not None]
+    if len(suites) != 1:
+        listed = ", ".join(suite.name for suite in suites[:SHOWN])
+        raise UsageError(
+            f"{named} holds {len(suites)} suites, and one is taken at a time",
+            hint=f"name one of them: {listed}" if listed else "",
+        )
+    return suites[0]
 
 
 def registered_suites(store: str | None) -> list[SuiteLine]:

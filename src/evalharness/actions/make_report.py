@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from evalharness.actions.apply_gate import apply_gate, decided, today
 from evalharness.actions.apply_stopping import apply_stopping
@@ -16,7 +17,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.trial import GRADED
 from evalharness.engine.judging import judge, may_be_gated
 from evalharness.engine.measuring import measure, unmeasurable
-from evalharness.engine.recommending import recommend, recommend_quarantine
+from evalharness.engine.recommending import in_order, recommend, recommend_limits, recommend_quarantine
 from evalharness.engine.summarising import case_results, error_bounds, failures, slowest_trials, summarise, unjudged
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.stores.sql_store import SqlStore
@@ -31,8 +32,7 @@ def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes:
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
     report = apply_gate(run, apply_stopping(run, report, store, stopped), measured, store, today())
-    is_tried = not run.regrade_of and run.target.kind != "artifact"
-    judged = _judged(run, measured) if is_tried else []
+    judged = _judged(run, measured) if run.is_tried_anew else []
     store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
     return run.model_copy(update={"report": _with_past(store, run, report)})
 
@@ -51,10 +51,14 @@ def _as_judged(run: Run, report: Report, measured: Measured, store: SqlStore) ->
     """With the comparison and by the gate's verdict of the day the run came to its end."""
     kept = run.report
     if kept is not None and kept.gate is None and run.suite.gate is None:
-        return report.model_copy(update={"comparison": kept.comparison})
+        return report.model_copy(update=_compared(kept))
     if kept is not None and kept.gate is not None and may_be_gated(report.verdict, report.summary):
-        return decided(report.model_copy(update={"comparison": kept.comparison}), kept.gate)
+        return decided(report.model_copy(update=_compared(kept)), kept.gate)
     return apply_gate(run, report, measured, store, today()) if run.suite.gate else report
+
+
+def _compared(kept: Report) -> dict[str, Any]:
+    return {"comparison": kept.comparison, "not_compared": kept.not_compared}
 
 
 def _storable(report: Report) -> Report:
@@ -73,8 +77,9 @@ def case_histories(store: SqlStore, run: Run) -> dict[str, CaseHistory]:
 def _with_past(store: SqlStore, run: Run, report: Report) -> Report:
     """With what runs before this one add. Nothing of it is stored with the report: those runs may be removed."""
     flaky = find_flaky(store, run, report)
-    advice = (*report.recommendations, *recommend_quarantine(flaky, run.suite.gate))
-    found = report.model_copy(update={"flaky": flaky, "recommendations": advice})
+    limits = recommend_limits(report.gate, report.cases)
+    advice = (*report.recommendations, *limits, *recommend_quarantine(flaky, run.suite.gate, today()))
+    found = report.model_copy(update={"flaky": flaky, "recommendations": in_order(advice)})
     return _with_histories(store, run, found)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evalharness.domain.plain_numbers import percent, points
+from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial_plan import TrialPlan
 from evalharness.engine.sizing import Known, Wish, make_plan
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.errors import UsageError
-from evalharness.formats.loading import LoadedFile
 from evalharness.stores.sql_store import SqlStore
 
 LOOKED_BACK = 20
@@ -27,28 +27,20 @@ class PlanRequest:
     trials: int | None = None
 
 
-def one_suite(files: Iterable[LoadedFile], named: str) -> Suite:
-    suites = [file.suite for file in files if file.suite is not None]
-    if len(suites) != 1:
-        listed = ", ".join(suite.name for suite in suites[:5])
-        raise UsageError(f"{named} holds {len(suites)} suites, and one is planned at a time", hint=f"found: {listed}")
-    if not suites[0].cases:
-        raise UsageError(f"{named} has no cases")
-    return suites[0]
-
-
 def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPlan:
-    last = _last_run(suite, store)
-    run, known = last if last else (None, Known())
+    if not suite.cases:
+        raise UsageError(f"suite {suite.name} has no cases")
+    run, known, why_no_run = _last_run(suite, store)
     plan = make_plan(
         suite.name,
         request.cases or len(suite.cases),
         request.trials or (run.lock.trials if run else suite.trials),
         known,
         request.wish,
+        is_chosen=request.trials is not None,
     )
     if run is None:
-        return plan
+        return plan.model_copy(update={"why_no_run": why_no_run})
     return plan.model_copy(
         update={
             "run_id": run.id,
@@ -60,21 +52,30 @@ def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPla
     )
 
 
-def _last_run(suite: Suite, store: SqlStore) -> tuple[Run, Known] | None:
-    """The newest run that tried its cases itself and judged something.
+def _last_run(suite: Suite, store: SqlStore) -> tuple[Run | None, Known, str]:
+    """The newest run that tried its cases itself and judged something; else why there is none.
 
     One that was allowed to stop early is passed over: when it stopped depends on what it saw.
     """
     ids = {case.id for case in suite.cases}
+    unfit: Counter[str] = Counter()
     for run in store.newest_runs(suite.name, LOOKED_BACK):
-        if run.regrade_of or run.target.kind == "artifact" or run.options.sequential:
+        if not run.is_tried_anew:
+            unfit["only graded what was there"] += 1
+            continue
+        if run.options.sequential:
+            unfit["may have stopped early"] += 1
             continue
         measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
         tallies = [tally for case_id, tally in measured.tallies.items() if case_id in ids and tally.first_graded]
         if tallies:
             counts = [(tally.first_graded, tally.first_passed) for tally in tallies]
-            return run, _known(counts, measured, store.progress(run.id)[1])
-    return None
+            return run, _known(counts, measured, store.progress(run.id)[1]), ""
+        unfit["judged no trial of these cases"] += 1
+    told = ", ".join(f"{number:,} {why}" for why, number in unfit.items())
+    if not told:
+        return None, Known(), "the suite has not been run yet"
+    return None, Known(), f"of its last {count(unfit.total(), 'run')} none tells how results vary ({told})"
 
 
 def _known(counts: list[tuple[int, int]], measured: Measured, elapsed_s: float) -> Known:
@@ -83,7 +84,7 @@ def _known(counts: list[tuple[int, int]], measured: Measured, elapsed_s: float) 
 
 
 def _notes(suite: Suite, run: Run, plan: TrialPlan) -> Iterator[str]:
-    if plan.pass_rate is not None and plan.pass_rate < plan.effect:
+    if plan.pass_rate is not None and not plan.is_possible:
         yield f"the pass rate was {percent(plan.pass_rate)}, so it cannot drop by {points(plan.effect)}"
     if any(case.cluster for case in suite.cases):
         yield "cases of one cluster resemble each other, so count clusters where this says cases"

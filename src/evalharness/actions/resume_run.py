@@ -14,12 +14,12 @@ from evalharness.actions.execute_runs import (
     make_all_ready,
     run_to_end,
     services_for,
-    was_decided,
 )
 from evalharness.actions.make_report import finish_run, with_report
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
 from evalharness.engine.planning import Variables, make_lock
+from evalharness.engine.stopping import is_not_needed
 from evalharness.errors import CannotResume, UsageError
 from evalharness.stores.sql_store import SqlStore
 from evalharness.version import VERSION
@@ -83,8 +83,14 @@ def _refuse_unfinished(store: SqlStore, regrade: Run) -> None:
 
 
 def has_work_left(store: SqlStore, run: Run) -> bool:
-    states = [state for _, _, state, *_ in store.outcomes(run.id)]
-    return len(states) < run.planned_trials or ("error" in states and not was_decided(store, run))
+    """Errors are tried again, but not of a run that was decided without them."""
+    finished = 0
+    has_erred = is_decided = False
+    for outcome in store.outcomes(run.id):
+        finished += 1
+        has_erred = has_erred or outcome.state == "error"
+        is_decided = is_decided or (run.options.sequential is not None and is_not_needed(outcome))
+    return finished < run.planned_trials or (has_erred and not is_decided)
 
 
 def _finished_now(store: SqlStore, run: Run) -> Run:

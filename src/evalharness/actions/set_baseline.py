@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.actions.find_reports import report_of
+from evalharness.actions.apply_gate import without_gate
+from evalharness.actions.find_reports import named_baseline, report_of
 from evalharness.domain.report import Report
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report
@@ -43,7 +44,7 @@ def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None
             f"{outline.name} is not finished: later runs would be compared with a part of it",
             hint=f"finish it first: eval-harness resume {outline.name}",
         )
-    if outline.report.verdict == "INVALID":
+    if outline.report.is_broken:
         raise UsageError(
             f"{outline.name} is INVALID and cannot be a baseline: {outline.report.why}",
             hint=f"mend it first: eval-harness resume {outline.name}",
@@ -52,7 +53,7 @@ def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None
     if not any(case.trials for case in report.cases):
         raise UsageError(f"{outline.name} has no judged trial that a later run could be compared with")
     if output is not None:
-        told = report.model_copy(update={"gate": None, "comparison": None})
+        told = without_gate(report)
         write_reports([output], [(told, lambda: None)], store.redactor.redact)
     replaced = store.baseline(outline.suite_name, name)
     return SetBaseline(store.set_baseline(outline.id, name), replaced, report)
@@ -60,15 +61,12 @@ def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None
 
 def remove_baseline(name: str, suite_name: str | None, store: SqlStore) -> Baseline:
     """`suite_name` may be left out where only one suite has a baseline of this name."""
-    known = store.baselines(suite_name)
-    meant = [baseline for baseline in known if baseline.name == name]
-    if not meant:
-        raise UnknownName(f"baseline of suite {suite_name}" if suite_name else "baseline", name, _names(known))
-    if len(meant) > 1:
-        suites = ", ".join(baseline.suite_name for baseline in meant)
-        raise UsageError(f"several suites have a baseline '{name}': {suites}", hint="say which with --suite")
-    store.remove_baseline(meant[0].suite_name, name)
-    return meant[0]
+    meant = named_baseline(name, store, suite_name)
+    if meant is None:
+        names = [baseline.name for baseline in store.baselines(suite_name)]
+        raise UnknownName(f"baseline of suite {suite_name}" if suite_name else "baseline", name, names)
+    store.remove_baseline(meant.suite_name, name)
+    return meant
 
 
 def _check_output(path: Path) -> None:
@@ -81,10 +79,6 @@ def _check_output(path: Path) -> None:
             read_report(path)
         except UsageError as error:
             raise UsageError(f"{path} exists and is no baseline: {error.message}", hint="name another file") from None
-
-
-def _names(known: list[Baseline]) -> list[str]:
-    return [baseline.name for baseline in known]
 
 
 def _check_name(name: str, store: SqlStore) -> None:

@@ -18,10 +18,10 @@ from evalharness.engine.verifying import verify_cases, verify_records, verify_re
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.reported_trials import HOW_TO, ReportTold, read_told, reports_in
 from evalharness.formats.written_reports import read_json
+from evalharness.stats.thresholds import SAME
 from evalharness.stores.sql_store import SqlStore
 
 METADATA = ("suite_name", "run_id", "run_name", "timestamp", "duration_seconds", "trials_per_case", "case_threshold")
-SAME = 1e-9
 ENDINGS = (".json", ".csv")
 
 
@@ -84,8 +84,8 @@ def _of_file(path: Path, told: ReportTold) -> Verified:
 def _odd_rows(store: SqlStore, run: Run) -> Iterator[Mismatch]:
     """Rows hold what is needed for quick totals; the attempts beside them are what happened."""
     for row, trial in zip(store.outcomes(run.id), store.trials(run.id), strict=True):
-        yield from _unlike(row, trial)
-        yield from _odd_trial(row, trial.grades)
+        odd = {wrong.figure: wrong for wrong in (*_odd_trial(row, trial.grades), *_unlike(row, trial))}
+        yield from odd.values()
 
 
 def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:

@@ -29,16 +29,20 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """
     import gc
 
-    from evalharness.actions.compare_runs import compare_runs, find_reports
+    from evalharness.actions.compare_runs import compare_runs
+    from evalharness.actions.find_reports import find_reports
     from evalharness.actions.open_store import open_store
     from evalharness.cli.reporting import redaction_of
     from evalharness.domain.gate import RegressionRule
 
-    gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
     rule = RegressionRule.model_validate(asked_rule(flags))
     with open_store(flags["store"], to_read=True) as store:
-        first, *others = find_reports([old, *new], store, flags["suite"])
-        comparisons = compare_runs(first, others, rule, store)
+        gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
+        try:
+            first, *others = find_reports([old, *new], store, flags["suite"])
+            comparisons = compare_runs(first, others, rule, store)
+        finally:
+            gc.enable()
         redact = redaction_of(store)
         if flags["as_json"]:
             rows = [comparison.model_dump(mode="json") for comparison in comparisons]

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalharness.cli.options import option
+from evalharness.cli.rule_options import tolerance_option
 
 
 def _pass_rate(_context: click.Context, _option: click.Parameter, written: str | None) -> float | None:
@@ -38,12 +39,7 @@ OPTIONS = (
         metavar="B",
         help="Must not be worse than this baseline, run or JSON report; none: no such check.",
     ),
-    option(
-        "--regression-tolerance",
-        type=click.FloatRange(0, 1),
-        metavar="X",
-        help="A loss up to this share is accepted, 0 to 1.",
-    ),
+    tolerance_option,
     option("--strict-flips", is_flag=True, help="No case that always passed in the baseline may fail now."),
     option(
         "--inconclusive",

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 MOST_TRIALS = 1_000_000
+
+
+class Number(click.FloatRange):
+    """A number with a least and a largest value: `nan` is none, though it is neither too small nor too large."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number between {self.min:g} and {self.max:g}.", param, ctx)
+        return number
 
 
 class _Line(click.types.StringParamType):
@@ -34,7 +45,9 @@ def numbers(_context: click.Context, _option: click.Parameter, written: str | No
     """`--k 1,3,5`: whole numbers from 1 on."""
     words = [word.strip() for word in (written or "").split(",") if word.strip()]
     if not all(word.isdecimal() and 1 <= int(word) <= MOST_TRIALS for word in words):
-        raise click.BadParameter(f"'{written}' must be whole numbers from 1 on, with commas between them: 1,3,5")
+        raise click.BadParameter(
+            f"'{written}' must be whole numbers from 1 to {MOST_TRIALS:,}, with commas between them: 1,3,5"
+        )
     return tuple(map(int, words))
 
 

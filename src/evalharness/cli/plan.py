@@ -7,14 +7,14 @@ import sys
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.options import Number, debug_option, json_option, option, store_option
 
 
 @click.command("plan")
 @click.argument("suite")
 @option(
     "--effect",
-    type=click.FloatRange(min=0, max=100, min_open=True),
+    type=Number(min=0, max=100, min_open=True),
     default=5.0,
     show_default=True,
     metavar="POINTS",
@@ -22,7 +22,7 @@ from evalharness.cli.options import debug_option, json_option, option, store_opt
 )
 @option(
     "--power",
-    type=click.FloatRange(min=0.5, max=1, min_open=True, max_open=True),
+    type=Number(min=0.5, max=1, min_open=True, max_open=True),
     default=0.8,
     show_default=True,
     metavar="P",
@@ -30,16 +30,21 @@ from evalharness.cli.options import debug_option, json_option, option, store_opt
 )
 @option(
     "--alpha",
-    type=click.FloatRange(min=0, max=0.25, min_open=True, max_open=True),
+    type=Number(min=0, max=0.25, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
     metavar="P",
     help="How often a drop may be claimed where there is none.",
 )
-@option("--cases", type=click.IntRange(min=1), metavar="N", help="Plan for N cases.  [default: those of the suite]")
+@option(
+    "--cases",
+    type=click.IntRange(min=1, max=1_000_000),
+    metavar="N",
+    help="Plan for N cases.  [default: those of the suite]",
+)
 @option(
     "--trials",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=10_000),
     metavar="K",
     help="Plan for K trials per case.  [default: the last run's]",
 )
@@ -60,14 +65,14 @@ def command(
 
     Judges by how much the results of the suite's last run varied, and by what it cost.
     """
-    from evalharness.actions.find_suites import find_suites
+    from evalharness.actions.find_suites import find_suite
     from evalharness.actions.open_store import open_store
-    from evalharness.actions.plan_trials import PlanRequest, one_suite, plan_trials
+    from evalharness.actions.plan_trials import PlanRequest, plan_trials
     from evalharness.cli.stdout import screen_on
     from evalharness.engine.sizing import Wish
     from evalharness.reports.plan_text import PlanReport
 
-    chosen = one_suite(find_suites([suite], store), suite)
+    chosen = find_suite(suite, store)
     request = PlanRequest(Wish(effect / 100, power, alpha), cases, trials)
     with open_store(store, to_read=True) as opened:
         plan = plan_trials(chosen, request, opened)

@@ -5,36 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import click
-
-from evalharness.cli.options import option
+from evalharness.cli.options import Number, option
 
 _FIELDS = {"alpha": "alpha", "power": "power", "margin": "margin", "regression_tolerance": "tolerance"}
+tolerance_option = option(
+    "--regression-tolerance",
+    type=Number(0, 1),
+    metavar="SHARE",
+    help="A loss up to this share (0.02 is 2 points) is accepted even where it is certain.",
+)
 _FLAGS = (
     option(
         "--alpha",
-        type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+        type=Number(0, 0.5, min_open=True, max_open=True),
         metavar="P",
         help="How often an unchanged agent may be called worse.  [default: 0.05]",
     ),
     option(
         "--margin",
-        type=click.FloatRange(0, 100, min_open=True),
+        type=Number(0, 100, min_open=True),
         metavar="POINTS",
         help="A loss smaller than so many points does not matter.  [default: 5]",
     ),
     option(
         "--power",
-        type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
+        type=Number(0.5, 1, min_open=True, max_open=True),
         metavar="P",
         help="How surely a loss should be found, for the least one told.  [default: 0.8]",
     ),
-    option(
-        "--regression-tolerance",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="A loss up to this share (0.02 is 2 points) is accepted even where it is certain.  [default: 0]",
-    ),
+    tolerance_option,
 )
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from evalharness.cli.gate_options import gate_options, gate_wishes
 from evalharness.cli.options import (
+    Number,
     concurrency_option,
     debug_option,
     env_option,
@@ -71,7 +73,7 @@ from evalharness.cli.options import (
 )
 @option(
     "--sequential-effect",
-    type=click.FloatRange(min=0, max=100, min_open=True, max_open=True),
+    type=Number(min=0, max=100, min_open=True, max_open=True),
     default=10.0,
     show_default=True,
     metavar="POINTS",
@@ -152,7 +154,15 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
 
 def _sequential(flags: dict[str, Any]) -> Any:
     if not flags["sequential"]:
+        _refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
         return None
+    _refuse("k", "--k cannot be told with --sequential: a run that may stop early does not try every case so often")
     from evalharness.actions.choose_stopping import SequentialWish
 
     return SequentialWish(flags["sequential_effect"] / 100, flags["trials"])
+
+
+def _refuse(name: str, why: str) -> None:
+    """A flag that would change nothing; as a variable, it may be meant for other runs."""
+    if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        raise click.UsageError(why)

@@ -33,6 +33,11 @@ class CaseFile(Record):
         return self
 
 
+def observation(case_id: str, cluster: str) -> str:
+    """Cases of one cluster count as one observation; a case without one is its own."""
+    return f"cluster {cluster}" if cluster else f"case {case_id}"
+
+
 class Case(Record):
     id: Name
     name: str = ""

@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from evalharness.domain.record import Record
+from evalharness.stats.thresholds import SAME
 
 Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
-SAME = 1e-9
 
 
 class ComparedRun(Record):
@@ -96,6 +96,8 @@ class Comparison(Record):
     new: ComparedRun
     verdict: Change
     why: str
+    decisive: tuple[str, ...] = ()
+    """The metrics that the verdict rests on; `critical` is the pass rate of the critical cases."""
     settle: str = ""
     """What would settle an inconclusive comparison."""
     notes: tuple[str, ...] = ()
@@ -109,6 +111,9 @@ class Comparison(Record):
     critical: Difference | None = None
     """The pass rate of the critical cases alone: a family of its own, with its own error rate."""
     cases: tuple[CaseChange, ...] = ()
+    """Those that changed."""
+    flip_alarm: float | None = None
+    """How often a case that always passed in the old run would fail in a new one if nothing had changed."""
     alpha: float = 0.05
     margin: float = 0.05
     tolerance: float = 0.0

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from evalharness.stats.thresholds import SAME
+
 ROUGH = 0.05
 """An interval reaching further than this to a side is told in whole points: more digits would promise too much."""
 _RAREST = 1e-6
@@ -19,37 +21,40 @@ def count(number: int, noun: str) -> str:
 
 
 def percent(value: float, decimals: int = 1) -> str:
-    """Never 100 % for less than all, never 0 % for more than nothing."""
+    """Never 100 % for less than all, never 0 % for more than nothing: such a share gets the decimals it takes."""
     shown = f"{100 * value:.{decimals}f}"
-    if value < 1 and float(shown) == 100:
-        shown = f"{100 - 10**-decimals:.{decimals}f}"
-    if value > 0 and float(shown) == 0:
-        shown = f"{10**-decimals:.{decimals}f}"
-    return f"{shown.removesuffix('.0')} %"
+    while SAME < value < 1 - SAME and float(shown) in (0, 100):
+        decimals += 1
+        shown = f"{100 * value:.{decimals}f}"
+    return f"{_short(shown)} %"
 
 
 def change(old: float, new: float, half_width: float | None = None) -> tuple[str, str]:
     """The size of a change and its two ends: (`12 points`, `64 % → 52 %`), no finer than the interval deserves.
 
-    The size is that of the ends as they are shown, so that nobody finds 45 % → 40 % beside 4 points.
+    The ends get another decimal where they would contradict the size: nobody finds 45 % → 40 % beside 4 points.
     """
-    decimals = digits(half_width)
-    before, now = percent(old, decimals), percent(new, decimals)
-    if before == now and old != new:
-        decimals = 1
-        before, now = percent(old), percent(new)
+    decimals = max(digits(half_width), _decimals_below_one(new - old))
+    size, before, now = points(new - old, decimals), percent(old, decimals), percent(new, decimals)
     shown = (float(now.removesuffix(" %")) - float(before.removesuffix(" %"))) / 100
-    return points(shown or new - old, decimals), f"{before} → {now}"
+    if not decimals and points(shown, 0) != size:
+        size, before, now = points(new - old), percent(old), percent(new)
+    return size, f"{before} → {now}"
 
 
 def points(value: float, decimals: int = 1) -> str:
-    """The size of a difference of shares: 0.12 is `12 points`. Never 0 points for more than nothing."""
-    size = 100 * abs(value)
-    shown = f"{size:.{decimals}f}"
-    if size > 1e-9 and float(shown) == 0:
-        shown = "less than 0.1" if size < 0.05 else f"{size:.1f}"
-    shown = shown.removesuffix(".0")
+    """The size of a difference of shares: 0.12 is `12 points`. Below one point, two digits that say something."""
+    shown = _short(f"{100 * abs(value):.{max(decimals, _decimals_below_one(value))}f}")
     return f"{shown} point{'' if shown == '1' else 's'}"
+
+
+def _decimals_below_one(value: float) -> int:
+    """How many decimals show two digits of a difference of less than one point; none for a larger one, or for none."""
+    return 1 - math.floor(math.log10(100 * abs(value))) if SAME < abs(value) < 0.01 - SAME else 0
+
+
+def _short(shown: str) -> str:
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def digits(half_width: float | None) -> int:

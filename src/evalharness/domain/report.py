@@ -99,6 +99,7 @@ class RunMetadata(Record):
 class Recommendation(Record):
     """Something to do, derived from what was measured, with the cases it is about."""
 
+    kind: Literal["", "errors", "limit", "alike", "never", "flaky", "quarantine"] = ""
     text: str
     cases: tuple[str, ...] = ()
 
@@ -119,6 +120,8 @@ class Report(Record):
     """Cases that were skipped, or whose grade is still due."""
     gate: GateResult | None = None
     comparison: Comparison | None = None
+    not_compared: str = ""
+    """Why there is no comparison, though the suite has a baseline."""
     sequential: SequentialResult | None = None
     recommendations: tuple[Recommendation, ...] = ()
     flaky: tuple[FlakyCase, ...] = ()
@@ -130,3 +133,8 @@ class Report(Record):
     cost_usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """INVALID by what became of its trials; where merely its gate cannot be judged, they are as good as any."""
+        return self.verdict == "INVALID" and self.gate is None

@@ -78,6 +78,11 @@ class Run(Record):
         return len(self.suite.cases) * self.lock.trials
 
     @property
+    def is_tried_anew(self) -> bool:
+        """Whether its target was asked; a regrade and the grading of stored artifacts look at old answers again."""
+        return not self.regrade_of and self.target.kind != "artifact"
+
+    @property
     def passed(self) -> bool:
         return self.report is not None and self.report.exit_code == 0
 

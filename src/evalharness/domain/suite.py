@@ -127,6 +127,10 @@ class Suite(Record):
         rounds = () if case.max_rounds is None else (GraderSpec(kind="max_rounds", options=case.max_rounds),)
         return (*expected, *listed, *rounds)
 
+    def category_of(self, case: Case) -> str:
+        """What it is reported under: its eval type, else the category it gives itself."""
+        return case.eval_type or self.eval_type or case.category
+
     def timeout_seconds_for(self, case: Case) -> float:
         return case.timeout_seconds or self.config.timeout_seconds
 

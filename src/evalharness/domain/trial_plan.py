@@ -46,18 +46,26 @@ class TrialPlan(Record):
     run_name: str = ""
     run_cases: int = 0
     run_trials: int = 0
+    why_no_run: str = ""
     pass_rate: float | None = None
     rows: tuple[PlanRow, ...]
     trials: int
     """Per case, as they are now or as asked for."""
+    is_chosen: bool = False
+    """Whether somebody asked for just so many."""
     recommended: PlanRow
-    """The cheapest that sees the wanted drop on the cases there are."""
+    """The cheapest that sees the wanted drop on the cases there are; the chosen number, if there is one."""
     is_reasonable: bool
-    """Whether so many trials per case are worth it; if not, more cases are the better advice."""
+    """Whether so many trials per case show the drop and are worth it; if not, more cases are the better advice."""
     cases_at_best: int | None = None
     """The cases needed to see the wanted drop on cases like these, even if each were tried without end."""
     enough_trials: int | None = None
-    """From here on more trials per case hardly help for cases like these: only more cases do."""
+    """From here on more trials per case hardly help for cases like these: only more cases do. None if never."""
     error_at_best: float | None = None
     """The standard error of the pass rate that remains with endless trials."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the pass rate can drop so far at all."""
+        return self.pass_rate is None or self.pass_rate >= self.effect

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from evalharness.domain.comparison import Change, ComparedRun, Comparison, Difference
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import ComparedRun, Comparison, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
-from evalharness.engine.deciding import decide, settle
+from evalharness.engine.deciding import decide, of_critical
 from evalharness.engine.differing import (
     Evidence,
     has_scores_of_its_own,
@@ -22,11 +23,19 @@ from evalharness.engine.differing import (
     scores_differ,
 )
 from evalharness.engine.pairing import Pair, Pairing, pair_cases
+from evalharness.engine.settling import Undecided, settle
 from evalharness.errors import UsageError
+from evalharness.stats.flips import strict_flips_false_alarm
 from evalharness.stats.multiplicity import holm
+from evalharness.stats.thresholds import SAME
 
 GATED = ("pass_rate", "score")
 """What can make a comparison fail unless the rule names its metrics."""
+BETWEEN_RUNS = (
+    "also differs between runs of the same target (load, network), which no test over cases can see: "
+    "run both sides at the same time before believing it"
+)
+"""What must be said wherever a time or a cost counts as worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,10 @@ class _Draft:
     pairing: Pairing
     found: dict[str, Evidence]
     critical: Evidence | None
+
+    @property
+    def critical_pairs(self) -> list[Pair]:
+        return [pair for pair in self.pairing.pairs if pair.critical]
 
 
 def compare(
@@ -64,25 +77,35 @@ def compare_variants(
 
 def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
     pairing = pair_cases(old, new, ignored)
-    critical = [pair for pair in pairing.pairs if pair.critical]
-    return _Draft(
-        old,
-        new,
-        pairing,
-        _differences(pairing.pairs, rule),
-        pass_rates_differ(critical, rule, "critical") if critical else None,
+    if _follows_later(old, new):
+        if "score" in rule.metrics:
+            raise UsageError(
+                "score cannot be compared: with retry_failed it is the last answer's, and comparisons follow the first",
+                hint="take score out of the metrics that are compared, or switch retry_failed off",
+            )
+        pairing = replace(pairing, pairs=tuple(Pair(_unscored(old), _unscored(new)) for old, new in pairing.pairs))
+    draft = _Draft(old, new, pairing, {}, None)
+    critical = draft.critical_pairs
+    return replace(
+        draft,
+        found=_differences(draft.pairing.pairs, rule),
+        critical=_differ("critical", critical, rule) if critical else None,
     )
+
+
+def _follows_later(*reports: Report) -> bool:
+    """Whether a failing answer was tried again: state and score are then the last answer's."""
+    return any(report.metadata.retry_failed for report in reports)
+
+
+def _unscored(case: CaseResult) -> CaseResult:
+    return case.model_copy(update={"score": None})
 
 
 def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evidence]:
     scored = "score" in rule.metrics or has_scores_of_its_own(pairs)
-    measured = {
-        "pass_rate": pass_rates_differ(pairs, rule),
-        "score": scores_differ(pairs, rule) if scored else None,
-        "latency": ratios_differ(pairs, rule, "latency", lambda case: case.duration_s),
-        "cost": ratios_differ(pairs, rule, "cost", lambda case: case.cost_usd),
-    }
-    found = {metric: evidence for metric, evidence in measured.items() if evidence is not None}
+    metrics = ("pass_rate", *(("score",) if scored else ()), "latency", "cost")
+    found = {metric: evidence for metric in metrics if (evidence := _differ(metric, pairs, rule)) is not None}
     for metric in rule.metrics:
         if metric not in found:
             raise UsageError(
@@ -91,6 +114,16 @@ def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evide
             )
     gated = rule.metrics or GATED
     return {metric: _updated(evidence, gated=metric in gated) for metric, evidence in found.items()}
+
+
+def _differ(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+    if metric == "score":
+        return scores_differ(pairs, rule)
+    if metric == "latency":
+        return ratios_differ(pairs, rule, "latency", lambda case: case.duration_s)
+    if metric == "cost":
+        return ratios_differ(pairs, rule, "cost", lambda case: case.cost_usd)
+    return pass_rates_differ(pairs, rule, metric)
 
 
 def _adjusted(drafts: Sequence[_Draft]) -> list[_Draft]:
@@ -112,24 +145,31 @@ def _adjusted(drafts: Sequence[_Draft]) -> list[_Draft]:
 def _comparison(draft: _Draft, rule: RegressionRule, old_source: str = "", new_source: str = "") -> Comparison:
     pairing = draft.pairing
     differences = {metric: decide(evidence, rule) for metric, evidence in draft.found.items()}
-    critical = decide(draft.critical, rule) if draft.critical else None
+    critical = _critical(draft, rule)
     deciding = _deciding(differences, critical)
     verdict = deciding[0].verdict
+    is_open = verdict == "INCONCLUSIVE"
+    pairs = pairing.pairs
+    expected = strict_flips_false_alarm(
+        [(old.trials, old.passed) for old, _ in pairs], max(new.trials for _, new in pairs)
+    )
     return Comparison(
         old=_side(draft.old, old_source),
         new=_side(draft.new, new_source),
         verdict=verdict,
         why="; ".join(difference.why for difference in deciding),
-        settle=settle(draft.found[deciding[0].metric], rule) if verdict == "INCONCLUSIVE" else "",
-        notes=tuple(_notes(draft)),
-        n_cases=len(pairing.pairs),
+        decisive=tuple(difference.metric for difference in deciding),
+        settle="; ".join(_settle(draft, difference, rule) for difference in deciding) if is_open else "",
+        notes=(*_notes(draft), *_notes_on_ratios(differences)),
+        n_cases=len(pairs),
         changed=pairing.changed,
         added=pairing.added,
         removed=pairing.removed,
         unjudged=pairing.unjudged,
         differences=differences,
         critical=critical,
-        cases=case_changes(pairing.pairs, rule.alpha),
+        cases=case_changes(pairs, rule.alpha),
+        flip_alarm=expected.false_alarm_now if expected else None,
         alpha=rule.alpha,
         margin=rule.least_loss,
         tolerance=rule.tolerance,
@@ -137,24 +177,51 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str = "", new_s
     )
 
 
+def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
+    if draft.critical is None:
+        return None
+    decided = decide(draft.critical, rule)
+    if decided.verdict == "NO REGRESSION" or decided.value >= -SAME:
+        return decided
+    lost = [new.case_id for old, new in draft.critical_pairs if new.passed * old.trials < old.passed * new.trials]
+    return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
+
+
 def _deciding(differences: dict[str, Difference], critical: Difference | None) -> list[Difference]:
     """The differences that the verdict rests on. A loss counts wherever it is; that there is none, everywhere.
 
-    Critical cases are few: they can make a comparison fail, but would hardly ever let one be conclusive.
+    Critical cases are few: where they lost nothing, they would hardly ever let a comparison be conclusive, so then
+    they do not count. Where they lost, they are never passed over.
     """
     gated = [difference for difference in differences.values() if difference.gated]
-    order: tuple[Change, ...] = ("REGRESSION", "INCONCLUSIVE")
-    for verdict in order:
-        asked = [*([critical] if critical and verdict == "REGRESSION" else []), *gated]
-        if found := [difference for difference in asked if difference.verdict == verdict]:
-            return found if verdict == "REGRESSION" else found[:1]
-    return gated[:1]
+    asked = [critical, *gated] if critical is not None and critical.value < -SAME else gated
+    if lost := [difference for difference in asked if difference.verdict == "REGRESSION"]:
+        return lost
+    undecided = [difference for difference in asked if difference.verdict == "INCONCLUSIVE"]
+    if undecided and undecided[0] is critical:
+        return undecided[:2]
+    return undecided[:1] or gated[:1]
+
+
+def _settle(draft: _Draft, decided: Difference, rule: RegressionRule) -> str:
+    metric = decided.metric
+    evidence = draft.critical if metric == "critical" else draft.found[metric]
+    assert evidence is not None  # it was decided by it
+    pairs = draft.critical_pairs if metric == "critical" else draft.pairing.pairs
+
+    def differ(pairs: Sequence[Pair]) -> Evidence | None:
+        return _differ(metric, pairs, rule)
+
+    return settle(Undecided(decided, evidence.smallest_p, pairs, differ, rule))
 
 
 def _notes(draft: _Draft) -> Iterable[str]:
     old, new, pairing = draft.old.metadata, draft.new.metadata, draft.pairing
     if old.suite_name != new.suite_name:
         yield f"these are runs of different suites: {old.suite_name} and {new.suite_name}"
+    if _follows_later(draft.old, draft.new):
+        first = "with retry_failed, first answers are compared, whatever later ones a run's own pass rate counts"
+        yield f"{first}; scores are left out, since only those of the last answers are kept"
     if pairing.without_key:
         number = "one case" if pairing.without_key == 1 else f"{pairing.without_key:,} cases"
         yield f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
@@ -163,10 +230,16 @@ def _notes(draft: _Draft) -> Iterable[str]:
     early = [each.run_name for each in (old, new) if each.sequential]
     if early:
         who = f"{early[0]} was" if len(early) == 1 else "both runs were"
-        yield f"{who} allowed to stop early, so the chances told here are rough; its own verdict stands by itself"
+        verdicts = "its own verdict stands by itself" if len(early) == 1 else "their own verdicts stand by themselves"
+        yield f"{who} allowed to stop early, so the chances told here are rough; {verdicts}"
     for which, report in (("old", draft.old), ("new", draft.new)):
-        if report.verdict in ("INVALID", "INTERRUPTED"):
+        if report.is_broken or report.verdict == "INTERRUPTED":
             yield f"the {which} run is {report.verdict}: {report.why}"
+
+
+def _notes_on_ratios(differences: dict[str, Difference]) -> Iterable[str]:
+    told = [d.metric for d in differences.values() if d.unit == "ratio" and (d.gated or d.verdict == "REGRESSION")]
+    yield from (f"{metric} {BETWEEN_RUNS}" for metric in told)
 
 
 def _side(report: Report, source: str) -> ComparedRun:

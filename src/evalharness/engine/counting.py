@@ -1,7 +1,7 @@
 """Counting: a run's cases in figures, straight from its rows, for whoever needs nothing else. Pure.
 
-The same figures as `summarising.case_results` gives, several times as fast: a run may have a hundred thousand cases,
-and a comparison reads two runs.
+The same figures as `summarising.case_results` gives, at least twice as fast: a run may have a hundred thousand cases,
+and a comparison reads two runs. So nothing is built between the rows and the result; a property test holds both equal.
 """
 
 from __future__ import annotations

@@ -7,21 +7,22 @@ INCONCLUSIVE   neither
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.plain_numbers import chance, change, count, digits, percent, points
 from evalharness.engine.differing import Evidence
-from evalharness.engine.settling import settle_drop, settle_shift
+from evalharness.stats.thresholds import SAME
 
-SAME = 1e-9
+NAMED = 5
+"""Cases that a sentence names."""
 
 
 def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
     """The difference with its verdict; `p_adjusted` is there already where it is gated."""
     found = evidence.difference
-    verdict = _verdict(found, rule)
+    verdict = verdict_of(found, rule)
     if verdict == "REGRESSION":
         why = f"{moved(found)}: {_by_chance(found)}"
     elif verdict == "NO REGRESSION":
@@ -31,16 +32,13 @@ def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
     return found.model_copy(update={"verdict": verdict, "why": why})
 
 
-def settle(evidence: Evidence, rule: RegressionRule) -> str:
-    """What would settle an inconclusive difference."""
-    found = evidence.difference
-    if found.unit == "ratio":
-        return settle_shift(evidence.size, rule, math.log1p(rule.least_loss))
-    if found.metric == "score":
-        return settle_shift(evidence.size, rule, rule.least_loss)
-    if evidence.smallest_p >= 1 - SAME:
-        return "nothing: no trial passed before, so none can get worse"
-    return settle_drop(evidence.size, rule, _loss(found))
+def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> str:
+    """Why, where critical cases were lost: which ones, and that too few of them can prove nothing."""
+    names = ", ".join(lost[:NAMED]) + (f" and {len(lost) - NAMED:,} more" if len(lost) > NAMED else "")
+    if decided.new < SAME and evidence.smallest_p > rule.alpha:
+        told = f"every critical case that passed before fails now ({names}), but so few trials prove nothing"
+        return f"{told}: {_even_the_worst(evidence, rule)}"
+    return f"critical cases got worse ({names}): {decided.why}"
 
 
 def moved(found: Difference) -> str:
@@ -66,8 +64,8 @@ def _moved_ratio(found: Difference, shown: int) -> str:
     return f"answers {verb} {percent(abs(found.value), shown)} {more if found.value > 0 else less} than before"
 
 
-def _verdict(found: Difference, rule: RegressionRule) -> Change:
-    if _is_significant(found, rule) and _loss(found) > rule.tolerance + SAME:
+def verdict_of(found: Difference, rule: RegressionRule) -> Change:
+    if _is_significant(found, rule) and loss_of(found) > rule.tolerance + SAME:
         return "REGRESSION"
     possible = _possible_loss(found)
     return "NO REGRESSION" if possible is not None and possible < rule.least_loss else "INCONCLUSIVE"
@@ -75,10 +73,10 @@ def _verdict(found: Difference, rule: RegressionRule) -> Change:
 
 def _is_significant(found: Difference, rule: RegressionRule) -> bool:
     p = found.p if found.p_adjusted is None else found.p_adjusted
-    return p is not None and p <= rule.alpha and _loss(found) > SAME
+    return p is not None and p <= rule.alpha and loss_of(found) > SAME
 
 
-def _loss(found: Difference) -> float:
+def loss_of(found: Difference) -> float:
     return found.value if found.unit == "ratio" else -found.value
 
 
@@ -106,7 +104,7 @@ def _ruled_out(found: Difference, rule: RegressionRule) -> str:
     told = f"a {_word(found)} of {_size_of(rule.least_loss, found)} or more is ruled out"
     if _is_significant(found, rule):
         return f"{told}, and a smaller one is accepted{_accepted(rule, found)}"
-    if found.p_better is not None and found.p_better <= rule.alpha and _loss(found) < -SAME:
+    if found.p_better is not None and found.p_better <= rule.alpha and loss_of(found) < -SAME:
         return f"{_by_chance(found, loss=False)}; {told}"
     return told
 
@@ -124,7 +122,7 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
     if _is_significant(found, rule):
         within = f"within the {_size_of(rule.tolerance, found)} that are accepted"
         return f"{moved(found)}, more than chance explains but {within}; {left_open}"
-    if _loss(found) <= SAME:
+    if loss_of(found) <= SAME:
         return f"{moved(found)}, but {left_open or 'there are too few cases to rule a loss out'}"
     why = f"{moved(found)}, which may be chance: {_by_chance(found)}"
     if found.p is not None and found.p <= rule.alpha and found.p_adjusted is not None:
@@ -134,11 +132,15 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
 
 def _cannot_fail(evidence: Evidence, rule: RegressionRule) -> str:
     """Too little was run for any loss to be told from chance: said instead of letting it look well."""
-    found = evidence.difference
     if evidence.smallest_p >= 1 - SAME:
         return "no trial passed before, so this comparison can never show a loss"
+    return f"too small to ever show a loss: {_even_the_worst(evidence, rule)}"
+
+
+def _even_the_worst(evidence: Evidence, rule: RegressionRule) -> str:
+    found = evidence.difference
     trials = found.n_trials_new / found.n_cases
     size = f"{count(found.n_cases, 'case')} × {trials:.3g} trial{'' if trials == 1 else 's'}"
     worst = "the worst result possible" if found.metric in ("score", "latency", "cost") else "a drop to 0 %"
     by_chance = f"would come up in {chance(evidence.smallest_p)} runs by chance, and the limit is {chance(rule.alpha)}"
-    return f"too small to ever show a loss: with {size} even {worst} {by_chance}"
+    return f"with {size} even {worst} {by_chance}"

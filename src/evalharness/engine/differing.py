@@ -1,6 +1,6 @@
 """Differing: one metric of two runs, paired case by case, as a difference with its test and its interval.
 
-Pure numbers: whether a difference matters is decided in `deciding.py`, what a larger comparison would show in
+Pure numbers: whether a difference matters is decided in `deciding.py`, what a larger comparison would say in
 `settling.py`. Only pairs are looked at, so a case that erred on one side can make neither side look better.
 """
 
@@ -10,20 +10,22 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from evalharness.domain.case import observation
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
+from evalharness.engine.detecting import Size, detectable_drop, detectable_shift
 from evalharness.engine.pairing import Pair
-from evalharness.engine.settling import Size, detectable_drop, detectable_shift
 from evalharness.stats.means import weighted_mean
+from evalharness.stats.p_values import PValues
 from evalharness.stats.paired import PairedDifference, paired_difference
 from evalharness.stats.sign_flips import sign_flip
 from evalharness.stats.standard_errors import within_variance
 from evalharness.stats.stratified import smallest_p, stratified_exact
+from evalharness.stats.thresholds import SAME
 
-SAME = 1e-9
 _LARGEST_LOG = 50.0
 """A ratio beyond e^50 is no bound."""
 ENOUGH_CASES = 1000
@@ -71,19 +73,8 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
             metric=metric,
             old=fmean(old for old, _ in shares),
             new=fmean(new for _, new in shares),
-            value=_unless_nothing(found.mean),
-            low=found.low,
-            high=found.high,
-            lower_bound=found.lower_bound,
-            level=found.level,
-            p=tested.p_less,
-            p_better=tested.p_greater,
-            method=tested.method,
-            interval_method=_over(found, len(pairs)),
-            n_cases=len(pairs),
-            n_trials_old=sum(n for n, _, _, _ in rows),
-            n_trials_new=sum(n for _, _, n, _ in rows),
             detectable=detectable_drop(size, rule),
+            **_told(pairs, found, tested),
         ),
         _smallest_p(rows),
         size,
@@ -110,20 +101,8 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             metric="score",
             old=weighted_mean((old, weight) for (_, old, _), weight in zip(scored, weights, strict=True)),
             new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
-            value=_unless_nothing(found.mean),
-            low=found.low,
-            high=found.high,
-            lower_bound=found.lower_bound,
-            level=found.level,
-            p=tested.p_less,
-            p_better=tested.p_greater,
-            method=tested.method,
-            seed=tested.seed,
-            interval_method=_over(found, len(scored)),
-            n_cases=len(scored),
-            n_trials_old=sum(pair.old.trials for pair, _, _ in scored),
-            n_trials_new=sum(pair.new.trials for pair, _, _ in scored),
             detectable=detectable_shift(size, rule) or found.mean - found.lower_bound,
+            **_told([pair for pair, _, _ in scored], found, tested),
         ),
         0.5 ** len(steps),
         size,
@@ -159,30 +138,46 @@ def ratios_differ(
     tested = sign_flip(steps)
     size = Size(len(steps), 1.0, 0.0, _variance(steps))
     shift = detectable_shift(size, rule)
+    told = _told(pairs, found, tested)
+    on_logarithms = {
+        "value": math.expm1(min(_LARGEST_LOG, -told["value"])),
+        "low": _ratio(-found.high),
+        "high": _ratio(-found.low),
+        "lower_bound": _ratio(-found.lower_bound),
+        "method": f"{tested.method}, on logarithms",
+        "interval_method": f"{told['interval_method']}, on logarithms",
+    }
     return Evidence(
         Difference(
             metric=metric,
             unit="ratio",
             old=math.exp(fmean(before)),
             new=math.exp(fmean(now)),
-            value=math.expm1(min(_LARGEST_LOG, -_unless_nothing(found.mean))),
-            low=_ratio(-found.high),
-            high=_ratio(-found.low),
-            lower_bound=_ratio(-found.lower_bound),
-            level=found.level,
-            p=tested.p_less,
-            p_better=tested.p_greater,
-            method=f"{tested.method}, on logarithms",
-            seed=tested.seed,
-            interval_method=f"{_over(found, len(pairs))}, on logarithms",
-            n_cases=len(pairs),
-            n_trials_old=sum(pair.old.trials for pair in pairs),
-            n_trials_new=sum(pair.new.trials for pair in pairs),
             detectable=None if shift is None else _ratio(shift),
+            **told | on_logarithms,
         ),
         0.5 ** len(steps),
         size,
     )
+
+
+def _told(pairs: Sequence[Pair], found: PairedDifference, tested: PValues) -> dict[str, Any]:
+    """The fields of a Difference that follow from its interval, its test and its pairs."""
+    return {
+        "value": _unless_nothing(found.mean),
+        "low": found.low,
+        "high": found.high,
+        "lower_bound": found.lower_bound,
+        "level": found.level,
+        "p": tested.p_less,
+        "p_better": tested.p_greater,
+        "method": tested.method,
+        "seed": tested.seed,
+        "interval_method": _over(found, len(pairs)),
+        "n_cases": len(pairs),
+        "n_trials_old": sum(pair.old.trials for pair in pairs),
+        "n_trials_new": sum(pair.new.trials for pair in pairs),
+    }
 
 
 def _size(rows: Sequence[tuple[int, int, int, int]], observed: _Observed) -> Size:
@@ -214,7 +209,7 @@ def _observed(pairs: Sequence[Pair], values: list[float], weights: list[float] |
         return _Observed(values, weights)
     clusters: dict[str, list[float]] = {}
     for pair, value, weight in zip(pairs, values, weights or [1.0] * len(values), strict=True):
-        sums = clusters.setdefault(pair.cluster, [0.0, 0.0])
+        sums = clusters.setdefault(observation(pair.new.case_id, pair.new.cluster), [0.0, 0.0])
         sums[0] += value * weight
         sums[1] += weight
     means = [total / weight for total, weight in clusters.values()]

@@ -19,7 +19,6 @@ from evalharness.engine.limiting import limit_checks
 from evalharness.engine.tallying import Measured
 from evalharness.engine.thresholding import Counted, metric_label, needed_trials, threshold_checks
 from evalharness.errors import UsageError
-from evalharness.stats.flips import strict_flips_false_alarm
 
 NAMED = 5
 SOON_DAYS = 7
@@ -63,12 +62,12 @@ def judge_gate(
     if gate.required_cases:
         checks.append(_required(gate.required_cases, counted, held))
     checks += limit_checks(gate, counted)
-    checks += _comparison_checks(gate, comparison, not_compared)
+    awaits = any(state == "awaiting" for state in counted.states().values())
+    checks += _comparison_checks(gate, comparison, not_compared, awaits)
     if sequential is not None:
         checks = [as_decided(check, sequential) for check in checks]
     if not checks:
         checks.append(_every_case(counted))
-    awaits = any(state == "awaiting" for state in counted.states().values())
     present = {case.id for case in suite.cases}
     verdict = gate_verdict(checks)
     is_open = awaits or gate.inconclusive == "fail"
@@ -167,30 +166,35 @@ def _every_case(counted: Counted) -> GateCheck:
 
 def _by_cases(name: str, label: str, bad: Mapping[str, str], open_: Mapping[str, str], more: str = "") -> GateCheck:
     """`bad` and `open_` hold ids, each with what is to be said of it."""
-    told = [f"{verb} {_listed(found)}" for verb, found in (("not so", bad), ("undecided", open_)) if found]
+    told = [f"{verb} {_listed(found)}" for verb, found in (("missed by", bad), ("undecided for", open_)) if found]
     told += [more] if more else []
     text = f"{label}: {'; '.join(told)}" if told else label
     return GateCheck(name=name, passed=False if bad else None if open_ else True, text=text, cases=(*bad, *open_))
 
 
 def _listed(names: Mapping[str, str]) -> str:
-    shown = [f"{name} {said}".rstrip() for name, said in list(names.items())[:NAMED]]
+    shown = [f"{name} ({said})" if said else name for name, said in list(names.items())[:NAMED]]
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return f"{', '.join(shown)}{more}"
 
 
-def _comparison_checks(gate: Gate, comparison: Comparison | None, not_compared: str) -> Iterator[GateCheck]:
+def _comparison_checks(
+    gate: Gate, comparison: Comparison | None, not_compared: str, awaits: bool
+) -> Iterator[GateCheck]:
+    """While grades are due, what cannot be compared may still become so."""
     rules = [("regression", gate.regression is not None), ("strict_flips", gate.strict_flips)]
     for name, asked in rules:
         if asked and comparison is None:
-            text = f"not compared with a baseline: {not_compared or 'there is none'}"
-            yield GateCheck(name=name, passed=None, text=text, computable=False)
+            text = f"not compared with a baseline{' yet' if awaits else ''}: {not_compared or 'there is none'}"
+            yield GateCheck(name=name, passed=None, text=text, computable=awaits)
         elif asked and comparison is not None:
             yield _regression(comparison) if name == "regression" else _strict_flips(comparison)
 
 
 def _regression(comparison: Comparison) -> GateCheck:
-    worse = tuple(change.case_id for change in comparison.cases if change.flagged)
+    critical = "critical" in comparison.decisive
+    lost = {change.case_id for change in comparison.worse if critical and change.critical}
+    worse = tuple(change.case_id for change in comparison.cases if change.flagged or change.case_id in lost)
     passed = CHANGES[comparison.verdict]
     settle = f"; {comparison.settle}" if passed is None and comparison.settle else ""
     text = f"{comparison.verdict}: {comparison.why}{settle}"
@@ -200,11 +204,8 @@ def _regression(comparison: Comparison) -> GateCheck:
 
 def _strict_flips(comparison: Comparison) -> GateCheck:
     flipped = tuple(change.case_id for change in comparison.cases if change.flipped)
-    expected = strict_flips_false_alarm(
-        [(change.old_trials, change.old_passed) for change in comparison.cases],
-        max((change.new_trials for change in comparison.cases), default=None),
-    )
-    alarm = f" (it would in {percent(expected.false_alarm_now, 0)} of runs if nothing had changed)" if expected else ""
+    expected = comparison.flip_alarm
+    alarm = "" if expected is None else f" (it would in {percent(expected, 0)} of runs if nothing had changed)"
     found = f": {_listed(dict.fromkeys(flipped, ''))} did" if flipped else ""
     text = f"no case that always passed may fail now{alarm}{found}"
     return GateCheck(name="strict_flips", passed=not flipped, text=text, cases=flipped)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from statistics import fmean
 
-from evalharness.domain.case import Case
+from evalharness.domain.case import Case, observation
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.suite import Suite
 from evalharness.engine.tallying import Measured
-from evalharness.stats.intervals import clustered_wilson
+from evalharness.stats.intervals import clustered_wilson, wilson
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.medians import median
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
@@ -37,9 +37,22 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
         estimates = [(case, value) for case, value in values if value is not None]
         if estimates and len(estimates) == len(values):  # dropping some cases would bias the mean
             found[name] = _measurement(estimates, n_trials)
+            if len(first) == 1:
+                found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
     times = [(case, tally.duration_sum_s / tally.graded, tally.graded) for case, tally in graded]
     costs = [(case, tally.cost_sum_usd / tally.priced, tally.priced) for case, tally in graded if tally.priced]
     return found | {name: _median(f) for name, f in (("latency_s", times), ("cost_usd", costs)) if f}
+
+
+def _of_one_case(found: Measurement, counts: tuple[int, int], k: int, *, at_least_one: bool) -> Measurement:
+    """Of a single case only its pass rate has an interval; what that means for k trials follows from its ends."""
+    n, passed = counts
+    rate = wilson(passed, n, found.level)
+    low, high = (1 - (1 - end) ** k if at_least_one else end**k for end in (rate.low, rate.high))
+    method = f"{rate.method} of the pass rate, for {k} trials (this case only)"
+    return found.model_copy(
+        update={"low": min(low, found.value), "high": max(high, found.value), "method": method, "n_eff": rate.n_eff}
+    )
 
 
 def unmeasurable(suite: Suite, trials: int, measured: Measured) -> dict[str, str]:
@@ -78,7 +91,7 @@ def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
     """Of each case's (or cluster's) mean; a mean over all of them would be the slowest case's."""
     clusters: dict[str, list[float]] = {}
     for case, mean, _ in figures:
-        clusters.setdefault(_cluster(case), []).append(mean)
+        clusters.setdefault(observation(case.id, case.cluster), []).append(mean)
     found = median([fmean(means) for means in clusters.values()])
     assert found is not None, "there is a figure"
     return Measurement(
@@ -92,15 +105,11 @@ def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
     )
 
 
-def _cluster(case: Case) -> str:
-    return f"cluster {case.cluster}" if case.cluster else f"case {case.id}"
-
-
 def _measurement(estimates: list[tuple[Case, float]], n_trials: int, *, weighted: bool = True) -> Measurement:
     """Cases that share a `cluster` count as one observation: their mean. Clusters weigh what their cases weigh."""
     clusters: dict[str, list[tuple[float, float]]] = {}
     for case, value in estimates:
-        clusters.setdefault(_cluster(case), []).append((value, case.weight if weighted else 1.0))
+        clusters.setdefault(observation(case.id, case.cluster), []).append((value, case.weight if weighted else 1.0))
     weights = [sum(weight for _, weight in members) for members in clusters.values()]
     values = [weighted_mean(members) for members in clusters.values()]
     even = len(set(weights)) <= 1

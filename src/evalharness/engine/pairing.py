@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,11 +25,6 @@ class Pair(NamedTuple):
         """As the new run's suite has it: what matters now."""
         return self.new.criticality == "critical"
 
-    @property
-    def cluster(self) -> str:
-        """Cases of one cluster count as one observation; a case without one is its own."""
-        return f"cluster {self.new.cluster}" if self.new.cluster else f"case {self.new.case_id}"
-
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
@@ -41,10 +36,6 @@ class Pairing:
     ignored: tuple[str, ...]
     without_key: int
     """Pairs of which a side does not tell what was asked: matched by their name alone."""
-
-    @property
-    def shared(self) -> int:
-        return len(self.pairs) + len(self.changed) + len(self.unjudged)
 
 
 def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairing:
@@ -86,12 +77,13 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
     if paired.changed:
         return UsageError(
-            f"{start}: all {len(paired.changed)} cases that both have were changed in between",
-            hint="run the suite once as it is now and make that run the baseline",
+            f"{start}: {_all(paired.changed)} that both have {_was(paired.changed)} changed in between",
+            hint=f"make a run of the suite as it is now the baseline: eval-harness baseline {new.metadata.run_name} "
+            "(or run it with --baseline none first)",
         )
     if paired.unjudged:
         return UsageError(
-            f"{start}: none of the {len(paired.unjudged)} cases that both have was judged in both",
+            f"{start}: {_all(paired.unjudged)} that both have {_was(paired.unjudged)} not judged in one of them",
             hint="mend what ended in error and `resume` the run, or grade what still awaits a grade",
         )
     if paired.ignored:
@@ -99,3 +91,11 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
     names = {old.metadata.suite_name, new.metadata.suite_name}
     suites = f" (they are runs of different suites: {', '.join(sorted(names))})" if len(names) > 1 else ""
     return UsageError(f"{start}: they have no case in common{suites}", hint="choose two runs of one suite")
+
+
+def _all(ids: Sequence[str]) -> str:
+    return "the one case" if len(ids) == 1 else f"all {len(ids):,} cases"
+
+
+def _was(ids: Sequence[str]) -> str:
+    return "was" if len(ids) == 1 else "were"

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.flaky_case import FlakyCase
-from evalharness.domain.gate import Gate
+from evalharness.domain.gate import Gate, GateResult
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
+from evalharness.domain.trial import TIME_LIMIT
+from evalharness.engine.gating import quarantined
 from evalharness.engine.tallying import CaseTally, Measured
 from evalharness.stats.flips import flip_rate
 
 BUDGETS = frozenset(("latency", "cost", "tokens", "max_rounds", "max_length"))
 ALIKE = 2
+NAMED = 5
 LONGEST_REASON = 100
 _PARTICULARS = re.compile(r"('[^']*'|\"[^\"]*\")|\b0x[0-9a-fA-F]+\b|\d+(?:\.\d+)?")
 """Numbers of lines, seconds, addresses; a quoted text is what somebody asked for or answered, and says something."""
@@ -28,12 +34,23 @@ def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
     return (*_errors(tallied), *_budgets(tallied), *_alike(tallied), *_never(tallied), *_flaky(tallied))
 
 
+def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
+    """One of each kind before a second of any, so that a reader of the first few sees every kind."""
+    seen: Counter[str] = Counter()
+    rounds: list[tuple[int, Recommendation]] = []
+    for found in advice:
+        rounds.append((seen[found.kind], found))
+        seen[found.kind] += 1
+    return tuple(found for _, found in sorted(rounds, key=lambda placed: placed[0]))
+
+
 def _errors(tallied: Tallied) -> Iterator[Recommendation]:
     erred = [(case_id, tally, tally.reasons["error"]) for case_id, tally in tallied if tally.counts["error"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
         named = set(members)
         trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
         yield Recommendation(
+            kind="errors",
             text=f"Mend what stopped {count(trials, 'trial')} from being judged, then resume the run: {reason}",
             cases=tuple(members),
         )
@@ -49,17 +66,19 @@ def _budgets(tallied: Tallied) -> Iterator[Recommendation]:
     for budget, cases in over.items():
         verb = "goes" if len(cases) == 1 else "go"
         yield Recommendation(
+            kind="limit",
             text=f"{count(len(cases), 'case')} {verb} over the {budget}: make the target leaner, or raise the limit",
             cases=tuple(cases),
         )
 
 
 def _alike(tallied: Tallied) -> Iterator[Recommendation]:
-    """Failures that share a reason likely share a cause."""
+    """Failures that share a reason likely share a cause; that of going over a limit is told already."""
     failed = [(case_id, tally.reasons["failed"]) for case_id, tally in tallied if tally.counts["failed"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, reason in failed if reason]):
-        if len(members) >= ALIKE:
+        if len(members) >= ALIKE and not reason.startswith((TIME_LIMIT, *(f"{kind}: " for kind in BUDGETS))):
             yield Recommendation(
+                kind="alike",
                 text=f"{len(members):,} cases fail alike, so one cause may explain them all: {reason}",
                 cases=tuple(members),
             )
@@ -71,6 +90,7 @@ def _never(tallied: Tallied) -> Iterator[Recommendation]:
     if never:
         verb, them = ("fails", "it") if len(never) == 1 else ("fail", "them")
         yield Recommendation(
+            kind="never",
             text=f"{count(len(never), 'case')} {verb} in every trial: look at {them} before any flaky one; "
             "either the target cannot do it or the case asks for something wrong",
             cases=tuple(never),
@@ -85,19 +105,55 @@ def _flaky(tallied: Tallied) -> Iterator[Recommendation]:
         seen = f"{tally.first_passed:,} of {tally.first_graded:,} trials of {worst} passed"
         verb = "passes" if len(flaky) == 1 else "pass"
         yield Recommendation(
+            kind="flaky",
             text=f"{count(len(flaky), 'case')} {verb} only sometimes ({seen}): "
             "compare a passing with a failing transcript",
             cases=tuple(case_id for _, case_id, _ in flaky),
         )
 
 
-def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None) -> Iterator[Recommendation]:
-    """Where a gate counts flaky cases, chance decides it."""
-    held = {entry.case for entry in gate.quarantine} if gate else set()
+def recommend_limits(gate: GateResult | None, cases: Sequence[CaseResult]) -> Iterator[Recommendation]:
+    """For each limit of a gate that was overrun: the cases that are dear or slow, the worst first."""
+    counting = [case for case in cases if gate and case.case_id not in gate.quarantined]
+    for check in gate.checks if gate else ():
+        if check.passed is not False or check.name not in _OVERRUN or check.wanted is None:
+            continue
+        whole, figure, told = _OVERRUN[check.name]
+        of = sorted(((figure(case), case.case_id) for case in (cases if whole else counting)), reverse=True)
+        over = [(value, case_id) for value, case_id in of if value and (whole or value >= check.wanted)]
+        if over:
+            yield Recommendation(
+                kind="limit",
+                text=f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner, or raise {check.name}",
+                cases=tuple(case_id for _, case_id in over[: NAMED if whole else None]),
+            )
+
+
+_OVERRUN: dict[str, tuple[bool, Callable[[CaseResult], float], str]] = {
+    "max_cost_usd": (True, lambda case: (case.cost_usd or 0.0) * case.trials, "{case} cost the most, ${value:.4f}"),
+    "max_cost_usd_per_trial": (
+        False,
+        lambda case: case.dearest_usd or 0.0,
+        "{case} has the dearest trial, ${value:.4f}",
+    ),
+    "max_latency_s": (False, lambda case: case.longest_s or 0.0, "{case} has the slowest trial, {value:.3f} s"),
+    "max_median_latency_s": (
+        False,
+        lambda case: case.duration_s or 0.0,
+        "{case} is the slowest, {value:.3f} s a trial",
+    ),
+}
+"""By limit: whether it is one of the whole run, what a case adds to it, and how the worst case is told."""
+
+
+def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: date) -> Iterator[Recommendation]:
+    """Where a gate counts flaky cases, chance decides it. A quarantine that has expired holds nothing any more."""
+    held = quarantined(gate, today) if gate else frozenset()
     loose = [case.case_id for case in flaky if case.case_id not in held] if gate else []
     if loose:
         verb, them = ("makes", "it") if len(loose) == 1 else ("make", "them")
         yield Recommendation(
+            kind="quarantine",
             text=f"{count(len(loose), 'flaky case')} {verb} the gate a matter of chance: mend {them}, or list {them} "
             "under `quarantine:` of the gate for a while, with reason, owner and expiry",
             cases=tuple(loose),

@@ -12,8 +12,7 @@ from evalharness.domain.suite import Suite
 from evalharness.engine.measuring import measure
 from evalharness.engine.tallying import CaseTally, Measured
 from evalharness.errors import UsageError
-
-SAME = 1e-9
+from evalharness.stats.thresholds import SAME
 
 
 def recount(report: Report) -> tuple[Suite, Measured]:

@@ -1,107 +1,117 @@
-"""Settling: what a comparison can show at its size, and what size would show the loss that matters.
+"""Settling: how much more of the same would decide an inconclusive comparison. Pure.
 
-Plans only, by the normal law and the least evidence a test needs; what was found is in `differing.py`.
+What was found is made larger, by more trials of these cases or by more cases like these, and judged by the very rule
+that judged it: so what is said is what that rule would answer if nothing but the size changed.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
-from evalharness.domain.plain_numbers import points
-from evalharness.stats.beta import beta_quantile
-from evalharness.stats.power import mde_fixed_cases, trials_for_effect
-from evalharness.stats.student import normal_quantile
+from evalharness.domain.plain_numbers import percent, points
+from evalharness.engine.deciding import loss_of, verdict_of
+from evalharness.engine.detecting import MOST_TRIALS, fewest
+from evalharness.engine.differing import Evidence
+from evalharness.engine.pairing import Pair
+from evalharness.stats.thresholds import SAME, exceeds, reaches
 
-MOST_TRIALS = 100
-"""Per case: where more were needed, more cases are the better advice."""
-_MOST = 10**8
-_FINEST = 1e-4
+MOST_CASES = 2**13
+"""Nobody is told to write more cases than this."""
+Differ = Callable[[Sequence[Pair]], Evidence | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """`trials` per case and run; `within`: the variance of one trial of a case; `between`: that of the cases' changes.
+class Undecided:
+    """A metric whose difference is inconclusive; `differ` finds that difference in any pairs."""
 
-    For scores and ratios, which have one figure per case, `between` is all the variance there is; None if unknown.
-    """
+    found: Difference
+    smallest_p: float
+    pairs: Sequence[Pair]
+    differ: Differ
+    rule: RegressionRule
 
-    cases: int
-    trials: float
-    within: float
-    between: float | None
-
-
-def detectable_drop(size: Size, rule: RegressionRule) -> float:
-    """The smallest drop of the pass rate on these cases that is found with the power asked for.
-
-    Where trials hardly vary, the number of failures that the test needs at least is what counts.
-    """
-    planned = mde_fixed_cases(size.within, size.cases, size.trials, rule.alpha, rule.power)
-    trials, failures = round(size.cases * size.trials), _fewest_failures(rule.alpha)
-    least = beta_quantile(rule.power, failures, trials - failures + 1) if trials >= failures else 1.0
-    return min(1.0, max(planned, least))
+    def verdict(self, pairs: Sequence[Pair]) -> Change:
+        """By the same rule, with the same allowance for other figures."""
+        evidence = self.differ(pairs)
+        assert evidence is not None  # what had figures still has them
+        difference, p = evidence.difference, evidence.difference.p
+        raised = self.found.p_adjusted / self.found.p if self.found.p and self.found.p_adjusted else 1.0
+        adjusted = difference.model_copy(update={"p_adjusted": None if p is None else min(1.0, p * raised)})
+        return verdict_of(adjusted, self.rule)
 
 
-def detectable_shift(size: Size, rule: RegressionRule) -> float | None:
-    """The same for one figure per case; None where their spread is not known or seems to be none."""
-    return _reach(rule) * math.sqrt(size.between / size.cases) if size.between else None
+def settle(undecided: Undecided) -> str:
+    """What would settle it, in one sentence that holds by construction; or why nothing is known to."""
+    found, rule = undecided.found, undecided.rule
+    loss = loss_of(found)
+    if found.metric in ("pass_rate", "critical") and undecided.smallest_p >= 1 - SAME:
+        return "nothing: no trial passed before, so none can get worse"
+    if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
+        size = percent if found.unit == "ratio" else points
+        accepted = f"the loss is within what is accepted ({size(rule.tolerance)})"
+        return f"nothing: {accepted}, but not below the margin ({size(rule.least_loss)}); a larger one would decide it"
+    return _by_trials(undecided) or _by_cases(undecided)
 
 
-def settle_drop(size: Size, rule: RegressionRule, drop: float) -> str:
-    """What would show a drop of the pass rate by the margin; `drop` is the one that was seen."""
-    margin = points(rule.least_loss)
-    fewest = _fewest_trials(rule)
-    if size.within == 0 and not size.between:
-        return f"about {fewest:,} cases (now {size.cases:,}) would show a drop of {margin}"
-    needed = _trials_for(size, rule, rule.least_loss)
-    if needed is not None and needed <= size.trials and drop > 0:
-        needed = _trials_for(size, rule, drop)
-        margin = f"{points(drop)}, if it is real,"
-    now = f"now {size.trials:.3g}"
-    if needed is not None and size.trials < needed <= MOST_TRIALS:
-        return f"{needed:,} trials per case in both runs ({now}) would show a drop of {margin}"
-    per_case = (size.between or 0.0) + 2 * size.within / size.trials
-    cases = max(math.ceil(per_case * (_reach(rule) / rule.least_loss) ** 2), math.ceil(fewest / size.trials))
-    why = "more trials cannot help, because some cases got better and others worse; " if needed is None else ""
-    told = f"about {max(cases, size.cases + 1):,} cases (now {size.cases:,}) with as many trials"
-    return f"{why}{told} would show a drop of {points(rule.least_loss)}"
-
-
-def settle_shift(size: Size, rule: RegressionRule, margin: float) -> str:
-    """The same for one figure per case; `margin` on the scale of the figures."""
-    if not size.between:
-        return "more cases"
-    cases = math.ceil(size.between * (_reach(rule) / margin) ** 2)
-    return f"about {max(cases, size.cases + 1):,} cases (now {size.cases:,}), or more trials of each to steady its mean"
-
-
-def _trials_for(size: Size, rule: RegressionRule, effect: float) -> int | None:
-    effect = max(effect, _FINEST)
-    needed = trials_for_effect(
-        effect, size.within, size.cases, difference_variance=size.between or 0.0, alpha=rule.alpha, power=rule.power
+def _by_trials(undecided: Undecided) -> str:
+    """Where each case keeps its share of passes, more trials can only make a loss more certain."""
+    found, pairs = undecided.found, undecided.pairs
+    if found.metric not in ("pass_rate", "critical") or not exceeds(loss_of(found), undecided.rule.tolerance):
+        return ""
+    if len(pairs) > MOST_CASES:  # it would take longer than the comparison did
+        return ""
+    numbers = {case.trials for pair in pairs for case in pair}
+    times = fewest(
+        lambda times: times > 1 and undecided.verdict([_with_trials(pair, times) for pair in pairs]) == "REGRESSION",
+        MOST_TRIALS // max(numbers),
     )
-    return None if needed is None else max(needed, math.ceil(_fewest_trials(rule) / size.cases))
+    if times is None:
+        return ""
+    now = numbers.pop()
+    size = f" ({times * now:,}, now {now:,})" if not numbers else ""
+    often = "twice" if times == 2 else f"{times} times"
+    each = "critical case" if found.metric == "critical" else "case"
+    return f"{often} as many trials per {each} in both runs{size} would make the same drop a REGRESSION"
 
 
-def _fewest_failures(alpha: float) -> int:
-    """How many trials must turn from pass to fail, nothing else changing: each is a coin toss by chance."""
-    return math.ceil(-math.log2(alpha))
+def _by_cases(undecided: Undecided) -> str:
+    number = len(undecided.pairs)
+    kind = "critical cases" if undecided.found.metric == "critical" else "cases"
+
+    def verdict(cases: int) -> Change:
+        return undecided.verdict(_like(undecided.pairs, cases))
+
+    needed = fewest(lambda cases: cases > number and verdict(cases) != "INCONCLUSIVE", MOST_CASES)
+    if needed is None:
+        least = max(number, MOST_CASES)
+        return f"more than {least:,} {kind} like these (now {number:,}); how many cannot be said"
+    return f"about {needed:,} {kind} like these (now {number:,}) would mean {verdict(needed)}"
 
 
-def _fewest_trials(rule: RegressionRule) -> int:
-    """How many trials it takes for a drop by the margin to bring that many failures about."""
-    failures = _fewest_failures(rule.alpha)
-    low, high = failures - 1, failures
-    while high < _MOST and beta_quantile(rule.power, failures, high - failures + 1) > rule.least_loss:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = beta_quantile(rule.power, failures, middle - failures + 1) <= rule.least_loss
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+def _with_trials(pair: Pair, times: int) -> Pair:
+    def more(case: CaseResult) -> CaseResult:
+        return case.model_copy(update={"trials": case.trials * times, "passed": case.passed * times})
+
+    return Pair(more(pair.old), more(pair.new))
 
 
-def _reach(rule: RegressionRule) -> float:
-    return normal_quantile(1 - rule.alpha) + normal_quantile(rule.power)
+def _like(pairs: Sequence[Pair], number: int) -> list[Pair]:
+    """So many pairs: each of these as often as any other, but for one copy, and these spread over losses and gains."""
+    ordered = sorted(pairs, key=lambda pair: pair.new.passed / pair.new.trials - pair.old.passed / pair.old.trials)
+    made: list[Pair] = []
+    last, copy = -1, 0
+    for place in range(number):
+        position = place * len(ordered) // number
+        last, copy = position, copy + 1 if position == last else 0
+        made.append(_copied(ordered[position], copy))
+    return made
+
+
+def _copied(pair: Pair, copy: int) -> Pair:
+    """Cases of one cluster stay together; a copy of the cluster is another one."""
+    cluster = f"{pair.new.cluster} {copy}" if pair.new.cluster else ""
+    return Pair(pair.old, pair.new.model_copy(update={"case_id": f"{pair.new.case_id} {copy}", "cluster": cluster}))

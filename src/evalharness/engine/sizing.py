@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
-from evalharness.engine.settling import MOST_TRIALS, Size, detectable_drop
+from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Size, detectable_drop, fewest
 from evalharness.errors import UsageError
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
@@ -21,8 +21,6 @@ from evalharness.stats.standard_errors import se_for_trials, variance_components
 WORST = 0.25
 """The variance of one trial of a case that passes half the time: there is none larger."""
 FEWEST_ROWS = 5
-_MOST = 10**8
-"""Trials of a run: whoever needs more asked for too small an effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +83,26 @@ def seen_on_others(spread: Spread, cases: int, trials: float, wish: Wish) -> flo
 
 def trials_needed(spread: Spread, cases: int, wish: Wish) -> int:
     """The fewest trials per case that show the wanted drop on these cases."""
-    return _fewest(lambda trials: seen_on_these(spread, cases, trials, wish) <= wish.effect, _MOST // cases)
+    return _fewest(lambda trials: seen_on_these(spread, cases, trials, wish) <= wish.effect, MOST_OF_RUN // cases)
 
 
 def cases_needed(spread: Spread, trials: float, wish: Wish) -> int:
     """The fewest cases that show the wanted drop on cases like these."""
-    most = _MOST if math.isinf(trials) else _MOST // round(trials)
+    most = MOST_OF_RUN if math.isinf(trials) else MOST_OF_RUN // round(trials)
     return _fewest(lambda cases: seen_on_others(spread, cases, trials, wish) <= wish.effect, most)
 
 
-def make_plan(suite_name: str, cases: int, trials: int, known: Known, wish: Wish) -> TrialPlan:
-    """`trials` per case are what the suite has now, or what somebody thinks of."""
+def make_plan(
+    suite_name: str, cases: int, trials: int, known: Known, wish: Wish, *, is_chosen: bool = False
+) -> TrialPlan:
+    """`trials` per case are what the suite has now, or what somebody has chosen."""
+    if cases * trials > MOST_OF_RUN:
+        raise UsageError(
+            f"{cases:,} cases × {trials:,} trials are more than the {MOST_OF_RUN:,} that a run is planned for",
+            hint="plan for fewer cases or trials",
+        )
     spread = spread_of(known.counts)
-    needed = trials_needed(spread, cases, wish)
+    needed = trials if is_chosen else trials_needed(spread, cases, wish)
 
     def row(number: int) -> PlanRow:
         run_trials = number * cases
@@ -110,6 +115,7 @@ def make_plan(suite_name: str, cases: int, trials: int, known: Known, wish: Wish
             duration_s=None if known.duration_s is None else known.duration_s * run_trials,
         )
 
+    recommended = row(needed)
     between = spread.between or 0.0  # nothing to say of cases unlike each other where they are not, or may not be
     return TrialPlan(
         suite_name=suite_name,
@@ -121,12 +127,19 @@ def make_plan(suite_name: str, cases: int, trials: int, known: Known, wish: Wish
         pass_rate=pooled_rate(known.counts) if known.counts else None,
         rows=tuple(row(number) for number in _shown(needed, trials)),
         trials=trials,
-        recommended=row(needed),
-        is_reasonable=needed <= MOST_TRIALS,
+        is_chosen=is_chosen,
+        recommended=recommended,
+        is_reasonable=recommended.detectable <= wish.effect if is_chosen else needed <= MOST_TRIALS,
         cases_at_best=cases_needed(spread, math.inf, wish) if between else None,
-        enough_trials=math.floor(4 * spread.within / between) + 1 if between else None,
+        enough_trials=_enough_trials(spread.within, between),
         error_at_best=se_for_trials(between, 0.0, cases, 1) if between else None,
     )
+
+
+def _enough_trials(within: float, between: float) -> int | None:
+    """None where cases hardly differ, so that trials are as good as cases as far as anybody would go."""
+    enough = math.floor(4 * within / between) + 1 if between else None
+    return enough if enough is not None and enough <= MOST_TRIALS else None
 
 
 def _shown(needed: int, trials: int) -> list[int]:
@@ -137,12 +150,7 @@ def _shown(needed: int, trials: int) -> list[int]:
 
 
 def _fewest(enough: Callable[[int], bool], most: int) -> int:
-    low, high = 0, 1
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > most:
-            raise UsageError(f"so small a drop needs more than {_MOST:,} trials", hint="ask for a larger --effect")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    found = fewest(enough, most)
+    if found is None:
+        raise UsageError(f"so small a drop needs more than {MOST_OF_RUN:,} trials", hint="ask for a larger --effect")
+    return found

@@ -16,8 +16,10 @@ from evalharness.domain.sequential import NOT_NEEDED, SequentialPlan, Sequential
 from evalharness.domain.trial import GRADED, Outcome
 from evalharness.engine.planning import trial_seed
 from evalharness.stats.sequential import Sprt, confidence_sequence, e_value_discordant_pairs
+from evalharness.stats.thresholds import SAME
 
-SAME = 1e-9
+FEW = 20
+"""Fewer cases than this, tried several times each, say little about others like them."""
 Key = tuple[str, int]
 
 
@@ -41,6 +43,7 @@ class FloorRule:
         self.met: bool | None = None
         self.ratio = 0.0
         self._passed = self._failed = 0
+        self._at_the_end = ""
 
     @property
     def is_over(self) -> bool:
@@ -61,8 +64,22 @@ class FloorRule:
         self.ratio = self.test.log_likelihood_ratio(self._passed, self._failed)
         self.met = {"p0": True, "p1": False, "continue": None}[self.test.decision(self._passed, self._failed)]
 
+    def close(self) -> None:
+        """No trial is left: what the rule left open, the interval decides, or the count where it falls short."""
+        if self.is_over or not (judged := self._passed + self._failed):
+            return
+        found, floor = confidence_sequence(self._passed, self._failed), self.test.p0
+        told = f"all trials are done, {self._passed:,} of {judged:,} passed ({percent(self._passed / judged)})"
+        if found.low > floor:
+            self.met, self._at_the_end = True, f"{told}, more than the {percent(floor)} asked for"
+        elif self._passed / judged < floor - SAME:
+            by_chance = "" if found.high < floor else "; with so few trials that may be chance"
+            self.met, self._at_the_end = False, f"{told}, fewer than the {percent(floor)} asked for{by_chance}"
+
     @property
     def why(self) -> str:
+        if self._at_the_end:
+            return self._at_the_end
         floor, too_low = percent(self.test.p0), percent(self.test.p1)
         if self.met is None:
             return f"the pass rate may be {floor}, and may be {too_low}"
@@ -136,7 +153,7 @@ class Stopping:
         self._pairs = PairRule(plan, counting) if plan.baseline else None
         self._waiting: dict[Key, tuple[str, str]] = {}
         self._next = 0
-        self._passed = self._judged = 0
+        self._passed = self._judged = self._awaiting = 0
         self._cases: set[str] = set()
 
     def hear(self, case_id: str, index: int, state: str, first_state: str) -> bool:
@@ -146,12 +163,15 @@ class Stopping:
             key = self.order[self._next]
             self._next += 1
             self._count(key, *self._waiting.pop(key))
+        if self._floor and self._next == len(self.order) and not self._awaiting:
+            self._floor.close()
         return self.is_over
 
     def _count(self, key: Key, state: str, first_state: str) -> None:
         """The pass rate follows last answers, comparisons follow first ones, as everywhere."""
         if key[0] in self._plan.ignored:
             return
+        self._awaiting += state == "awaiting"
         if state in GRADED:
             self._judged += 1
             self._passed += state == "passed"
@@ -187,7 +207,7 @@ class Stopping:
         if self._judged:
             interval = confidence_sequence(self._passed, self._judged - self._passed)
             figures |= {"low": interval.low, "high": interval.high, "level": interval.level}
-            figures["interval_method"] = interval.method
+            figures["interval_method"] = f"{interval.method}, {_holding_for(len(self._cases), self._judged)}"
         return SequentialResult(
             **dict(self._plan),
             **figures,
@@ -210,8 +230,13 @@ def follow(plan: SequentialPlan, case_ids: Iterable[str], trials: int, outcomes:
     not_needed = 0
     for outcome in outcomes:
         stopping.hear(outcome.case_id, outcome.trial_index, outcome.state, outcome.first_state)
-        not_needed += outcome.state == "skipped" and outcome.reason.startswith(NOT_NEEDED)
+        not_needed += is_not_needed(outcome)
     return stopping.result(not_needed)
+
+
+def is_not_needed(outcome: Outcome) -> bool:
+    """Whether a trial of a sequential run was skipped because the run had been decided."""
+    return outcome.state == "skipped" and outcome.reason.startswith(NOT_NEEDED)
 
 
 def measured_sequentially(found: Mapping[str, Measurement], result: SequentialResult) -> dict[str, Measurement]:
@@ -237,6 +262,15 @@ def measured_sequentially(found: Mapping[str, Measurement], result: SequentialRe
         n_trials=result.trials_used,
     )
     return {"pass_rate": rate, **kept}
+
+
+def _holding_for(cases: int, trials: int) -> str:
+    """What the interval is about: trials are counted one by one, however much those of one case are alike."""
+    if cases == 1:
+        return "this case only"
+    if trials == cases:
+        return "for cases like these"
+    return "for these cases" if cases >= FEW else "for these few cases only, not for others like them"
 
 
 def _only_repeats(found: Mapping[str, Measurement]) -> bool:

@@ -41,7 +41,7 @@ def summarise(suite: Suite, measured: Measured) -> Summary:
         pending=number["pending"],
         pass_rate=_mean(shares),
         case_pass_rate=number["passed"] / decided if decided else None,
-        by_category=groups(lambda case: case.eval_type or suite.eval_type or case.category),
+        by_category=groups(suite.category_of),
         by_topic=groups(lambda case: case.category),
         by_grader=_grader_groups(tallies, threshold),
         trials=count_states(tallies),
@@ -129,7 +129,7 @@ def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> I
                 "dearest_usd": tally.dearest_usd if tally.priced else None,
                 "weight": case.weight,
                 "cluster": case.cluster,
-                "category": case.eval_type or suite.eval_type or case.category,
+                "category": suite.category_of(case),
                 "criticality": case.criticality,
                 "topic": case.category,
             }

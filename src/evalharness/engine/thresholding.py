@@ -81,14 +81,22 @@ def _checks(minimum: Minimum, counted: Counted, where: str, of: str) -> Iterator
         name, label = f"{metric}{where}", f"{metric_label(metric)}{of}"
         if metric in found:
             yield _judged(name, label, found[metric], wanted, awaiting)
+        elif awaiting and not _is_too_much(metric, counted.trials):
+            text = f"{label} cannot be told yet: {count(awaiting, 'case')} still to be graded"
+            yield GateCheck(name=name, passed=None, text=text, wanted=wanted)
         else:
             text = f"{label} cannot be computed: {_why_not(metric, counted.trials, why_not.get(metric, ''))}"
             yield GateCheck(name=name, passed=None, text=text, wanted=wanted, computable=False)
 
 
+def _is_too_much(metric: str, trials: int) -> bool:
+    found = _K.fullmatch(metric)
+    return bool(found and int(found[2]) > trials)
+
+
 def _why_not(metric: str, trials: int, reason: str) -> str:
     found = _K.fullmatch(metric)
-    if found and int(found[2]) > trials:
+    if found and _is_too_much(metric, trials):
         return f"it needs {found[2]} trials of each case, and there are {trials}; run with --repeat {found[2]}"
     if reason:
         return f"{reason}; resume the run to try again what ended in error"

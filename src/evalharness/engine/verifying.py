@@ -37,6 +37,11 @@ NOT_IN_CASES = (
     "output_tokens",
     "sequential.",
 )
+_ALWAYS = (
+    "what is said in words (why, notes, reasons, recommendations)",
+    "which trials were the slowest",
+    "the environment it ran in",
+)
 _FILE = ("what the suite says (case_threshold, weights, clusters)", "how long the whole run took")
 MIXED = ("skipped", "awaiting", "pending")
 
@@ -156,6 +161,7 @@ def _compared(told: Report, found: Report) -> Iterator[Judged]:
 def _rest(report: Report, suite: Suite, measured: Measured) -> Iterator[Judged]:
     """Verdict and gate; and of what rests on other runs too, that it does not contradict itself."""
     yield from rejudge(report, Counted(suite, report.metadata.trials_per_case, measured))
+    yield "metadata.sequential", report.metadata.sequential, report.sequential is not None
     for flaky in report.flaky:
         fits = 0 <= flaky.passed <= flaky.trials
         rate = flip_rate(flaky.trials, flaky.passed) if fits else None
@@ -180,6 +186,7 @@ def _same(figure: str, told: Any, found: Any) -> bool:
 
 
 def _believed(report: Report) -> Iterator[str]:
+    yield from _ALWAYS
     checks = believed_checks(report.gate) if report.gate else []
     if checks:
         yield f"the gate's {', '.join(checks)}"

@@ -12,7 +12,6 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape
 from evalharness.formats.dumping import case_fields, file_text, suite_fields
 
-COMPARISONS = ("exact", "structural", "numeric", "semantic")
 _JUDGED_ELSEWISE = ("input", "expected", "graders", "reference", "metadata", "max_rounds")
 
 

@@ -6,7 +6,7 @@ Only what comparisons and gates need is read: trials that the document may hold 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -68,7 +68,20 @@ def _report(path: Path, written: Mapping[str, Any]) -> Report:
         ) from None
     if not report.cases:
         raise UsageError(f"{path} does not tell the results of single cases", hint=HOW_TO)
+    _check_cases(path, report.cases)
     return report
+
+
+def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
+    """A file can be edited, or joined from several: what cannot be is told with the case that it is about."""
+    seen: set[str] = set()
+    for case in cases:
+        if case.case_id in seen:
+            raise UsageError(f"{path} holds the case '{case.case_id}' twice", hint=HOW_TO)
+        seen.add(case.case_id)
+        if not 0 <= case.passed <= case.trials or case.errors < 0:
+            counts = f"{case.passed} passed of {case.trials} trials, {case.errors} errors"
+            raise UsageError(f"{path}: the counts of case '{case.case_id}' cannot be: {counts}", hint=HOW_TO)
 
 
 def _of_results(path: Path, document: Mapping[str, Any]) -> Report:

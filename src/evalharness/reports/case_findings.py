@@ -13,7 +13,8 @@ from evalharness.domain.report import Report
 from evalharness.reports.figures import Line
 
 NAMED = 3
-MOST_ADVICE = 3
+MOST_ADVICE = 6
+"""One of every kind there is."""
 MOST_ITEMS = 10
 FLAGS = {
     "negative discrimination": "weak targets pass it more often than strong ones: its key may be wrong",
@@ -57,11 +58,15 @@ def items(report: Report) -> Iterator[Line]:
 def advice(report: Report) -> Iterator[Line]:
     for position, found in enumerate(report.recommendations[:MOST_ADVICE]):
         yield Line("" if position else "advice", found.text, f"({_listed(found.cases)})" if found.cases else "")
+    if len(report.recommendations) > MOST_ADVICE:
+        yield Line("", f"… and {len(report.recommendations) - MOST_ADVICE:,} more in --json")
 
 
 def _item(case: CaseItem) -> str:
     passed = f"{percent(case.difficulty, 0)} pass" if 0 < case.difficulty < 1 else ""
-    told = "" if case.discrimination is None else f"discrimination {case.discrimination:.2f}"
+    told = (
+        "" if case.discrimination is None else f"discrimination {case.discrimination:.2f} over {case.targets} targets"
+    )
     figures = ", ".join(part for part in (passed, told) if part)
     return f"{case.case_id}: {FLAGS[case.flag]}" + (f" ({figures})" if figures else "")
 

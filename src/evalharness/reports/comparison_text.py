@@ -11,6 +11,7 @@ from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, D
 from evalharness.domain.plain_numbers import change, count, digits, percent, points
 from evalharness.reports.screen import Screen
 from evalharness.reports.wording import duration, money, naming
+from evalharness.stats.thresholds import SAME
 
 COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "INCONCLUSIVE": "yellow"}
 LABELS = {"pass_rate": "pass rate", "critical": "critical"}
@@ -30,7 +31,8 @@ class ComparisonReport:
         self._screen.say()
         self._screen.say((verdict, f"bold {COLOURS[verdict]}"), f"  {comparison.why}")
         if comparison.settle:
-            self._screen.line("to settle it", comparison.settle, f"({_level(comparison)})")
+            by = f"(at level {comparison.alpha:g}, if all shares stay as they are)"
+            self._screen.line("to settle it", comparison.settle, by)
         for note in comparison.notes:
             self._screen.line("note", note)
         self._screen.say()
@@ -100,16 +102,16 @@ class ComparisonReport:
 
 def baseline_line(comparison: Comparison) -> str:
     """What a run's own report says of it: `-6 points   95 % interval -13.5 to +1.5   INCONCLUSIVE: …`."""
-    found = comparison.critical if _only_critical(comparison) else comparison.differences["pass_rate"]
-    assert found is not None  # the pass rate is always compared
+    found = _decisive(comparison)
     _, moved, interval = difference_text(found)
+    if found.metric != "pass_rate":
+        moved = f"{'critical cases' if found.metric == 'critical' else found.metric} {moved}"
     finds = ""
-    if comparison.verdict == "INCONCLUSIVE" and found.detectable is not None:
-        finds = f": shows drops from {points(found.detectable)} on; {comparison.settle}"
+    if comparison.verdict == "INCONCLUSIVE":
+        shows = found.why if found.metric == "critical" else _shows(found)
+        finds = f": {'; '.join(part for part in (shows, comparison.settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
-        finds = f" of {points(comparison.margin)} or more"
-    elif found.metric == "critical":
-        finds = " of critical cases"
+        finds = f" of {_size(comparison.margin, found)} or more"
     source = comparison.old.source or comparison.old.run_name
     return "   ".join(part for part in (moved, interval, f"{comparison.verdict}{finds}", f"against {source}") if part)
 
@@ -147,16 +149,20 @@ def difference_text(found: Difference) -> tuple[str, str, str]:
 def _interval(found: Difference, unit: str) -> str:
     if found.low is None or found.high is None:
         return ""
-    decimals = digits(found.half_width)
+    decimals = max(_needed(end, digits(found.half_width)) for end in (found.low, found.high))
     return f"{100 * found.level:g} % interval {_signed(found.low, decimals)} to {_signed(found.high, decimals)}{unit}"
 
 
 def _signed(value: float, decimals: int) -> str:
     """In percent; never -0 or +0 for more than nothing."""
-    shown = f"{100 * value:+.{decimals}f}"
-    if float(shown) == 0:
-        shown = f"{100 * value:+.2g}" if abs(value) > 1e-9 else "0"
-    return shown
+    return "0" if abs(value) <= SAME else f"{100 * value:+.{_needed(value, decimals)}f}"
+
+
+def _needed(value: float, decimals: int) -> int:
+    """As many decimals as it takes to show on which side of 0 a percentage lies."""
+    while abs(value) > SAME and float(f"{100 * value:.{decimals}f}") == 0:
+        decimals += 1
+    return decimals
 
 
 def _verdict_text(found: Difference) -> str:
@@ -173,10 +179,19 @@ def _method_text(found: Difference, comparison: Comparison) -> str:
         seed = f", seed {found.seed}" if found.seed is not None else ""
         parts.append(f"{found.method}: one-sided p {_p(found.p)}{adjusted}{seed}")
     parts.append(f"interval: {found.interval_method}, {count(found.n_cases, 'case')}")
-    if found.detectable is not None:
-        size = percent(found.detectable) if found.unit == "ratio" else points(found.detectable)
-        parts.append(f"shows {'rises' if found.unit == 'ratio' else 'drops'} from {size} on ({_power(comparison)})")
+    if shows := _shows(found):
+        parts.append(f"{shows} (power {comparison.power:g})")
     return "; ".join(parts)
+
+
+def _shows(found: Difference) -> str:
+    if found.detectable is None:
+        return ""
+    return f"shows {'rises' if found.unit == 'ratio' else 'drops'} from {_size(found.detectable, found)} on"
+
+
+def _size(loss: float, found: Difference) -> str:
+    return percent(loss) if found.unit == "ratio" else points(loss)
 
 
 def _case_text(case: CaseChange) -> str:
@@ -191,17 +206,14 @@ def _run_text(run: ComparedRun) -> tuple[str, str]:
     return run.run_name, f"({', '.join(part for part in details if part)})"
 
 
-def _only_critical(comparison: Comparison) -> bool:
-    critical, rate = comparison.critical, comparison.differences["pass_rate"]
-    return bool(critical and critical.verdict == "REGRESSION" and rate.verdict != "REGRESSION")
-
-
-def _level(comparison: Comparison) -> str:
-    return f"at level {comparison.alpha:g}, {_power(comparison)}"
-
-
-def _power(comparison: Comparison) -> str:
-    return f"power {comparison.power:g}"
+def _decisive(comparison: Comparison) -> Difference:
+    """The difference that the verdict rests on; of several, that of the critical cases, else the pass rate's."""
+    named = comparison.decisive
+    if not named or (named[0] != "critical" and "pass_rate" in named):  # older reports do not say
+        return comparison.differences["pass_rate"]
+    found = comparison.critical if named[0] == "critical" else comparison.differences[named[0]]
+    assert found is not None  # the verdict rests on it
+    return found
 
 
 def _p(value: float | None) -> str:

@@ -10,8 +10,8 @@ from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import Report
 from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import duration, interval_of, money, with_interval
+from evalharness.stats.thresholds import SAME
 
-SAME = 1e-9
 LEAST_LEVEL = 0.9
 
 
@@ -84,7 +84,7 @@ def _categories(report: Report) -> Iterator[Line]:
 def _latency(report: Report) -> Iterator[Line]:
     found = report.measurements.get("latency_s")
     if found is not None and found.n_cases > 1:
-        basis = found.method if _is_sure(found) else "too few for an interval"
+        basis = found.method if is_sure(found) else "too few for an interval"
         yield Line("latency", _median(found, duration), f"({count(found.n_cases, 'case')}, {basis})")
     slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
     if slow:
@@ -102,13 +102,13 @@ def _cost(report: Report) -> Iterator[Line]:
         yield Line("cost", "   ".join(parts))
 
 
-def _is_sure(found: Measurement) -> bool:
+def is_sure(found: Measurement) -> bool:
     """Of very few values even the outermost two make no interval worth the name."""
     return found.low is not None and found.level >= LEAST_LEVEL
 
 
 def _median(found: Measurement, worded: Callable[[float], str]) -> str:
     text = f"median {worded(found.value)}"
-    if found.low is None or found.high is None or not _is_sure(found):
+    if found.low is None or found.high is None or not is_sure(found):
         return text
     return f"{text}   {found.level * 100:.0f} % interval {worded(found.low)} to {worded(found.high)}"

@@ -36,6 +36,12 @@ class GateReport:
     def block(self, report: Report) -> None:
         if report.comparison is not None:
             self._screen.line("vs baseline", baseline_line(report.comparison))
+            told = report.gate.notes if report.gate else ()
+            for note in report.comparison.notes:
+                if note not in told:
+                    self._screen.line("", "", note)
+        elif report.not_compared and not (report.gate and report.gate.verdict == "INVALID"):  # which says the same
+            self._screen.line("vs baseline", report.not_compared)
         for position, parts in enumerate(_lines(report.gate) if report.gate else ()):
             self._screen.labelled("" if position else "gate", *parts)
 

@@ -1,7 +1,8 @@
 """JUnit XML, as CI servers read it: a test suite per run with a test case per case, and one for its gate.
 
 Errors of the harness are `error`, and so is a check that cannot be made; wrong answers are `failure`; what nobody
-judged is `skipped` with its reason.
+judged, and a failure in quarantine, is `skipped` with its reason. A run that did not pass is never all green: what its
+cases do not show is a test case of its own.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 from xml.sax.saxutils import quoteattr
 
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import GateCheck
+from evalharness.domain.measurement import Measurement
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report
+from evalharness.reports.figures import is_sure
 from evalharness.reports.wording import harmless
 
 VERDICTS = {"failed": "failure", "error": "error"}
+COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -37,27 +43,30 @@ class _Writer:
 
     def run(self, report: Report) -> None:
         about = report.metadata
-        told = {case.eval_id: case for case in (*report.failures, *report.unjudged)}
-        states = [case.state for case in report.cases]
+        told = {case.eval_id: case.reason for case in (*report.failures, *report.unjudged)}
+        held = frozenset(report.gate.quarantined if report.gate else ())
+        verdicts = [_case_verdict(case, held) for case in report.cases]
+        itself = _verdict_of_itself(report, verdicts)
+        counted = [*verdicts, *([itself] if itself else [])]
         self._open(
             "testsuite",
             name=f"{about.suite_name} on {about.variant}" if about.variant else about.suite_name,
-            tests=len(report.cases),
-            failures=states.count("failed"),
-            errors=states.count("error"),
-            skipped=sum(state in ("skipped", "awaiting", "pending") for state in states),
+            **_counts(counted),
             time=about.duration_seconds,
             timestamp=about.timestamp.removesuffix("Z"),
             id=about.run_id,
         )
         self._properties(report)
-        for case in report.cases:
-            name = {"name": case.case_id, "classname": about.suite_name}
-            self._open("testcase", **name, time=round(case.duration_s or 0.0, 6))
-            if case.state != "passed":
-                reason = told[case.case_id].reason if case.case_id in told else case.state
-                self._verdict(VERDICTS.get(case.state, "skipped"), reason)
-            self._stream.write("</testcase>\n")
+        if itself:
+            why = f"the run is {report.verdict}: {report.why}"
+            self._case("the run itself", about.suite_name, 0, itself, why)
+        for case, verdict in zip(report.cases, verdicts, strict=True):
+            reason = told.get(case.case_id, case.state)
+            if case.state == "failed" and verdict == "skipped":
+                reason = f"quarantined, so the gate does not count it: {reason}"
+            time = round(case.duration_s or 0.0, 6)
+            errors = f"{count(case.errors, 'trial')} ended in error" if case.errors and verdict != "error" else ""
+            self._case(case.case_id, about.suite_name, time, verdict, reason, errors)
         self._stream.write("</testsuite>\n")
 
     def gate(self, report: Report) -> None:
@@ -65,28 +74,26 @@ class _Writer:
         checks = report.gate.checks
         verdicts = [_gate_verdict(check) for check in checks]
         name = f"gate of {report.metadata.suite_name}"
-        self._open(
-            "testsuite",
-            name=name,
-            tests=len(checks),
-            failures=verdicts.count("failure"),
-            errors=verdicts.count("error"),
-            skipped=verdicts.count("skipped"),
-        )
+        self._open("testsuite", name=name, **_counts(verdicts))
         for check, verdict in zip(checks, verdicts, strict=True):
-            self._open("testcase", name=check.name, classname=name, time=0)
             text = check.text + (f"\ncases: {', '.join(check.cases)}" if check.cases else "")
-            if verdict:
-                self._verdict(verdict, text)
-            self._stream.write("</testcase>\n")
+            self._case(check.name, name, 0, verdict, text)
         self._stream.write("</testsuite>\n")
+
+    def _case(self, name: str, of: str, time: float, verdict: str, reason: str, aside: str = "") -> None:
+        self._open("testcase", name=name, classname=of, time=time)
+        if verdict:
+            self._verdict(verdict, reason)
+        if aside:
+            self._stream.write(f"<system-out>{self._escaped(aside)}</system-out>\n")
+        self._stream.write("</testcase>\n")
 
     def _properties(self, report: Report) -> None:
         figures: Iterable[tuple[str, object]] = (
             ("verdict", report.verdict),
             ("run", report.metadata.run_name),
             *((name, value) for name, value in report.metrics.items() if value is not None),
-            *((f"{name} interval", f"{m.low} to {m.high}") for name, m in report.measurements.items()),
+            *((f"{name} interval", _interval(found)) for name, found in report.measurements.items() if is_sure(found)),
         )
         self._stream.write("<properties>\n")
         for name, value in figures:
@@ -111,6 +118,30 @@ class _Writer:
     def _clean(self, text: str) -> str:
         """Redacted, and without what neither a terminal nor XML can hold."""
         return _NOT_XML.sub("", harmless(self._redact(text)))
+
+
+def _case_verdict(case: CaseResult, quarantined: frozenset[str]) -> str:
+    """The tag that says how a case came out; empty where it passed."""
+    if case.state == "failed" and case.case_id in quarantined:
+        return "skipped"
+    return "" if case.state == "passed" else VERDICTS.get(case.state, "skipped")
+
+
+def _verdict_of_itself(report: Report, verdicts: Sequence[str]) -> str:
+    """The tag of a test case for the run as a whole, where those of its cases and its gate do not tell its verdict."""
+    if report.verdict not in ("PASSED", "FAILED"):
+        return "error"
+    checks = [_gate_verdict(check) for check in report.gate.checks] if report.gate else []
+    return "failure" if report.verdict == "FAILED" and "failure" not in (*verdicts, *checks) else ""
+
+
+def _counts(verdicts: Sequence[str]) -> dict[str, int]:
+    counts = {name: verdicts.count(tag) for name, tag in COUNTED.items()}
+    return {"tests": len(verdicts), **counts}
+
+
+def _interval(found: Measurement) -> str:
+    return f"{found.low:.6g} to {found.high:.6g} ({found.level * 100:.0f} %)"
 
 
 def _gate_verdict(check: GateCheck) -> str:

@@ -20,7 +20,8 @@ class PlanReport:
         self._screen.line("judging by", _basis(plan), _variances(plan))
         for note in plan.notes:
             self._screen.line("", note)
-        self._table(plan)
+        if plan.is_possible:
+            self._table(plan)
         self._screen.say()
         for label, text in advice(plan):
             self._screen.line(label, text)
@@ -41,25 +42,40 @@ class PlanReport:
 def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     """What to do, in sentences: for these cases, for others like them, and when more trials are in vain."""
     best, effect = plan.recommended, points(plan.effect)
+    if not plan.is_possible:
+        yield "do this", "make more trials pass first, or ask for a smaller drop: --effect"
+        return
     now = next(row for row in plan.rows if row.trials == plan.trials)
+    these = "this case" if plan.cases == 1 else "these cases"
     if plan.is_reasonable:
-        each = f"{count(best.trials, 'trial')} of each of the {plan.cases:,} cases" if plan.cases > 1 else ""
-        each = each or f"{count(best.trials, 'trial')} of the one case"
-        told = f"{each}, in the baseline and in every run after it, show a drop of {effect} on these cases"
-        yield "do this", f"{told}: {_price(best)}"
+        each = "the one case" if plan.cases == 1 else f"each of the {plan.cases:,} cases"
+        show = "shows" if best.trials == 1 else "show"
+        told = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
+        yield "do this", f"{told} of {effect} on {these}: {_price(best)}"
+    elif plan.is_chosen:
+        seen = f"{count(best.trials, 'trial')} of each {'shows' if best.trials == 1 else 'show'}"
+        told = f"{seen} drops of {points(best.detectable)} or more on {these}"
+        yield "do this", f"add cases: {told}; {_cases(best)} show one of {effect}"
     else:
-        told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on these cases"
+        told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
         yield "do this", f"add cases: {told}; {_cases(now)} show it too"
     if plan.is_reasonable and now.cases_needed > plan.cases:
         yield "more cases", f"to know whether a drop of {effect} holds for other cases like these: {_cases(now)}"
-    if plan.enough_trials is None or plan.cases_at_best is None or plan.error_at_best is None:
+    yield from _more_trials(plan)
+
+
+def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
+    if plan.cases_at_best is None or plan.error_at_best is None:
         return
+    told = []
     if plan.cases_at_best > plan.cases:
-        start = f"alone cannot show that: even endless ones need {count(plan.cases_at_best, 'case')}"
-    else:
-        start = "are of little use there"
-    error = f"the pass rate's standard error stays at {points(plan.error_at_best)}, because cases differ"
-    yield "more trials", f"{start}; from {count(plan.enough_trials, 'trial')} per case on, add cases instead ({error})"
+        told.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, 'case')}")
+    if plan.enough_trials is not None:
+        told += [] if told else ["are of little use there"]
+        told.append(f"from {count(plan.enough_trials, 'trial')} per case on, add cases instead")
+    if told:
+        error = f"the pass rate's standard error stays at {points(plan.error_at_best)}, because cases differ"
+        yield "more trials", f"{'; '.join(told)} ({error})"
 
 
 def _asked(plan: TrialPlan) -> str:
@@ -69,9 +85,11 @@ def _asked(plan: TrialPlan) -> str:
 
 def _basis(plan: TrialPlan) -> str:
     if plan.spread.basis == "assumed":
-        return "nothing: the suite has not been run yet, so the worst is assumed, every case passing half the time"
+        return f"nothing: {plan.why_no_run}, so the worst is assumed, every case passing half the time"
     run = f"run {plan.run_name}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
     rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"
+    if plan.spread.basis == "bound" and plan.run_cases == 1:
+        return f"{rate}; one case does not tell how much cases differ, so the worst is assumed"
     if plan.spread.basis == "bound":
         return f"{rate}; one trial per case does not tell chance from cases that differ, so the worst is assumed"
     if not plan.spread.within:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.regressions import Regressions
 from evalharness.domain.task_change import TaskChange
+from evalharness.errors import UsageError
 from evalharness.reports.comparison_text import ComparisonReport
 from evalharness.reports.screen import Screen
 
@@ -57,6 +58,8 @@ def _told(task: TaskChange, *, with_variant: bool) -> str:
 
 
 def _why(found: Regressions) -> str:
+    if found.verdict == "INVALID" and found.exit_code == UsageError.exit_code:
+        return "not every run could be compared"
     if found.verdict == "INVALID":
         return "a run that broke tells nothing about the agent; mend it with resume"
     decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]

@@ -23,7 +23,6 @@ from evalharness.reports.wording import history_text, naming, with_interval
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
 FIRST_FAILURES = 5
 MOST_DIFFERING = 20
-SAME = 1e-9
 
 
 class TerminalReport:

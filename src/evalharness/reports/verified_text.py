@@ -24,7 +24,8 @@ class VerifiedReport:
         wrong = verified.mismatches
         if not wrong:
             self._screen.say(
-                ("AGREES  ", "bold green"), f"all {verified.figures:,} figures of the report follow from its {basis}"
+                ("AGREES  ", "bold green"),
+                f"all {verified.figures:,} figures that were checked follow from its {basis}",
             )
         else:
             text = f"{len(wrong):,} of {verified.figures:,} figures do not follow from its {basis}"
@@ -44,6 +45,10 @@ class VerifiedReport:
         if any(check.possible is False for check in checks):
             text = "an impossible row comes from other numbers of tasks or trials, from trials that were left out,"
             self._screen.say((f"{text} or from another formula than the mean of C(c,k)/C(n,k)", "dim"))
+        if checks and all(check.possible is None for check in checks):
+            self._screen.say(
+                ("NOT CHECKED  ", "bold yellow"), "no row tells enough, so nothing is known about this table"
+            )
 
 
 def _shown(value: Any) -> str:

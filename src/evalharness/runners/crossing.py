@@ -1,8 +1,10 @@
 """Python values as JSON and back, for two processes of which neither may run what the other sends.
 
-Data arrives as an equal value of a built-in type, whatever class it had: numbers, texts, bytes, dates and times, lists,
-tuples, sets, mappings. Built-in types, and the exceptions and modules of Python's library, are the same on both sides.
-Everything else stays where it is and is lent: `lend` gives it a number, `find` makes something of the number.
+Data arrives as an equal value of a type of Python's own, whatever class it had: numbers, texts, bytes, dates and times,
+lists, tuples, sets, mappings, and some of the library's collections. Built-in types, and the exceptions of Python's
+library, are the same on both sides; `find` says what such a class is here. Everything else stays where it is and is
+lent, modules too: `lend` gives it a number, `find` makes something of the number. `keep` may do so for data whose class
+was derived from a built-in type.
 """
 
 from __future__ import annotations
@@ -10,35 +12,79 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
 from typing import Any
+
+from evalharness.runners.kept import derived_from
 
 COLLECTIONS = {"tuple": tuple, "set": set, "frozenset": frozenset}
 EXACT = {"Decimal": "decimal", "Fraction": "fractions"}
 """Numbers that are text on the way, and the modules they are in."""
 MOMENTS = ("datetime", "date", "time")
 """Classes of the module datetime that are ISO text on the way; a datetime is a date, too, so it comes first."""
+COUNTED = ("Counter", "OrderedDict")
+"""Mappings of the module collections that are pairs on the way."""
+FACTORIES = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, set)}
+"""What a defaultdict may make its values with on its way; one with anything else is an object."""
+MOST_BITS = 8192
+"""Of whole numbers that are decimal on the way: Python refuses to read very long ones, and would take long to."""
+Keep = Callable[[Any, str, Any], Any]
 RUN_WHEN_IMPORTED = {"antigravity", "idlelib", "lib2to3", "test", "tests", "this", "tkinter", "turtle", "turtledemo"}
 """Parts of names in the library that do more than define something; so does all whose name begins with `__`."""
+STANDS_FOR = "_stands_for"
+"""The attribute of a class that is another one on the other side."""
 TELLS_TESTS = "unittest"
 """The module whose exceptions mean something to a test runner (`SkipTest`): they are nothing for code to raise."""
 
 
-def encode(value: Any, lend: Callable[[Any], Any]) -> Any:
+def encode(value: Any, lend: Callable[[Any], Any], keep: Keep | None = None) -> Any:
     """A mapping on the way has one key, which tells what the value is."""
     if value is None or isinstance(value, bool):
         return value
-    for kind in (int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
+    if (found := _encode_collection(value, lend, keep)) is not None:
+        return found
+    kind = derived_from(value) if keep else ""
+    data = _encode_data(value, lend, keep)
+    if keep and kind and (kept := keep(value, kind, data)) is not None:
+        return {"object": kept}
+    return _encode_special(value, lend) if data is None else data
+
+
+def _encode_data(value: Any, lend: Callable[[Any], Any], keep: Keep | None) -> Any:
+    """What Python's own type holds, not what its class claims to hold."""
+    if isinstance(value, int):
+        number = int.__int__(value)
+        return number if number.bit_length() <= MOST_BITS else {"int": hex(number)}
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, str):
+        return "".join(str.__iter__(value)) if type(value) is not str else value
     if isinstance(value, list):
-        return [encode(item, lend) for item in value]
+        return [encode(item, lend, keep) for item in list.__iter__(value)]
     if isinstance(value, dict):
-        return {"dict": [[encode(key, lend), encode(item, lend)] for key, item in value.items()]}
+        return {"dict": [[encode(key, lend, keep), encode(item, lend, keep)] for key, item in dict.items(value)]}
     for name, collection in COLLECTIONS.items():
         if isinstance(value, collection):
-            return {name: [encode(item, lend) for item in value]}
-    return _encode_special(value, lend)
+            return {name: [encode(item, lend, keep) for item in collection.__iter__(value)]}
+    return None
+
+
+def _encode_collection(value: Any, lend: Callable[[Any], Any], keep: Keep | None) -> Any:
+    """Collections of the library itself; those of classes derived from them are objects, or data of a built-in type."""
+    if type(value) is range:
+        return {"range": [encode(number, lend) for number in (value.start, value.stop, value.step)]}
+    if "pathlib" in sys.modules and type(value) is type(sys.modules["pathlib"].Path()):
+        return {"Path": str(value)}
+    library = sys.modules.get("collections")
+    if library is None:
+        return None
+    if type(value) is library.deque:
+        return {"deque": [[encode(item, lend, keep) for item in value], value.maxlen]}
+    for name in COUNTED:
+        if type(value) is getattr(library, name):
+            return {name: _encode_data(value, lend, keep)}
+    if type(value) is library.defaultdict and (made := value.default_factory) in (None, *FACTORIES.values()):
+        return {"defaultdict": [made and made.__name__, _encode_data(value, lend, keep)]}
+    return None
 
 
 def _encode_special(value: Any, lend: Callable[[Any], Any]) -> Any:
@@ -46,10 +92,10 @@ def _encode_special(value: Any, lend: Callable[[Any], Any]) -> Any:
         return {"bytes": value.decode("latin-1")}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
-    if isinstance(value, type) and library_class(value.__module__, value.__qualname__) is value:
-        return {"class": [value.__module__, value.__qualname__]}
-    if isinstance(value, ModuleType) and is_library(value.__name__):
-        return {"module": value.__name__}
+    if isinstance(value, type):
+        shared: type = vars(value).get(STANDS_FOR, value)
+        if library_class(shared.__module__, shared.__qualname__) is shared:
+            return {"class": [shared.__module__, shared.__qualname__]}
     for kind, module in EXACT.items():
         if module in sys.modules and isinstance(value, getattr(sys.modules[module], kind)):
             return {kind: str(value)}
@@ -79,8 +125,10 @@ def decode(written: Any, find: Callable[[Any], Any]) -> Any:
         return held.encode("latin-1")
     if kind == "complex":
         return complex(*held)
-    if kind == "module" and is_library(held):
-        return import_module(held)
+    if kind == "int":
+        return int(held, 16)
+    if kind in ("range", "Path", "deque", "defaultdict", *COUNTED):
+        return _decode_collection(kind, held, find)
     if kind in EXACT:
         return getattr(import_module(EXACT[kind]), kind)(held)
     if kind in MOMENTS:
@@ -88,8 +136,21 @@ def decode(written: Any, find: Callable[[Any], Any]) -> Any:
     if kind == "timedelta":
         return import_module("datetime").timedelta(*held)
     if kind == "class" and (found := library_class(*held)):
-        return found
+        return find(found)
     return find(held)
+
+
+def _decode_collection(kind: str, held: Any, find: Callable[[Any], Any]) -> Any:
+    if kind == "range":
+        return range(*decode(held, find))
+    if kind == "Path":
+        return import_module("pathlib").Path(held)
+    library = import_module("collections")
+    if kind == "deque":
+        return library.deque(decode(held[0], find), held[1])
+    if kind == "defaultdict":
+        return library.defaultdict(held[0] and FACTORIES[held[0]], decode(held[1], find))
+    return getattr(library, kind)(decode(held, find))
 
 
 def library_class(module: str, name: str) -> type | None:

@@ -11,7 +11,8 @@ import os
 from typing import IO, Any, NoReturn
 
 from evalharness.runners.crossing import decode, encode
-from evalharness.runners.foreign_errors import Foreign, ForeignError, home_number, remade
+from evalharness.runners.foreign_errors import STAND_INS, Foreign, ForeignError, home_number, remade
+from evalharness.runners.kept import Kept, made, number_of, own_ways, renewed
 from evalharness.runners.remotes import CALL, OF_ONE, ORDER, Operations, Remote
 
 MOST_BYTES = 33_554_432
@@ -23,6 +24,12 @@ DATA_CAME = (
     "an operator on an object of the code and data of the tests gave data, so the code could say "
     "whatever the tests want to hear; only an object may come of it"
 )
+
+
+DIFFERENCES = ("sub", "xor", "and_")
+"""Operators by which tests compare: `len(found ^ {1, 2}) == 0`. The others make new objects (`vector * 2`)."""
+MEASURES = ("len", "iter", "format")
+"""What of a difference is asked for to see that it is nothing; formatted without a specification it is a text."""
 
 
 class OtherSideEnded(BaseException):
@@ -38,11 +45,16 @@ class Link:
         self._serves = serves
         self._lent: list[Any] = []
         self._numbers: dict[int, int] = {}
-        self._borrowed: dict[int, Any] = {}
+        self._borrowed: dict[tuple[str, int], Any] = {}
+        """By kind and number: whatever the other side claims, nothing becomes another kind of thing."""
         self._raised: list[Exception] = []
         self._told: set[int] = set()
         """The objects that may know data of the tests."""
+        self._compared: set[int] = set()
+        """Those of them that are what was left of a comparison with it."""
         self.ended: OtherSideEnded | None = None
+        self.turns = 0
+        """How often something was asked that may have changed data of the other side."""
 
     @property
     def may_look(self) -> bool:
@@ -54,12 +66,15 @@ class Link:
         try:
             if self.ended is not None:
                 raise self.ended
+            if operation in MEASURES and self._is_compared(values[0]) and values[1:] != ("",):
+                raise OtherSideEnded(DATA_CAME)
             return self._asked(operation, *values)
         except OtherSideEnded as error:
             self.ended = error
             raise
 
     def _asked(self, operation: str, *values: Any) -> Any:
+        self.turns += operation != "data"
         self.send({"ask": operation, "values": self._written(list(values))})
         while "ask" in (said := self.receive()):
             self._serve(said)
@@ -76,7 +91,7 @@ class Link:
 
         Else `abs(candidate(1) - 3) < 0.1` would ask the code whether it is right.
         """
-        is_told = operation not in (*OF_ONE, "truth") and any(not isinstance(value, Remote) for value in values)
+        is_told = operation not in (*OF_ONE, "truth") and any(not isinstance(value, Remote | Kept) for value in values)
         knows = any(isinstance(value, Remote) and value._number in self._told for value in values)
         result = self.ask(operation, *values)
         if not (is_told or (knows and operation not in ORDER)):
@@ -84,7 +99,12 @@ class Link:
         if operation in ORDER or not isinstance(result, Remote):
             self.refuse(DATA_CAME)
         self._told.add(result._number)
+        if operation in DIFFERENCES:
+            self._compared.add(result._number)
         return result
+
+    def _is_compared(self, value: Any) -> bool:
+        return isinstance(value, Remote) and value._number in self._compared
 
     def refuse(self, why: str, error: Exception | None = None) -> NoReturn:
         """The tests cannot go on: what they ask for would let the code judge itself."""
@@ -153,7 +173,7 @@ class Link:
         return [(place, written) for place, written in after if written != before[place]]
 
     def _written(self, value: Any) -> Any:
-        return encode(value, self._lend)
+        return encode(value, self._lend, self._keep)
 
     def _read(self, written: Any) -> Any:
         try:
@@ -169,13 +189,24 @@ class Link:
         for old, new in told:
             _replace(old, new)
 
+    def _keep(self, value: Any, kind: str, data: Any) -> list[Any] | None:
+        """Data of the tests is data and nothing else for the code."""
+        if (at_home := number_of(value)) is not None:
+            vars(value)["_kept_is_touched"] = True
+            return ["yours", at_home]
+        return None if self.may_look else ["kept", self._number(value), kind, own_ways(value, kind), data]
+
+    def _number(self, value: Any) -> int:
+        number = self._numbers.setdefault(id(value), len(self._lent))
+        if number == len(self._lent):
+            self._lent.append(value)
+        return number
+
     def _lend(self, value: Any) -> list[Any]:
         at_home = value._number if isinstance(value, Remote) else home_number(value)
         if at_home is not None:
             return ["yours", at_home]
-        number = self._numbers.setdefault(id(value), len(self._lent))
-        if number == len(self._lent):
-            self._lent.append(value)
+        number = self._number(value)
         if isinstance(value, type) and issubclass(value, Exception):
             bases = [base for base in value.__bases__ if issubclass(base, Exception)]
             return ["class", number, value.__name__, self._written(bases)]
@@ -184,25 +215,30 @@ class Link:
             return ["error", number, str(value), *map(self._written, told)]
         return ["mine", number, type(value).__name__]
 
-    def _find(self, told: list[Any]) -> Any:
+    def _find(self, told: Any) -> Any:
         """The same object is always the same one here, so `is`, `except` and keys of mappings work."""
+        if isinstance(told, type):
+            return STAND_INS.get(told, told) if self.may_look else told
         what, number, *more = told
-        if what not in ("yours", "mine", "class", "error") or type(number) is not int or number < 0:
+        if what not in ("yours", "mine", "kept", "class", "error") or type(number) is not int or number < 0:
             raise OtherSideEnded(OUT_OF_TURN)
         if what == "yours":
             return self._lent[number]
         if what == "error":
             text, *parts = more
             kind, arguments, attributes, cause = map(self._read, parts)
-            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            former = self._borrowed.get((what, number))
+            if not (isinstance(kind, type) and issubclass(kind, Exception)) or type(former) not in (type(None), kind):
                 raise OtherSideEnded(OUT_OF_TURN)
-            error = remade(kind, arguments, attributes, cause, self._borrowed.get(number))
+            error = remade(kind, arguments, attributes, cause, former)
             if isinstance(error, ForeignError):
                 vars(error).update(_home=number, _text=text)
-            return self._borrowed.setdefault(number, error)
-        if number not in self._borrowed:
-            self._borrowed[number] = self._borrow(what, number, more)
-        return self._borrowed[number]
+            return self._borrowed.setdefault((what, number), error)
+        if (what, number) not in self._borrowed:
+            self._borrowed[what, number] = self._borrow(what, number, more)
+        elif what == "kept":
+            return renewed(self._borrowed[what, number], self._read(more[-1]))
+        return self._borrowed[what, number]
 
     def _borrow(self, what: str, number: int, more: list[Any]) -> Any:
         if what == "class":
@@ -211,6 +247,9 @@ class Link:
             if not all(isinstance(base, type) and issubclass(base, Exception) for base in found):
                 raise OtherSideEnded(OUT_OF_TURN)
             return Foreign.of(self, number, str(name), found)
+        if what == "kept":
+            kind, own, data = more
+            return made(self, number, kind, own, self._read(data))
         remote = Remote(self, number, *more)
         return _awaiting(remote) if more == ["coroutine"] and self.may_look else remote
 
@@ -227,6 +266,8 @@ def _is_given(written: list[Any]) -> bool:
 
 
 def _replace(old: Any, new: Any) -> None:
+    if isinstance(old, Kept):  # it was renewed when it was read
+        return
     if isinstance(old, list) and isinstance(new, list):
         old[:] = new
     elif isinstance(old, dict | set) and isinstance(new, type(old)):

@@ -13,6 +13,7 @@ from typing import Any
 
 from evalharness.runners.call_python import awaited
 from evalharness.runners.foreign_errors import Foreign
+from evalharness.runners.kept import IN_PLACE, Kept
 
 Operations = Mapping[str, Callable[..., Any]]
 
@@ -58,6 +59,8 @@ EVERYTHING: Operations = {
             format,
         )
     },
+    **{name: getattr(operator, name) for name in IN_PLACE},
+    "data": lambda value: value,
     "await": awaited,
     "enter": lambda manager: type(manager).__enter__(manager),
     "exit": lambda manager, *raised: bool(type(manager).__exit__(manager, *raised)),
@@ -65,6 +68,10 @@ EVERYTHING: Operations = {
 
 
 NAMED = ("__name__", "__qualname__", "__wrapped__")
+NO_BASE = (
+    "a class of the tests cannot be derived from a class of the code, which is in another process (exceptions aside): "
+    "let the tests use the code's own classes, or pass functions"
+)
 ITS_WORD = (
     "whether an object of the code contains data of the tests is told by what it iterates over, and it cannot be "
     "iterated: the code alone could say"
@@ -92,10 +99,14 @@ class Remote:
         self._link.ask("setattr", self, name, value)
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Remote) and bool(self._link.ask("isinstance", instance, self))
+        return isinstance(instance, Remote | Kept) and bool(self._link.ask("isinstance", instance, self))
 
     def __subclasscheck__(self, kind: Any) -> bool:
         return isinstance(kind, Remote | Foreign) and bool(self._link.ask("issubclass", kind, self))
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        refused: tuple[Any, ...] = self._link.refuse(NO_BASE)
+        return refused
 
     def __enter__(self) -> Any:
         return self._link.ask("enter", self)

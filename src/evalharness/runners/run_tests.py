@@ -7,13 +7,15 @@ Nor does it ever see the tests: its process is forked before they are read.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from types import CodeType, FrameType, FunctionType, TracebackType
+from importlib import import_module
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from evalharness.runners.call_python import FILE, LONGEST_ERROR, described, load
@@ -26,6 +28,7 @@ from evalharness.runners.channel import (
     take_stdout,
     tell,
 )
+from evalharness.runners.crossing import is_library
 from evalharness.runners.joining import compiled, completed
 from evalharness.runners.objects import OUT_OF_TURN, Link, OtherSideEnded
 from evalharness.runners.remotes import CALL, EVERYTHING
@@ -54,6 +57,7 @@ def run_tests(asked: dict[str, Any], link: Link) -> str | None:
     try:
         tests = compile(asked["tests"], TESTS, "exec")
         known = _run_prefix(asked["prefix"])
+        known = _modules_in(asked["tests"]) | known
         known |= _names_of_code(tests, entry_point, link, known)
         if entry_point and not callable(known.get(entry_point)):
             return f"the code defines no function '{entry_point}'"
@@ -145,6 +149,32 @@ def _names_of_code(tests: CodeType, entry_point: str, link: Link, known: dict[st
     if not isinstance(found, dict):
         raise OtherSideEnded(OUT_OF_TURN)
     return {name: value for name, value in found.items() if name in wanted}
+
+
+def _modules_in(tests: str) -> dict[str, ModuleType]:
+    """Modules of Python's library that the tests use as such (`math.isclose`), whatever the code calls so.
+
+    One of which they want something that it does not have is meant to be the code's.
+    """
+    tree = ast.parse(tests)
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and is_library(node.id)]
+    parts = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used: dict[str, set[str | None]] = {}
+    for node in names:
+        used.setdefault(node.id, set()).add(parts.get(id(node)))
+    found = {name: _module(name) for name, attributes in used.items() if None not in attributes}
+    return {
+        name: module
+        for name, module in found.items()
+        if module and all(hasattr(module, attribute) for attribute in used[name] if attribute)
+    }
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return import_module(name)
+    except ImportError:  # one of another system
+        return None
 
 
 def _names(tests: CodeType) -> Iterator[str]:

@@ -6,6 +6,7 @@ Whether a case is quarantined, and which runs are comparable enough to be counte
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -60,16 +61,13 @@ def strict_flips_false_alarm(counts: Sequence[tuple[int, int]], new_trials: int 
     mean, weight = _fitted(tried)
     passes, fails = mean * weight, (1 - mean) * weight
     log_silent = log_silent_now = 0.0
-    watched = 0
-    for n, c in tried:
-        again = new_trials or n
-        always, repeats = _all_pass(passes, fails, n), _all_pass(passes + n, fails, again)
-        log_silent += math.log1p(-always * (1 - repeats))
-        if c == n:
-            watched += 1
-            log_silent_now += math.log(repeats)
+    sure = Counter(n for n, c in tried if c == n)
+    for n, cases in Counter(n for n, _ in tried).items():
+        always, repeats = _all_pass(passes, fails, n), _all_pass(passes + n, fails, new_trials or n)
+        log_silent += cases * math.log1p(-always * (1 - repeats))
+        log_silent_now += sure[n] * math.log(repeats)
     alarms = (0.0 - math.expm1(log_silent), 0.0 - math.expm1(log_silent_now))  # a minus sign alone would give -0.0
-    return StrictFlips(*alarms, watched, mean, weight)
+    return StrictFlips(*alarms, sure.total(), mean, weight)
 
 
 def _fitted(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 A good case separates strong targets from weak ones. One that everybody passes or fails separates nobody; one that
 weak targets pass more often than strong ones is often graded by a wrong key. With few targets all this is a hint
-where to look, no proof.
+where to look, no proof. Targets are compared only on cases that all of them were tried on.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evalharness.errors import UsageError
+from evalharness.stats.student import student_t_quantile
 from evalharness.stats.thresholds import reaches
 
 FEWEST_TARGETS = 5
+LEVEL = 0.95
+"""One-sided: a correlation is called negative only where so few targets would seldom give it by chance."""
 Flag = Literal["everyone passes", "everyone fails", "negative discrimination"]
 # Below this a spread is what rounding leaves of none.
 _NO_VARIANCE = 1e-18
@@ -25,8 +28,8 @@ _NO_VARIANCE = 1e-18
 class Item:
     """`difficulty` is the mean share passed: near 1 is easy.
 
-    `discrimination` is the correlation, over targets, of the share passed with the target's mean on all other cases;
-    None where one of the two does not vary.
+    `discrimination` is the correlation, over targets, of the share passed with the target's mean on all other cases
+    that the same targets were tried on; None where one of the two does not vary.
     """
 
     case: str
@@ -55,35 +58,45 @@ def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemAnalys
     if len(shares_by_target) < FEWEST_TARGETS:
         return None
     cases = dict.fromkeys(case for shares in shares_by_target for case in shares)
-    totals = [math.fsum(shares.values()) for shares in shares_by_target]
-    items = [_item(case, shares_by_target, totals) for case in cases]
+    tried = {case: tuple(n for n, shares in enumerate(shares_by_target) if case in shares) for case in cases}
+    found: dict[str, Item] = {}
+    for group in {targets for targets in tried.values() if len(targets) >= FEWEST_TARGETS}:
+        shared = [case for case in cases if set(group) <= set(tried[case])]
+        members = [shares_by_target[target] for target in group]
+        totals = [math.fsum(shares[case] for case in shared) for shares in members]
+        found |= {case: _item(case, members, totals, len(shared)) for case in shared if tried[case] == group}
+    everywhere = [case for case in cases if len(tried[case]) == len(shares_by_target)]
     return ItemAnalysis(
-        tuple(item for item in items if item.targets >= FEWEST_TARGETS),
-        _reliability([case for case in cases if all(case in shares for shares in shares_by_target)], shares_by_target),
+        tuple(found[case] for case in cases if case in found),
+        _reliability(everywhere, shares_by_target),
         len(shares_by_target),
     )
 
 
-def _item(case: str, shares_by_target: Sequence[Mapping[str, float]], totals: Sequence[float]) -> Item:
-    own, rest = [], []
-    for shares, total in zip(shares_by_target, totals, strict=True):
-        if case in shares:
-            own.append(shares[case])
-            # Without the case itself, or it would agree with its own part of the total.
-            rest.append((total - shares[case]) / (len(shares) - 1) if len(shares) > 1 else 0.0)
+def _item(case: str, members: Sequence[Mapping[str, float]], totals: Sequence[float], shared: int) -> Item:
+    """`totals` are those of the `shared` cases that all of these targets were tried on."""
+    own = [shares[case] for shares in members]
+    # Without the case itself, or it would agree with its own part of the total.
+    rest = [(total - share) / (shared - 1) if shared > 1 else 0.0 for total, share in zip(totals, own, strict=True)]
     difficulty = math.fsum(own) / len(own)
     discrimination = _correlation(own, rest)
-    return Item(case, difficulty, discrimination, len(own), _flag(difficulty, discrimination))
+    return Item(case, difficulty, discrimination, len(own), _flag(difficulty, discrimination, len(own)))
 
 
-def _flag(difficulty: float, discrimination: float | None) -> Flag | None:
+def _flag(difficulty: float, discrimination: float | None, targets: int) -> Flag | None:
     if reaches(difficulty, 1):
         return "everyone passes"
     if reaches(-difficulty, 0):
         return "everyone fails"
-    if discrimination is not None and not reaches(discrimination, 0):
+    if discrimination is not None and reaches(-discrimination, _beyond_chance(targets)):
         return "negative discrimination"
     return None
+
+
+def _beyond_chance(targets: int) -> float:
+    """The correlation that Student's test of one calls significant."""
+    quantile = student_t_quantile(LEVEL, targets - 2)
+    return quantile / math.sqrt(targets - 2 + quantile**2)
 
 
 def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:

@@ -1,6 +1,6 @@
 """Two runs on the same cases, one figure per case: tests of change and an interval for the mean difference.
 
-McNemar's test for one pass/fail trial per side, the sign-flip test for scores, Wilcoxon's signed ranks beside it.
+McNemar's test for one pass/fail trial per side, Wilcoxon's signed ranks for scores, beside the test of `sign_flips.py`.
 Several pass/fail trials per case are `stratified.py`. Differences are new - old throughout: below 0 is worse.
 """
 

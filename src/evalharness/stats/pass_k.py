@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from evalharness.errors import UnknownName, UsageError
 
+MOST_IN_INTEGERS = 20_000
 PassHatEstimator = Literal["unbiased", "plugin"]
 
 
@@ -20,6 +21,8 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
     _check(n, c, k)
     if k > n:
         return None
+    if n > MOST_IN_INTEGERS:
+        return -math.expm1(_log_chance_of_all(n, n - c, k))
     draws = math.comb(n, k)
     # The product form over floats cancels for rare passes; one division of integers is correctly rounded.
     return (draws - math.comb(n - c, k)) / draws
@@ -35,7 +38,9 @@ def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased")
         raise UnknownName("pass^k estimator", estimator, get_args(PassHatEstimator))
     if estimator == "plugin":
         return c**k / n**k if n else None
-    return math.comb(c, k) / math.comb(n, k) if k <= n else None
+    if k > n:
+        return None
+    return math.exp(_log_chance_of_all(n, c, k)) if n > MOST_IN_INTEGERS else math.comb(c, k) / math.comb(n, k)
 
 
 def printed_k(n: int) -> tuple[int, ...]:
@@ -45,7 +50,18 @@ def printed_k(n: int) -> tuple[int, ...]:
     return tuple(sorted(k for k in {1, 3, n // 2} if 1 <= k <= n))
 
 
+def _log_chance_of_all(n: int, c: int, k: int) -> float:
+    """log of C(c, k)/C(n, k), summed from whichever factors are fewer: exact integers would take seconds."""
+    if c < k:
+        return -math.inf
+    if k <= n - c:
+        return math.fsum(math.log1p((c - n) / (n - drawn)) for drawn in range(k))
+    return math.fsum(math.log1p(-k / left) for left in range(c + 1, n + 1))
+
+
 def _check(n: int, c: int, k: int) -> None:
+    if not all(isinstance(number, int) for number in (n, c, k)):
+        raise UsageError(f"trials, passes and k are whole numbers, got {n}, {c} and {k}")
     if k < 1:
         raise UsageError(f"k must be at least 1, got {k}")
     if not 0 <= c <= n:

@@ -2,7 +2,7 @@
 
 An e-value measures evidence against a claim and may be looked at after every trial: if the claim holds, the chance
 that it ever reaches 1/alpha is at most alpha. e-values of several cases may be averaged, and multiplied only if they
-are independent. p-values are not like that: looking after every pair turns 5 % false alarms into 13-18 %.
+are independent. p-values are not like that: looking after every pair turns 5 % false alarms into 14-17 %.
 Sums are kept as logarithms; an e-value beyond the largest float is given as that float, which understates it.
 """
 
@@ -124,7 +124,7 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.2) -
             good, low = good.one_more_pass(), low.one_more_pass()
         if low.at_most >= 1 - beta and good.at_most <= alpha:
             return FixedDesign(low.trials, low.passes)
-    raise UsageError(f"{p0} and {p1} are too close to be told apart by {_MOST_TRIALS:,} trials")
+    raise UsageError(f"{p0:.10g} and {p1:.10g} are too close to be told apart by {_MOST_TRIALS:,} trials")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _e_value(log_e: float) -> float:
 
 def _check_design(p0: float, p1: float, alpha: float, beta: float) -> None:
     if not 0 < p1 < p0 < 1:
-        raise UsageError(f"the rates must satisfy 0 < p1 < p0 < 1, got p0 = {p0} and p1 = {p1}")
+        raise UsageError(f"the rates must satisfy 0 < p1 < p0 < 1, got p0 = {p0:.10g} and p1 = {p1:.10g}")
     for name, value in (("alpha", alpha), ("beta", beta)):
         _check_rate(name, value)
     if alpha + beta >= 1:

@@ -3,7 +3,7 @@
 If nothing changed, then within each case it is chance alone which of its passes fell to the new run: given the passes
 of both runs together, the new run's passes follow a hypergeometric law, and their total over cases the convolution of
 these laws. No seed, no normal approximation; runs may have unequal or missing trials; with one trial per side it is
-McNemar's exact test. Scores that are not pass or fail go to `paired.sign_flip`.
+McNemar's exact test. Scores that are not pass or fail go to `sign_flips.sign_flip`.
 """
 
 from __future__ import annotations

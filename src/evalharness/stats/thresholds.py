@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-_SLACK = 1e-9
+SAME = 1e-9
+"""Shares, scores and differences that are nearer than this are the same, rounded differently."""
 
 
 def reaches(value: float, threshold: float) -> bool:
-    return value >= threshold - _SLACK
+    return value >= threshold - SAME
 
 
 def exceeds(value: float, threshold: float) -> bool:
-    return value > threshold + _SLACK
+    return value > threshold + SAME

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalharness.domain.plain_numbers import chance, change, points
+from evalharness.domain.plain_numbers import chance, change, count, interval, percent, points
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,9 @@ def test_a_chance_is_a_count(p: float, told: str) -> None:
         (-0.12, "12 points"),
         (0.01, "1 point"),
         (0.125, "12.5 points"),
-        (0.0001, "less than 0.1 points"),
+        (0.0001, "0.01 points"),
+        (0.00347, "0.35 points"),
+        (0.0099999999999, "1 point"),
         (0, "0 points"),
     ],
 )
@@ -41,10 +43,30 @@ def test_the_size_of_a_difference_has_no_sign(value: float, told: str) -> None:
 
 
 def test_a_change_agrees_with_its_two_ends() -> None:
-    assert change(0.45, 0.405, half_width=0.1) == ("5 points", "45 % → 40 %")
+    assert change(0.45, 0.40, half_width=0.1) == ("5 points", "45 % → 40 %")
+    assert change(0.454, 0.436, half_width=0.1) == ("1.8 points", "45.4 % → 43.6 %"), "45 % → 44 % would be 1 point"
     assert change(0.45, 0.405, half_width=0.01) == ("4.5 points", "45 % → 40.5 %")
 
 
 def test_a_small_change_does_not_look_like_none() -> None:
     assert change(0.501, 0.503, half_width=0.2) == ("0.2 points", "50.1 % → 50.3 %")
-    assert change(1.0, 0.99999) == ("0.1 points", "100 % → 99.9 %")
+    assert change(1.0, 0.999, half_width=1.0) == ("0.1 points", "100 % → 99.9 %")
+    assert change(1.0, 0.99999) == ("0.001 points", "100 % → 99.999 %")
+
+
+@pytest.mark.parametrize(
+    ("share", "decimals", "told"),
+    [(1.0, 0, "100 %"), (0.999, 0, "99.9 %"), (0.99951, 1, "99.95 %"), (0.0004, 0, "0.04 %"), (0.0, 1, "0 %")],
+)
+def test_nearly_all_is_not_all_and_not_much_less(share: float, decimals: int, told: str) -> None:
+    assert percent(share, decimals) == told
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1200, "1,200 cases")])
+def test_a_count_has_its_noun(number: int, told: str) -> None:
+    assert count(number, "case") == told
+
+
+def test_an_interval_is_no_finer_than_it_is_narrow() -> None:
+    assert interval(0.141, 0.523) == "14–52 %"
+    assert interval(0.901, 0.934) == "90.1–93.4 %"

@@ -222,6 +222,16 @@ class TestPassK:
         assert set(found) - {"pass_rate", "score", "latency_s"} == names
         assert (found["pass_hat_4"].value, found["pass_hat_4_plugin"].value) == (0.0, pytest.approx(0.75**4))
 
+    def test_of_a_single_case_the_interval_is_that_of_its_pass_rate_to_the_power_k(self) -> None:
+        found = measured({"a": [P] * 100}, trials=100, k=[1, 50])
+        low = found["pass_rate"].low
+        assert low is not None and found["pass_at_1"].low == pytest.approx(low)
+        assert found["pass_hat_50"].low == pytest.approx(low**50)
+        assert found["pass_at_50"].low == pytest.approx(1 - (1 - low) ** 50)
+        assert "this case only" in found["pass_hat_50"].method
+        flaky = measured({"a": [P, P, P, F]}, trials=4, k=[4])["pass_hat_4"]
+        assert (flaky.value, flaky.low) == (0.0, 0.0)
+
     def test_what_cannot_be_known_is_told_with_the_reason(self) -> None:
         built, found = counted({"a": [P, P], "b": [P, E]}, trials=2, k=[2, 3])
         assert unmeasurable(built, 2, found) == {

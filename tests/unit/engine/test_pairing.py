@@ -39,8 +39,9 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
     [
         (report(), report(case("a", 1, 1)), "the old report .* holds no results of single cases", "--json"),
         (report(case("a", 1, 1)), report(), "the new report .* holds no results of single cases", "--json"),
-        (report(case("a", 1, 1, key="1")), report(case("a", 1, 1, key="2")), "were changed in between", "baseline"),
-        (report(case("a", 1, 1)), report(case("a", 0, 0)), "was judged in both", "resume"),
+        (report(case("a", 1, 1, key="1")), report(case("a", 1, 1, key="2")), "the one case .* was changed", "baseline"),
+        (report(*alike(2, 1, 1, key="1")), report(*alike(2, 1, 1, key="2")), "all 2 cases .* were changed", "none"),
+        (report(case("a", 1, 1)), report(case("a", 0, 0)), "the one case .* not judged in one of them", "resume"),
         (report(case("a", 1, 1)), report(case("b", 1, 1)), "no case in common$", "one suite"),
         (
             report(case("a", 1, 1), suite_name="x"),

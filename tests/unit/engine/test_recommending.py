@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
-from reported import A, E, F, P, S, counted, row
+from reported import TODAY, A, E, F, P, S, counted, row
 
 from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.flaky_case import FlakyCase
-from evalharness.domain.gate import Gate
+from evalharness.domain.gate import Gate, GateCheck, GateResult
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
-from evalharness.engine.recommending import recommend, recommend_quarantine
+from evalharness.engine.recommending import in_order, recommend, recommend_limits, recommend_quarantine
 from evalharness.engine.tallying import count_trials
 
 
@@ -52,7 +54,53 @@ def test_what_goes_over_a_limit_is_named(kind: str, limit: str) -> None:
 
 def test_time_limits_count_whatever_the_grader() -> None:
     texts = advised(*(row(id_, 0, F, reason="time limit of 5 s") for id_ in "ab"), row("c", 0, P))
-    assert texts[0] == ("2 cases go over the time limit: make the target leaner, or raise the limit", ("a", "b"))
+    assert texts == [("2 cases go over the time limit: make the target leaner, or raise the limit", ("a", "b"))]
+
+
+def test_what_goes_over_a_limit_is_not_told_again_as_failing_alike() -> None:
+    reason = "latency: took 6 s, 5 s allowed"
+    [(text, cases)] = advised(*(row(id_, 0, F, kind="latency", reason=reason) for id_ in "ab"))
+    assert (text.startswith("2 cases go over the latency limit"), cases) == (True, ("a", "b"))
+
+
+def test_every_kind_comes_before_a_second_of_one_kind() -> None:
+    given = [
+        *(Recommendation(kind="errors", text=f"error {n}") for n in range(4)),
+        Recommendation(kind="never", text="never"),
+        Recommendation(kind="quarantine", text="hold"),
+    ]
+    assert [found.text for found in in_order(given)] == ["error 0", "never", "hold", "error 1", "error 2", "error 3"]
+
+
+class TestLimits:
+    CASES = (
+        CaseResult(case_id="a", trials=2, cost_usd=0.1, dearest_usd=0.15, duration_s=1.0, longest_s=1.5),
+        CaseResult(case_id="b", trials=2, cost_usd=0.4, dearest_usd=0.5, duration_s=4.0, longest_s=7.0),
+        CaseResult(case_id="c", trials=2, cost_usd=0.3, dearest_usd=0.3, duration_s=5.0, longest_s=6.0),
+        CaseResult(case_id="unknown", trials=2),
+    )
+
+    @pytest.mark.parametrize(
+        ("name", "wanted", "told", "cases"),
+        [
+            ("max_cost_usd", 1.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
+            ("max_cost_usd_per_trial", 0.3, "b has the dearest trial, $0.5000: ", ("b", "c")),
+            ("max_latency_s", 6.5, "b has the slowest trial, 7.000 s: ", ("b",)),
+            ("max_median_latency_s", 3.0, "c is the slowest, 5.000 s a trial: ", ("c", "b")),
+        ],
+    )
+    def test_of_a_gate_name_what_is_dear_or_slow(
+        self, name: str, wanted: float, told: str, cases: tuple[str, ...]
+    ) -> None:
+        check = GateCheck(name=name, passed=False, text="", value=9.0, wanted=wanted)
+        [found] = recommend_limits(GateResult(verdict="FAILED", exit_code=1, checks=(check,)), self.CASES)
+        assert found.text == f"{told}make it leaner, or raise {name}"
+        assert found.cases == cases
+
+    def test_that_were_kept_or_not_known_need_no_advice(self) -> None:
+        checks = tuple(GateCheck(name="max_latency_s", passed=met, text="", wanted=1.0) for met in (True, None))
+        assert not list(recommend_limits(GateResult(verdict="PASSED", exit_code=0, checks=checks), self.CASES))
+        assert not list(recommend_limits(None, self.CASES))
 
 
 def test_failures_that_look_alike_are_told_as_one() -> None:
@@ -98,14 +146,20 @@ class TestQuarantine:
     def test_is_suggested_for_flaky_cases_that_a_gate_counts(self) -> None:
         held = {"case": "b", "reason": "flaky", "owner": "Ada", "expires": "2027-01-01"}
         gate = Gate.model_validate({"quarantine": [held]})
-        [found] = recommend_quarantine(self.FLAKY, gate)
+        [found] = recommend_quarantine(self.FLAKY, gate, date(2027, 1, 1))
         assert isinstance(found, Recommendation)
         assert found.cases == ("a",)
         assert found.text.startswith("1 flaky case makes the gate a matter of chance")
 
     def test_is_not_suggested_without_a_gate_or_flaky_cases(self) -> None:
-        assert list(recommend_quarantine(self.FLAKY, None)) == []
-        assert list(recommend_quarantine((), Gate())) == []
+        assert list(recommend_quarantine(self.FLAKY, None, TODAY)) == []
+        assert list(recommend_quarantine((), Gate(), TODAY)) == []
+
+    def test_is_suggested_again_once_it_has_expired(self) -> None:
+        held = {"case": "b", "reason": "flaky", "owner": "Ada", "expires": "2027-01-01"}
+        gate = Gate.model_validate({"quarantine": [held]})
+        [found] = recommend_quarantine(self.FLAKY, gate, date(2027, 1, 2))
+        assert found.cases == ("a", "b")
 
 
 def test_a_limit_that_is_not_required_is_no_reason_to_act() -> None:

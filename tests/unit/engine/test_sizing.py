@@ -77,6 +77,15 @@ def test_the_cases_needed_are_those_of_a_one_sided_paired_test(trials: float) ->
     assert cases_needed(spread, trials, FIVE_POINTS) == expected
 
 
+def test_where_cases_hardly_differ_trials_are_as_good_as_cases() -> None:
+    """Then there is no number of trials from which on cases are to be added instead."""
+    alike = [(4, passed) for passed, cases in enumerate((350, 1400, 2000, 1400, 350)) for _ in range(cases)]
+    plan = make_plan("s", 10_000, 4, Known(alike), FIVE_POINTS)
+    assert plan.spread.between
+    assert plan.enough_trials is None
+    assert make_plan("s", 50, 4, Known(AIRLINE), FIVE_POINTS).enough_trials == 6
+
+
 def test_a_suite_without_any_variation_still_needs_the_evidence_a_test_needs() -> None:
     """Five trials that turn from pass to fail: with 20 cases and one trial each, 5 points are one of them."""
     spread = spread_of([(3, 3)] * 20)

@@ -81,6 +81,54 @@ class TestFloor:
         result = follow(FLOOR, CASES[:5], 1, [row(key, "passed") for key in planned_order(CASES[:5], 1, 7)])
         assert (result.decision, result.floor_met, result.is_over, result.trials_used) == ("UNDECIDED", None, False, 5)
 
+    @pytest.mark.parametrize(
+        ("passed", "failed", "decision", "told"),
+        [
+            (0, 3, "FAILED", "all trials are done, 0 of 3 passed (0 %), fewer than the 90 % asked for"),
+            (8, 2, "FAILED", "8 of 10 passed (80 %), fewer than the 90 % asked for; with so few trials that may be ch"),
+            (9, 1, "UNDECIDED", "the pass rate may be 90 %, and may be 80 %"),
+            (3, 0, "UNDECIDED", "the pass rate may be 90 %, and may be 80 %"),
+        ],
+    )
+    def test_at_the_cap_a_count_below_the_floor_fails(self, passed: int, failed: int, decision: str, told: str) -> None:
+        order = planned_order(CASES[: passed + failed], 1, 7)
+        rows = [row(key, "passed" if number < passed else "failed") for number, key in enumerate(order)]
+        result = follow(FLOOR, [key[0] for key in order], 1, rows)
+        assert (result.decision, result.trials_used) == (decision, passed + failed)
+        assert told in result.why
+        assert ("chance" in result.why) == (passed == 8)
+
+    def test_at_the_cap_an_interval_above_the_floor_passes(self) -> None:
+        """Wald's test of 90 % against 89.5 % is far from decided then."""
+        plan = FLOOR.model_copy(update={"effect": 0.005})
+        result = follow(plan, CASES, 3, [row(key, "passed") for key in planned_order(CASES, 3, 7)])
+        assert (result.decision, result.trials_used) == ("PASSED", 120)
+        assert result.low is not None
+        assert result.low > 0.9
+        assert result.why.endswith("120 of 120 passed (100 %), more than the 90 % asked for")
+
+    def test_while_grades_are_due_or_trials_are_left_the_count_decides_nothing(self) -> None:
+        order = planned_order(CASES[:3], 1, 7)
+        rows = [row(key, "failed") for key in order]
+        assert follow(FLOOR, CASES[:3], 1, rows[:2]).decision == "UNDECIDED"
+        assert follow(FLOOR, CASES[:3], 1, [*rows[:2], row(order[2], "awaiting")]).decision == "UNDECIDED"
+        assert follow(FLOOR, CASES[:3], 1, [*rows[:2], row(order[2], "error")]).decision == "FAILED"
+
+    @pytest.mark.parametrize(
+        ("cases", "trials", "told"),
+        [
+            (1, 4, "this case only"),
+            (4, 3, "for these few cases only, not for others like them"),
+            (12, 1, "for cases like these"),
+            (25, 2, "for these cases"),
+        ],
+    )
+    def test_an_interval_says_what_it_holds_for(self, cases: int, trials: int, told: str) -> None:
+        plan = FLOOR.model_copy(update={"effect": 0.001})
+        order = planned_order(CASES[:cases], trials, 7)
+        result = follow(plan, CASES[:cases], trials, [row(key, "passed") for key in order])
+        assert result.interval_method.endswith(f", {told}")
+
     def test_cases_in_quarantine_decide_nothing(self) -> None:
         stopping = Stopping(FLOOR.model_copy(update={"ignored": tuple(CASES[:20])}), CASES, 1)
         for case_id, index in stopping.order:

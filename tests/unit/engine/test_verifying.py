@@ -56,6 +56,16 @@ def test_every_number_that_is_changed_is_found(by: float) -> None:
     assert unnoticed == []
 
 
+def test_whether_it_was_sequential_is_checked_and_words_are_told_as_believed() -> None:
+    report, outcomes = reported(STATES, CASES)
+    metadata = report.metadata.model_copy(update={"sequential": True})
+    assert disputed(verify_report(report.model_copy(update={"metadata": metadata}), outcomes)) == [
+        "metadata.sequential"
+    ]
+    for found in (verify_report(report, outcomes), verify_cases(report)):
+        assert "what is said in words (why, notes, reasons, recommendations)" in found.believed
+
+
 def test_a_change_is_told_with_its_figure() -> None:
     report, outcomes = reported(STATES, CASES)
     [wrong] = verify_report(changed(report, "summary/pass_rate", 0.99), outcomes).mismatches

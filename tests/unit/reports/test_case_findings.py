@@ -66,7 +66,8 @@ def test_only_flagged_items_are_shown_the_most_telling_first() -> None:
     assert (head.label, head.text) == ("items", "5 targets tried these cases: 2 cases may deserve a look")
     assert head.small == "(Cronbach's alpha 0.81, newest run of each)"
     assert [line.text for line in rest] == [
-        "odd: weak targets pass it more often than strong ones: its key may be wrong (40 % pass, discrimination -0.30)",
+        "odd: weak targets pass it more often than strong ones: its key may be wrong "
+        "(40 % pass, discrimination -0.30 over 5 targets)",
         "easy: every target passes it: it tells no target from another",
     ]
 
@@ -80,9 +81,11 @@ def test_many_items_are_cut_and_none_is_said_in_words() -> None:
     assert "not known" in line.small
 
 
-def test_advice_is_three_lines_at_most_and_names_its_cases() -> None:
-    given = tuple(Recommendation(text=f"do {n}", cases=tuple(f"c{i}" for i in range(7))) for n in range(5))
+def test_advice_is_short_names_its_cases_and_says_what_it_leaves_out() -> None:
+    given = tuple(Recommendation(text=f"do {n}", cases=tuple(f"c{i}" for i in range(7))) for n in range(9))
     lines = list(advice(told(recommendations=given)))
-    assert [(line.label, line.text) for line in lines] == [("advice", "do 0"), ("", "do 1"), ("", "do 2")]
+    assert [line.label for line in lines] == ["advice", *[""] * 6]
+    assert [line.text for line in lines] == [*(f"do {n}" for n in range(6)), "… and 3 more in --json"]
+    assert len(list(advice(told(recommendations=given[:6])))) == 6
     assert lines[0].small == "(c0, c1, c2 and 4 more)"
     assert list(advice(told(recommendations=()))) == []

@@ -26,12 +26,20 @@ def only(report: Report) -> ElementTree.Element:
     return suite
 
 
+def counts_of(suite: ElementTree.Element) -> dict[str, int]:
+    return {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+
+
+def verdicts_of(suite: ElementTree.Element) -> dict[str, list[str]]:
+    return {case.attrib["name"]: [child.tag for child in case] for case in suite.iter("testcase")}
+
+
 def test_every_case_is_a_test_case_with_its_verdict() -> None:
     report, _ = reported({"good": [P, P], "bad": [P, F], "broken": [E, E], "left": [S, S], "due": [P, A]})
     suite = only(report)
-    counts = {name: suite.attrib[name] for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "2"}
-    verdicts = {case.attrib["name"]: [child.tag for child in case] for case in suite.iter("testcase")}
+    assert counts_of(suite) == {"tests": 6, "failures": 1, "errors": 2, "skipped": 2}
+    verdicts = verdicts_of(suite)
+    assert verdicts.pop("the run itself") == ["error"]  # a case that could not be judged makes it INVALID
     assert verdicts == {"good": [], "bad": ["failure"], "broken": ["error"], "left": ["skipped"], "due": ["skipped"]}
     failure = suite.find("testcase/failure")
     assert failure is not None
@@ -50,7 +58,41 @@ def test_a_suite_says_which_run_it_was() -> None:
     properties = {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")}
     assert (properties["verdict"], properties["run"]) == ("PASSED", "quiet-sparrow-023")
     assert float(properties["pass_rate"]) == 1
-    assert properties["pass_rate interval"].endswith(" to 1.0")
+    assert properties["pass_rate interval"].endswith(" to 1 (95 %)")
+    assert "latency_s" in properties
+    assert "latency_s interval" not in properties  # one case makes none
+
+
+def test_a_run_that_broke_is_not_green() -> None:
+    report, _ = reported({"one": [P, E], "two": [P, E]})
+    assert (report.verdict, report.summary.errors) == ("INVALID", 0)
+    suite = only(report)
+    assert counts_of(suite) == {"tests": 3, "failures": 0, "errors": 1, "skipped": 0}
+    assert verdicts_of(suite) == {"the run itself": ["error"], "one": ["system-out"], "two": ["system-out"]}
+    error, aside = suite.find("testcase/error"), suite.find("testcase/system-out")
+    assert error is not None
+    assert aside is not None
+    assert error.attrib["message"] == f"the run is INVALID: {report.why}"
+    assert aside.text == "1 trial ended in error"
+
+
+@pytest.mark.parametrize(("trials", "verdict"), [([P, A], "UNDECIDED"), ([P], "INTERRUPTED")])
+def test_a_run_that_did_not_come_to_a_verdict_is_not_green(trials: list[Any], verdict: str) -> None:
+    report, _ = reported({"whole": [P, P], "part": trials}, trials=2)
+    assert report.verdict == verdict
+    suite = only(report)
+    assert verdicts_of(suite)["the run itself"] == ["error"]
+    assert counts_of(suite)["errors"] == 1
+
+
+def test_a_failure_in_quarantine_is_skipped() -> None:
+    held = {"case": "bad", "reason": "flaky since May", "owner": "Ada", "expires": "2999-01-01"}
+    report, _ = reported({"good": [P, P], "bad": [P, F]}, gate={"thresholds": {"pass_rate": 0.5}, "quarantine": [held]})
+    run, _ = written(report)
+    assert verdicts_of(run) == {"good": [], "bad": ["skipped"]}
+    skipped = run.find("testcase/skipped")
+    assert skipped is not None
+    assert skipped.attrib["message"] == "quarantined, so the gate does not count it: bad failed"
 
 
 @pytest.mark.parametrize(

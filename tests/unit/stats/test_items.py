@@ -59,7 +59,39 @@ def test_discrimination_is_the_correlation_with_all_other_cases() -> None:
     table = {case: column for case, column in TABLE.items() if case not in ("never", "fair")}
     found = by_case(analysis(targets(table)))["medium"]
     assert found.discrimination == pytest.approx(want, rel=1e-12)
-    assert found.flag == "negative discrimination"
+    assert found.flag is None, "with six targets that is nothing but chance"
+
+
+@pytest.mark.parametrize(("targets_tried", "least"), [(5, 0.8054), (6, 0.7293), (10, 0.5494)])
+def test_a_negative_correlation_must_be_beyond_chance(targets_tried: int, least: float) -> None:
+    """The published critical values of a correlation, one-sided at 5 %."""
+    strength = [n / targets_tried for n in range(targets_tried)]
+    steps = [(-1) ** n / 4 for n in range(targets_tried)]
+    seen = set()
+    for mixed in range(101):
+        own = [0.5 - 0.4 * x + mixed / 50 * step for x, step in zip(strength, steps, strict=True)]
+        rows = [{"odd": min(1, max(0, x)), "rest": y} for x, y in zip(own, strength, strict=True)]
+        item = by_case(analysis(rows))["odd"]
+        assert item.discrimination is not None
+        assert (item.flag == "negative discrimination") == (item.discrimination <= -least + 5e-5)
+        seen.add(item.flag)
+    assert seen == {None, "negative discrimination"}
+
+
+def test_a_case_that_one_target_alone_was_tried_on_changes_nothing_for_the_others() -> None:
+    rows = targets(TABLE)
+    before = by_case(analysis(rows))
+    rows[3]["edited"] = 0.0
+    assert by_case(analysis(rows)) == before
+
+
+def test_targets_that_tried_little_take_nothing_from_the_others() -> None:
+    rows = targets(TABLE)
+    before = by_case(analysis(rows))
+    found = by_case(analysis([*rows, {"sure": 1.0}]))
+    assert {case: item for case, item in found.items() if case != "sure"} == {
+        case: item for case, item in before.items() if case != "sure"
+    }
 
 
 def test_reliability_of_a_perfect_scale_and_of_none() -> None:

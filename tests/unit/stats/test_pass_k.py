@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
+from evalharness.stats.pass_k import MOST_IN_INTEGERS, pass_at_k, pass_hat_k, printed_k
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
@@ -101,3 +102,20 @@ def test_printed_k(n: int, want: tuple[int, ...]) -> None:
 def test_printed_k_of_a_negative_number_is_refused() -> None:
     with pytest.raises(UsageError):
         printed_k(-1)
+
+
+@pytest.mark.parametrize(
+    ("c", "k"), [(1, 1), (3, 20_000), (20_000, 3), (30_003, 7), (30_003, 30_000), (11_000, 15_000)]
+)
+def test_very_many_trials_are_counted_without_their_integers(c: int, k: int) -> None:
+    n = MOST_IN_INTEGERS + 10_004
+    draws = math.comb(n, k)
+    assert pass_at_k(n, c, k) == pytest.approx((draws - math.comb(n - c, k)) / draws, rel=1e-9)
+    assert pass_hat_k(n, c, k) == pytest.approx(math.comb(c, k) / draws, rel=1e-9)
+
+
+@pytest.mark.parametrize("numbers", [(5, 3, 1.5), (5.0, 3, 1), (5, "3", 1)])
+def test_only_whole_numbers_are_counted(numbers: Any) -> None:
+    for function in (pass_at_k, pass_hat_k):
+        with pytest.raises(UsageError, match="whole numbers"):
+            function(*numbers)

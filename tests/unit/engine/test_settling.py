@@ -1,0 +1,102 @@
+"""What would settle a comparison: every sentence is held against the rule itself, on as much data as it names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from compared import airline, alike, case, report
+
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing import compare
+
+CASES = re.compile(r"about ([\d,]+) cases like these \(now [\d,]+\) would mean (REGRESSION|NO REGRESSION)")
+TRIALS = re.compile(
+    r"(?:(twice)|(\d+) times) as many trials per case in both runs .*would make the same drop a (REGRESSION)"
+)
+
+
+def enlarged(told: Report, cases: int = 1, trials: int = 1) -> Report:
+    """So many copies of every case, each with so many times its trials."""
+    more = [
+        case.model_copy(
+            update={
+                "case_id": f"{case.case_id} {copy}",
+                "trials": case.trials * trials,
+                "passed": case.passed * trials,
+                "cluster": f"{case.cluster} {copy}" if case.cluster else "",
+            }
+        )
+        for case in told.cases
+        for copy in range(cases)
+    ]
+    return told.model_copy(update={"cases": tuple(more)})
+
+
+def settled(old: Report, new: Report, **rule: Any) -> tuple[str, str]:
+    """What is said, and the verdict on as much data as that, in whole copies."""
+    by = RegressionRule(**rule)
+    found = compare(old, new, by)
+    assert found.verdict == "INCONCLUSIVE"
+    if wanted := TRIALS.search(found.settle):
+        times = 2 if wanted[1] else int(wanted[2])
+        assert compare(enlarged(old, trials=times), enlarged(new, trials=times), by).verdict == wanted[3]
+        assert compare(enlarged(old, trials=times - 1), enlarged(new, trials=times - 1), by).verdict == "INCONCLUSIVE"
+    elif wanted := CASES.search(found.settle):
+        number = int(wanted[1].replace(",", ""))
+        copies = -(-number // len(old.cases))
+        assert compare(enlarged(old, copies), enlarged(new, copies), by).verdict == wanted[2]
+        if copies > 2:
+            assert compare(enlarged(old, copies // 2), enlarged(new, copies // 2), by).verdict == "INCONCLUSIVE"
+    return found.settle, found.verdict
+
+
+def other_ways() -> tuple[Report, Report]:
+    return (
+        report(*alike(10, 8, 8), *alike(10, 8, 0, first=10)),
+        report(*alike(10, 8, 0), *alike(10, 8, 8, first=10)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "told"),
+    [
+        (report(*alike(50, 10, 10)), report(*alike(50, 10, 10)), {}, "about 59 cases like these (now 50) would mean"),
+        (report(case("a", 1000, 1000)), report(case("a", 1000, 999)), {}, "about 5 cases like these (now 1)"),
+        (report(*alike(30, 4, 4)), report(*alike(30, 4, 3)), {"tolerance": 0.3}, "about 59 cases like these (now 30)"),
+        (report(*alike(4, 1, 1)), report(*alike(4, 1, 0)), {}, "twice as many trials per case in both runs (2, now 1)"),
+        (airline(), airline(), {"margin": 0.02}, "about 149 cases like these (now 50) would mean NO REGRESSION"),
+        (*other_ways(), {}, "about 1,086 cases like these (now 20) would mean NO REGRESSION"),
+    ],
+)  # fmt: skip
+def test_what_is_said_holds(old: Report, new: Report, rule: Any, told: str) -> None:
+    assert settled(old, new, **rule)[0].startswith(told)
+
+
+def test_scores_and_times_are_settled_by_more_cases() -> None:
+    shift = [0.1, -0.04, 0.0, 0.02, -0.06]
+    old = report(*(case(f"c{n}", 1, 1, score=0.5, duration_s=1.0) for n in range(5)))
+    scores = report(*(case(f"c{n}", 1, 1, score=0.5 + d, duration_s=1.0) for n, d in enumerate(shift)))
+    assert CASES.search(settled(old, scores, metrics=("score",))[0])
+    times = report(*(case(f"c{n}", 1, 1, score=0.5, duration_s=1.0 + d) for n, d in enumerate(shift)))
+    assert CASES.search(settled(old, times, metrics=("latency",))[0])
+
+
+def test_clusters_are_copied_as_a_whole() -> None:
+    old, new = (report(*(case(f"c{n}", 4, 4, cluster=f"repo {n // 5}") for n in range(20))) for _ in range(2))
+    told, _ = settled(old, new)
+    wanted = CASES.search(told)
+    assert wanted is not None
+    assert int(wanted[1]) > 59 * 4, "59 clusters are needed, of five cases each"
+
+
+def test_what_no_size_can_settle_is_said_to_be_so() -> None:
+    old, new = report(*alike(30, 4, 4)), report(*alike(30, 4, 3))
+    accepted, _ = settled(old, new, tolerance=0.25)
+    assert accepted.startswith("nothing: the loss is within what is accepted (25 points), but not below the margin")
+    nothing, _ = settled(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
+    assert nothing == "nothing: no trial passed before, so none can get worse"
+    far, _ = settled(*other_ways(), margin=0.001)
+    assert far == "more than 8,192 cases like these (now 20); how many cannot be said"
