@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import (
+    attacking,
     clustered_coverage,
     comparing,
     coverage,
@@ -18,6 +19,7 @@ from benchmarks import (
     findings,
     function_output,
     http_model,
+    judging,
     loading,
     overhead,
     peer_costs,
@@ -39,6 +41,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "peers": peer_costs.measure,
 }
 COMPARING = {"comparing": comparing.measure}
+JUDGING = {"judging": judging.measure, "attacks": attacking.measure}
 STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] = {
     "coverage": coverage.measure,
     "clustered-coverage": clustered_coverage.measure,
@@ -51,8 +54,8 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *COMPARING, *STATISTICS)
-    for section, group in (("Costs", COSTS), ("Comparing", COMPARING)):
+    chosen = options.only or (*COSTS, *COMPARING, *JUDGING, *STATISTICS)
+    for section, group in (("Costs", COSTS), ("Comparing", COMPARING), ("Judging", JUDGING)):
         rows = [row for name in chosen if name in group for row in _measured(group[name], name, options)]
         if rows:
             _show(section, table.as_markdown(rows), options.is_whole(group))
@@ -82,7 +85,10 @@ def _options() -> BenchmarkOptions:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials; last.md is left as it is")
     parser.add_argument(
-        "--only", action="append", choices=[*COSTS, *COMPARING, *STATISTICS], help="one benchmark; may be repeated"
+        "--only",
+        action="append",
+        choices=[*COSTS, *COMPARING, *JUDGING, *STATISTICS],
+        help="one benchmark; may be repeated",
     )
     parser.add_argument(
         "--peer-python", default=sys.executable, metavar="PATH", help="the Python that has the peers installed"

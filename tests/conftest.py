@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from missing_parts import missing
+from real_models import serving_smollm2
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader, Sandbox, Services
+from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.offloading import Offloader
+from evalharness.llms.opening import OpenModels
 from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
 
@@ -38,31 +40,39 @@ def proc() -> None:
         missing("the folder /proc", "run the tests on Linux")
 
 
+@pytest.fixture(scope="session")
+def smollm2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a real, small language model answers: one server for all tests of this process."""
+    with serving_smollm2(tmp_path_factory.mktemp("smollm2")) as base_url:
+        yield base_url
+
+
 @pytest.fixture
 def build(tmp_path: Path, import_path: None) -> Callable[..., Grader]:
     """A grader from what a file would hold."""
 
-    def built(written: Any, offloader: Offloader | None = None, isolation: Sandbox | None = None) -> Grader:
-        services = Services(tmp_path, NoSandbox(), offloader or Offloader(4), environment={}, isolation=isolation)
+    def built(written: Any, offloader: Offloader | None = None, **lent: Any) -> Grader:
+        services = Services(tmp_path, NoSandbox(), offloader or Offloader(4), environment={}, **lent)
         return registry.build_grader(GraderSpec.model_validate(written), services)
 
     return built
 
 
 @pytest.fixture
-def grade(build: Callable[..., Grader]) -> Callable[..., Grade]:
+def grade(build: Callable[..., Grader], tmp_path: Path) -> Callable[..., Grade]:
     """The grade of one answer: `grade({"contains": "Ada"}, "Ada Lovelace")`."""
 
     def graded(written: Any, output: Any = None, **transcript: Any) -> Grade:
         context = GradeContext(Case(id="a", input="?"), Transcript(output=output, **transcript), index=0, seed=0)
 
         async def ask() -> Grade:
-            offloader, isolation = Offloader(4), Bubblewrap()
+            offloader, isolation, models = Offloader(4), Bubblewrap(), OpenModels({}, tmp_path, concurrency=4)
             try:
-                return await build(written, offloader, isolation).grade(context)
+                return await build(written, offloader, isolation=isolation, models=models).grade(context)
             finally:
                 offloader.close()
                 await isolation.close()
+                await models.close()
 
         return asyncio.run(ask())
 

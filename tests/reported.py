@@ -102,8 +102,8 @@ def changed(report: Report, place: str, value: float) -> Report:
 
 
 def told_numbers(report: Report) -> dict[str, Any]:
-    """By its place, every number that must follow from the trials; a check that cannot be made wants nothing."""
+    """By its place, every number that must follow from the trials; a check without a value decides nothing."""
     checks = enumerate(report.gate.checks if report.gate else ())
-    vain = {f"gate/checks/{number}/wanted" for number, check in checks if not check.computable}
+    vain = {f"gate/checks/{number}/wanted" for number, check in checks if check.value is None}
     found = numbers(report.model_dump(mode="json", exclude={"slowest"}))
     return {place: value for place, value in found if not place.endswith(BELIEVED) and place not in vain}

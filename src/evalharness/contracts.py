@@ -5,12 +5,13 @@ A part is built from its options (`Part.Options`) and is handed `Services`; it n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from evalharness.domain.case import Case
+from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Options
@@ -20,7 +21,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Trial
-from evalharness.errors import SandboxUnavailable
+from evalharness.errors import SandboxUnavailable, UsageError
 
 
 class Task(Protocol):
@@ -85,6 +86,79 @@ class Threads(Protocol):
     def close(self) -> None: ...
 
 
+class Llm(Protocol):
+    """A language model. Whatever it is to know of a conversation stands in the request."""
+
+    name: str
+    """`provider/model`, as it was asked for."""
+    revision: str
+    """What else sets it apart from a model of the same name: the server's address, the digest of a script."""
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Raises ModelUnavailable when there is no reply, whatever was tried, and SpendCapReached."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Embedder(Protocol):
+    """Texts → vectors of one length whose directions say what the texts mean."""
+
+    name: str
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Raises ModelUnavailable and SpendCapReached, as a language model does."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Models(Protocol):
+    """Every model a run uses, each opened once; what they cost is added up, and capped."""
+
+    def llm(self, name: str) -> Llm:
+        """Raises UsageError for a name nobody knows, a missing key or a missing package: nothing is sent yet."""
+        ...
+
+    def embedder(self, name: str) -> Embedder: ...
+
+    def price_known(self, name: str) -> bool: ...
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the report must know of how the models were asked, each once."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Purse(Protocol):
+    """What all models of a run draw on."""
+
+    async def begin(self) -> None:
+        """Before every call, which may have to wait; raises SpendCapReached when nothing may be spent any more."""
+        ...
+
+    def end(self, cost_usd: float | None = 0.0, tokens: int = 0) -> None:
+        """After every call that was begun; None where no price is known."""
+        ...
+
+    def charge(self, cost_usd: float | None, tokens: int) -> None:
+        """What was spent beside calls that were begun."""
+        ...
+
+
+class JudgeCache(Protocol):
+    """Verdicts by key, so that nobody pays twice for the same one. Faults are never kept."""
+
+    async def get(self, key: str) -> Json: ...
+
+    async def set(self, key: str, value: Json) -> None: ...
+
+    async def has(self, key: str) -> bool: ...
+
+    async def clear(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the harness lends to targets and graders.
@@ -97,6 +171,22 @@ class Services:
     in_thread: Threads
     environment: dict[str, str]
     isolation: Sandbox | None = None
+    models: Models | None = None
+    judge_model: str = ""
+    """`--judge-model`: judges in place of whatever model a grader names; `none` leaves all such grades due."""
+    usual_judge: str = ""
+    """Judges where a grader names no model."""
+    judge_cache: JudgeCache | None = None
+
+    def llm(self, name: str) -> Llm:
+        if self.models is None:
+            raise UsageError(f"no model can be asked here, and {name} is wanted")
+        return self.models.llm(name)
+
+    def embedder(self, name: str) -> Embedder:
+        if self.models is None:
+            raise UsageError(f"no model can be asked here, and {name} is wanted")
+        return self.models.embedder(name)
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:
@@ -110,6 +200,8 @@ class Target(Protocol):
     """Whether `answer` itself ends at `task.timeout_s`, with evidence; the engine then only watches over it."""
     reads_input: ClassVar[bool]
     """Whether its answer can depend on the question: else variables that only the question holds are not needed."""
+    is_metered: ClassVar[bool]
+    """Whether what it costs is charged call by call, by `Services.models`; else what its answer tells is charged."""
 
     def digest(self) -> str:
         """Changes when the target may answer differently for a reason the harness can see."""
@@ -127,7 +219,7 @@ class Target(Protocol):
 class Grader(Protocol):
     Options: ClassVar[type[Options]]
     type: ClassVar[GraderType]
-    version: ClassVar[str]
+    version: str
 
     def digest(self) -> str: ...
 

@@ -15,6 +15,8 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 
+from evalharness.actions.judge_outputs import LlmJudgeScorer, create_llm_judge_scorer
+from evalharness.contracts import JudgeCache
 from evalharness.domain.artifact import EvalArtifact
 from evalharness.domain.artifact_view import ArtifactView, create_artifact_view
 from evalharness.domain.assertions import Assertion, AssertionResult, evaluate_assertions
@@ -22,17 +24,20 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.record import Json
 from evalharness.domain.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
 from evalharness.domain.scores import (
+    Algorithm,
     Score,
     Scorer,
+    SimilarityScorer,
     create_cost_scorer,
     create_latency_scorer,
-    create_similarity_scorer,
     create_tokens_scorer,
 )
+from evalharness.domain.scores import create_similarity_scorer as create_plain_similarity_scorer
 from evalharness.domain.suite import Variant
 from evalharness.errors import DatasetValidationError, InvalidFile
 from evalharness.formats.syntax.source import Source, parse_text, read_source
 from evalharness.formats.workflow_datasets import EvalCase, EvalDataset, check_dataset, repeated_ids
+from evalharness.graders.judges.caching import InMemoryCache, cache_key
 
 __all__ = [
     "ArtifactView",
@@ -44,6 +49,8 @@ __all__ = [
     "EvalCase",
     "EvalDataset",
     "EvalVariant",
+    "JudgeCache",
+    "LlmJudgeScorer",
     "RecordingParts",
     "RunSnapshot",
     "RuntimeEvent",
@@ -53,20 +60,20 @@ __all__ = [
     "Variant",
     "create_artifact_view",
     "create_cost_scorer",
+    "create_in_memory_cache",
     "create_latency_scorer",
+    "create_llm_judge_scorer",
     "create_similarity_scorer",
     "create_tokens_scorer",
     "discover_datasets",
     "evaluate_assertions",
+    "generate_judge_cache_key",
     "generate_recording_id",
     "load_dataset",
     "load_dataset_from_file",
     "parse_recording_id",
     "validate_dataset",
 ]
-
-LATER = ("JudgeCache", "create_in_memory_cache", "create_llm_judge_scorer", "generate_judge_cache_key")
-"""Names of the document that need a model to judge with; they come with the models."""
 
 EvalVariant = Variant
 NodeStatus = Literal["pending", "running", "done", "failed"]
@@ -149,6 +156,28 @@ def validate_dataset(data: Any) -> ValidationResult:
 def discover_datasets(folder: str | Path) -> list[Path]:
     """The JSON files of a folder, not of those below it; none where there is no such folder."""
     return sorted(path for path in Path(folder).glob("*.json") if path.is_file())
+
+
+def create_similarity_scorer(
+    output_path: str, expected_value: Json, algorithm: Algorithm = "exact"
+) -> SimilarityScorer:
+    """`semantic` compares meanings offline, as `local/wordllama` sees them; in a run it asks the model that is set."""
+    if algorithm != "semantic":
+        return create_plain_similarity_scorer(output_path, expected_value, algorithm)
+    # Lazy: what is compared by its letters needs no model.
+    from evalharness.llms.offline_similarity import OfflineSimilarityScorer
+
+    return OfflineSimilarityScorer(output_path, expected_value, algorithm)
+
+
+def create_in_memory_cache() -> JudgeCache:
+    """Verdicts for as long as the program runs; those of a run are kept in its store."""
+    return InMemoryCache()
+
+
+def generate_judge_cache_key(path: str, criteria: str, value: Json, *, model: str = "", prompt: str = "") -> str:
+    """`judge:` and a SHA-256. Without the model, and the prompt if it may change, one gets the verdicts of another."""
+    return cache_key("python", path, criteria, value, model, prompt)
 
 
 def _check(data: Any) -> tuple[EvalDataset | None, tuple[DatasetIssue, ...], tuple[DatasetIssue, ...]]:

@@ -12,12 +12,15 @@
     │   └── RunBusy                2  another process is running this run
     ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
     ├── StoreError                 3  the store cannot be read or written
+    ├── SpendCapReached            3  the run may cost no more; what is finished is kept, the rest stays pending
     └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
+        ├── ModelUnavailable       3  a language model gave no reply: limits, faults, refused keys
         └── SandboxUnavailable     3  what must be isolated cannot be: it is not run at all
 
     TrialFault                        inside one trial, never leaves the engine
     ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
     ├── TrialSkipped                  the trial cannot be judged: `skipped` with this reason
+    ├── BadReply                      a model's reply is not what was asked for, also after repairs
     └── Unscored                      the grader could not decide: an `unscored` grade with this reason
 
 This module holds no behaviour beyond messages; where an exception is turned into a trial's state is
@@ -136,8 +139,20 @@ class StoreError(HarnessError):
     pass
 
 
+class SpendCapReached(HarnessError):
+    pass
+
+
 class TargetUnavailable(HarnessError):
     """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried."""
+
+
+class ModelUnavailable(TargetUnavailable):
+    """A language model gave no reply, whatever was tried. `status` is the HTTP status of the last refusal, if any."""
+
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
 
 
 class SandboxUnavailable(TargetUnavailable):
@@ -158,6 +173,14 @@ class TargetFailed(TrialFault):
 
 class TrialSkipped(TrialFault):
     pass
+
+
+class BadReply(TrialFault):
+    """`replies` (of `domain.chat`) are all that came, paid for like any other."""
+
+    def __init__(self, reason: str, *, replies: Sequence[Any] = ()) -> None:
+        super().__init__(reason)
+        self.replies = tuple(replies)
 
 
 class Unscored(TrialFault):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, cast
 
@@ -20,7 +21,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 
-Noun = Literal["grader", "target", "sandbox", "transcript"]
+Noun = Literal["grader", "target", "sandbox", "transcript", "llm", "embedder"]
 
 BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "grader": {
@@ -47,15 +48,18 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "cost": "evalharness.graders.scorers:Cost",
         "tokens": "evalharness.graders.scorers:Tokens",
         "similarity": "evalharness.graders.scorers:Similarity",
+        "semantic_similarity": "evalharness.graders.semantic_similarity:SemanticSimilarity",
         "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
         "function_output": "evalharness.graders.function_output:FunctionOutput",
         "code_tests": "evalharness.graders.code_tests:CodeTests",
         "size_class": "evalharness.graders.session:SizeClass",
         "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",
-        "relevance": "evalharness.graders.session:Relevance",
+        "relevance": "evalharness.graders.judges.relevance:Relevance",
         "session_assertions": "evalharness.graders.session_assertions:SessionAssertions",
-        "model": "evalharness.graders.awaiting:Model",
+        "model": "evalharness.graders.judges.rubric:Model",
+        "pairwise": "evalharness.graders.judges.pairwise:Pairwise",
+        "llm-judge": "evalharness.graders.judges.scorer:LlmJudge",
         "human": "evalharness.graders.awaiting:Human",
         "all_of": "evalharness.graders.composite:AllOf",
         "any_of": "evalharness.graders.composite:AnyOf",
@@ -72,6 +76,8 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "empty": "evalharness.targets.null:NullTarget",
         "echo": "evalharness.targets.null:EchoTarget",
         "skill": "evalharness.targets.skill:SkillTarget",
+        "chat": "evalharness.targets.chat:ChatTarget",
+        "agent": "evalharness.targets.agent:AgentTarget",
     },
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
@@ -85,6 +91,16 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "openai-messages": "evalharness.transcripts.openai_messages:parse",
         "otel-genai": "evalharness.transcripts.otel_genai:parse",
     },
+    "llm": {
+        "openai-compatible": "evalharness.llms.openai_compatible:OpenAiCompatible",
+        "anthropic": "evalharness.llms.anthropic:Anthropic",
+        "local": "evalharness.llms.local:Local",
+        "scripted": "evalharness.llms.scripted:Scripted",
+    },
+    "embedder": {
+        "openai-compatible": "evalharness.llms.embeddings:OpenAiEmbeddings",
+        "local": "evalharness.llms.local_embeddings:LocalEmbeddings",
+    },
 }
 
 
@@ -96,12 +112,18 @@ def load(noun: Noun, name: str) -> Any:
     """The class behind a name."""
     path = BUILT_IN[noun].get(name)
     if path is not None:
-        module, _, attribute = path.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return _imported(path)
     for point in _plugged_in(noun):
         if point.name == name:
             return point.load()
     raise UnknownName(noun, name, names(noun))
+
+
+@cache
+def _imported(path: str) -> Any:
+    """Remembered: every grader of every case is looked up several times."""
+    module, _, attribute = path.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def parse_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
@@ -128,10 +150,21 @@ def build_target(spec: TargetSpec, services: Services) -> Target:
     return cast(Target, _build("target", spec, replace(services, root=services.root / spec.root)))
 
 
+def declared_tools(spec: TargetSpec) -> tuple[str, ...] | None:
+    """The tools that a target says it has; None for one that does not say. Targets that others wrote need not ask."""
+    ask = getattr(load("target", spec.kind), "declared_tools", None)
+    declared: tuple[str, ...] | None = ask(_checked_options("target", spec), spec) if ask else spec.tools
+    return declared
+
+
 def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any:
+    return load(noun, spec.kind)(_checked_options(noun, spec), spec, services)
+
+
+def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
     """Files were checked when they were loaded; this meets what came later: variables, flags, Python callers."""
     try:
-        options = parse_options(noun, spec)
+        return parse_options(noun, spec)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join([spec.kind, *(str(part) for part in first["loc"])])
@@ -139,7 +172,6 @@ def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any
         got = f", not '{first['input']}'" if isinstance(first["input"], str) and message.startswith("must ") else ""
         hint = "where a {{variable}} stands there, give it another value with --var"
         raise UsageError(f"{noun} {place}: {message}{got}", hint=hint) from None
-    return load(noun, spec.kind)(options, spec, services)
 
 
 def _plugged_in(noun: Noun) -> Any:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
 from uuid import uuid4
 
 from evalharness import settings
 from evalharness.actions import save_sessions
 from evalharness.actions.evaluate_sessions import evaluate_sessions, input_sessions
+from evalharness.actions.open_judge import opened_judge
+from evalharness.contracts import Llm
 from evalharness.domain import run_names, session_events
 from evalharness.domain.record import Json
 from evalharness.domain.session import EvalCriteria, Session
@@ -30,6 +31,10 @@ from evalharness.domain.session_results import (
     RunOutputConfig,
     Summary,
 )
+from evalharness.errors import HarnessError, UsageError
+from evalharness.graders.judges.asking import Asking
+from evalharness.graders.judges.relevance import check_each, failures_in
+from evalharness.graders.judges.validating import validate_judge
 from evalharness.redaction import Redactor
 from evalharness.reports import session_database, session_files
 
@@ -38,6 +43,7 @@ __all__ = [
     "EvalCriteria",
     "EvalRun",
     "InputSession",
+    "Judge",
     "RelevanceResult",
     "Result",
     "RunOutput",
@@ -47,6 +53,7 @@ __all__ = [
     "Summary",
     "evaluate_sessions",
     "generate_run_name",
+    "new_judge",
     "save",
     "save_run_json",
     "save_run_log",
@@ -57,15 +64,36 @@ __all__ = [
     "summary_text",
 ]
 
-LATER = ("Judge", "new_judge")
-"""Names of the document that need a model to judge with; they come with the models."""
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Asks a language model whether statements about a response hold: `provider/model`, or one that is open already."""
+
+    model: str | Llm
+    concurrency: int = 1
+    """How many statements at once; less than 1 means 1."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "concurrency", max(1, self.concurrency))
+
+    async def check_relevance(self, response: str, criteria: Sequence[str]) -> list[RelevanceResult]:
+        """A result with a reason for each criterion, in their order. Where any has none, raises, with all reasons."""
+        if isinstance(criteria, str) or not all(isinstance(each, str) and each.strip() for each in criteria):
+            raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
+        async with opened_judge(self.model, self.concurrency) as llm:
+            answers = await check_each(Asking(llm), response, criteria, self.concurrency)
+        if failures := failures_in(criteria, answers):
+            raise HarnessError(f"relevance check failed: {'; '.join(failures)}")
+        return [answer for answer in answers if isinstance(answer, RelevanceResult)]
+
+    async def validate(self) -> None:
+        """One trivial question; raises UsageError or ModelUnavailable where this model cannot judge."""
+        async with opened_judge(self.model) as llm:
+            await validate_judge(llm)
 
 
-def __getattr__(name: str) -> Any:
-    """`from … import` shows the words of an ImportError, but replaces those of an AttributeError with its own."""
-    if name in LATER:
-        raise ImportError(f"evalharness.sessions has no {name} yet: it comes with the models that judge")
-    raise AttributeError(f"module 'evalharness.sessions' has no attribute '{name}'")
+def new_judge(model: str | Llm, concurrency: int = 1) -> Judge:
+    return Judge(model, concurrency)
 
 
 @dataclass(frozen=True, slots=True)

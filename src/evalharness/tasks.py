@@ -6,6 +6,7 @@ Runs, their store and their reports are those of `evalharness.evaluate`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -124,6 +125,9 @@ def run_suite(
 
 def set_baseline(run_id: str, *, name: str = DEFAULT_NAME, store: str | None = None) -> Baseline:
     """Make a run (its id or name) what later runs of its suite are compared with."""
+    for what, given in (("a run is named by its id or name", run_id), ("a baseline's name is a text", name)):
+        if not isinstance(given, str):
+            raise UsageError(f"{what}, got {given!r:.80}")
     with open_store(store, to_read=True) as opened:
         return name_baseline(run_id, name, opened).baseline
 
@@ -136,6 +140,7 @@ def list_baselines(*, store: str | None = None) -> list[Baseline]:
 
 def check_regression(previous_score: float, current_score: float, threshold: float = THRESHOLD) -> ScoreChange:
     """Whether a score fell by more than the threshold; rounding does not count, so 0.8 → 0.7 is no degradation."""
+    _check_numbers(previous_score, current_score, threshold)
     degraded, delta = degradation(previous_score, current_score, threshold)
     return ScoreChange(degraded=degraded, delta=delta)
 
@@ -147,9 +152,17 @@ def detect_regressions(
 
     A run is a summary, a Run, a Report, or whatever `compare` takes: an id, a name, a baseline's name, a JSON report.
     """
+    _check_numbers(threshold)
     changes = task_changes(_cases(previous, store), _cases(current, store), threshold)
     fields = set(RegressionCheck.model_fields)
     return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
+
+
+def _check_numbers(*numbers: Any) -> None:
+    """What is compared with `nan` is never larger, so it would look like no degradation."""
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+            raise UsageError(f"scores and thresholds are finite numbers, got {number!r:.80}")
 
 
 def _cases(run: WrittenRun, store: str | None) -> Sequence[CaseResult]:

@@ -49,13 +49,13 @@ def confined(root: Path, relative: str, start: Path | None = None) -> Path:
 
 def snapshot(folder: Path) -> Snapshot:
     """Relative path → what tells a file from a changed one; links are not followed."""
-    return {name: _fingerprint(path) for name, path in _files(folder)}
+    return {name: _fingerprint(path) for name, path in files_in(folder)}
 
 
 def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
     """Relative path → text of the files that are new or differ; at most MAX_CHANGED, each cut at MAX_BYTES."""
     changed: dict[str, str] = {}
-    for name, path in sorted(_files(folder)):
+    for name, path in sorted(files_in(folder)):
         if name in before and before[name] == _fingerprint(path):
             continue
         if len(changed) == MAX_CHANGED:
@@ -87,7 +87,8 @@ def remove_folder(folder: Path) -> None:
             os.rmdir(current)  # noqa: PTH106
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Relative path and place of the files below a folder, at most MAX_SEEN; links are not followed."""
     return ((str(path.relative_to(folder)), path) for path in islice(_walk(folder), MAX_SEEN))
 
 

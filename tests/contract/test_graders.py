@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from real_models import need_wordllama
 
 from evalharness import registry
 from evalharness.contracts import Grader
@@ -30,6 +31,24 @@ def has_ada(artifact):
 def has_eve(artifact):
     return 0.0
 """
+JUDGE_SCRIPT = r"""
+replies:
+  - when: '(?s)response begins \w+ ---\nGladly.*"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", reason: "it is kind", result: pass}}]
+  - when: '(?s)The statement:.*"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", reason: "it is rude", result: fail}}]
+  - when: '(?s)first answer begins \w+ ---\nGladly.*"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", justification: "it is kinder", winner: first}}]
+  - when: '(?s)second answer begins \w+ ---\nGladly.*"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", justification: "it is kinder", winner: second}}]
+  - when: '(?s)first answer begins.*"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", justification: "none is kind", winner: tie}}]
+  - when: '(?s)answer begins \w+ ---\nGladly.*"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", justification: kind, overall_score: 5, passed: true, specific_feedback: []}}]
+  - when: '"nonce": "(\w+)"'
+    steps: [{object: {nonce: "{match:1}", justification: rude, overall_score: 1, passed: false, specific_feedback: []}}]
+"""
+SCRIPTED = "scripted/judge.yaml"
 HELD = {"type": "output.contains", "path": "outputs.main.text", "value": "Ada"}
 EXECUTED = {"type": "behavior.node_executed", "nodeId": "coder"}
 
@@ -164,13 +183,28 @@ ENTRIES = {
         has_example=False,
     ),
     "model": Entry(
-        {"model": "some-judge"},
-        {"type": "model", "model": "some-judge"},
-        {"type": "model", "model": "some-judge", "rubric": "Is it polite?"},
+        {"model": SCRIPTED},
+        {"type": "model", "model": SCRIPTED},
+        {"type": "model", "model": SCRIPTED, "rubric": "Is it polite?"},
         said("Gladly."),
         said("No."),
         has_example=False,
-        awaits=True,
+    ),
+    "pairwise": Entry(
+        {"pairwise": "Maybe.", "model": SCRIPTED, "pass_score": 1},
+        {"type": "pairwise", "against": "Maybe.", "model": SCRIPTED, "pass_score": 1},
+        {"type": "pairwise", "against": "Maybe.", "model": SCRIPTED, "rubric": "It is polite."},
+        said("Gladly."),
+        said("No."),
+        has_example=False,
+    ),
+    "llm-judge": Entry(
+        {"llm-judge": "Is it polite?", "model": SCRIPTED, "enabled": True, "min": 0.5},
+        {"type": "llm-judge", "criteria": "Is it polite?", "model": SCRIPTED, "enabled": True, "min": 0.5},
+        {"type": "llm-judge", "criteria": "Is it short?", "model": SCRIPTED, "enabled": True, "min": 0.5},
+        said("Gladly."),
+        said("No."),
+        has_example=False,
     ),
     "human": Entry(
         {"human": "Is it polite?"},
@@ -230,6 +264,13 @@ ENTRIES = {
         said("Lovelave"),
         said("Byron"),
     ),
+    "semantic_similarity": Entry(
+        {"semantic_similarity": "The cat sat on the mat."},
+        {"type": "semantic_similarity", "value": "The cat sat on the mat.", "threshold": 0.8},
+        {"type": "semantic_similarity", "value": "The cat sat on the mat.", "threshold": 0.9},
+        said("A cat was sitting on the mat."),
+        said("The stock market fell sharply today."),
+    ),
     "scorer": Entry(
         {"scorer": "scorer.py:has_ada", "min": 1},
         {"type": "scorer", "scorer": "scorer.py:has_ada", "min": 1.0},
@@ -274,13 +315,12 @@ ENTRIES = {
         {"tool_calls": [{"name": "read"}]},
     ),
     "relevance": Entry(
-        {"relevance": ["It is polite", "It names Ada"]},
-        {"type": "relevance", "criteria": ["It is polite", "It names Ada"]},
-        {"type": "relevance", "criteria": ["It is polite"]},
+        {"relevance": ["It is polite", "It is short"], "model": SCRIPTED},
+        {"type": "relevance", "criteria": ["It is polite", "It is short"], "model": SCRIPTED},
+        {"type": "relevance", "criteria": ["It is polite"], "model": SCRIPTED},
         said("Gladly, Ada."),
         said("No."),
         has_example=False,
-        awaits=True,
     ),
     "session_assertions": Entry(
         {"session_assertions": [{"type": "contains", "value": "Ada"}, {"type": "ends_with", "value": "."}]},
@@ -383,9 +423,12 @@ def test_every_grader_is_under_this_contract() -> None:
 @pytest.mark.parametrize("kind", sorted(ENTRIES))
 class TestEveryGrader:
     @pytest.fixture(autouse=True)
-    def _in_a_folder_with_a_judge(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _in_a_folder_with_a_judge(self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        if kind == "semantic_similarity":
+            need_wordllama()
         (tmp_path / "judge.py").write_text(JUDGE)
         (tmp_path / "scorer.py").write_text(SCORER)
+        (tmp_path / "judge.yaml").write_text(JUDGE_SCRIPT)
         monkeypatch.chdir(tmp_path)
 
     def test_short_and_long_form_mean_the_same(self, kind: str, build: Callable[..., Grader]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from loop_server import serving
+from talking import OneModel, Talking, said
 
 from evalharness import registry
 from evalharness.contracts import Services, Target
@@ -52,6 +53,12 @@ ENTRIES = {
     "oracle": Entry({"type": "oracle"}, {"type": "oracle", "tools": ["search"]}, "4"),
     "null": Entry({"type": "null"}, {"type": "null", "tools": ["search"]}, ""),
     "empty": Entry({"type": "empty"}, {"type": "empty", "tools": ["search"]}, ""),
+    "chat": Entry({"chat": "test/model"}, {"chat": {"model": "test/model", "system": "Be brief."}}, "4"),
+    "agent": Entry(
+        {"agent": {"model": "test/model", "tools": ["read_file"]}},
+        {"agent": {"model": "test/model", "tools": ["read_file", "search"]}},
+        "4",
+    ),
     "echo": Entry({"type": "echo"}, {"type": "echo", "tools": ["search"]}, "What is 2+2?"),
 }
 
@@ -82,7 +89,8 @@ class TestEveryTarget:
         async def run() -> None:
             async with serving(four) as base:
                 offloader = Offloader(1)
-                services = Services(self.root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"})
+                models = OneModel(Talking(said("4")))
+                services = Services(self.root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"}, models=models)
                 target = build(entry.otherwise if otherwise else entry.written, services, base)
                 try:
                     await use(target, services)

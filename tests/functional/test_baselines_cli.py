@@ -64,8 +64,10 @@ class TestBaseline:
         good = run(project, "good")
         unknown = drive(project, "baseline", good[:-1] + "x")
         assert (unknown.code, f"Did you mean '{good}'?" in unknown.err) == (2, True)
-        for name in ("none", "a/b", "x.json", good, ""):
-            assert drive(project, "baseline", good, "--name", name or " ").code == 2
+        for name in ("none", "a/b", "x.json", good, "", " "):
+            assert drive(project, "baseline", good, "--name", name).code == 2
+        too_long = drive(project, "baseline", good, "--name", "n" * 101)
+        assert "at most 100 characters, and this one 101" in too_long.err
         assert drive(project, "baseline", "list", "--json").json == {"baselines": []}
 
     @pytest.mark.parametrize(
@@ -84,6 +86,26 @@ class TestBaseline:
         pruned = drive(project, "store", "prune", "--older-than", "1w")
         assert (pruned.code, "0 runs removed" in pruned.out, f"kept: {name}" in pruned.out) == (0, True, True)
 
+    def test_a_folder_for_its_file_is_made_unless_the_run_is_refused(self, project: Path) -> None:
+        good, broken = run(project, "good"), run(project, "unreachable")
+        assert drive(project, "baseline", broken, "-o", "new/base.json").code == 2
+        assert not (project / "new").exists()
+        assert drive(project, "baseline", good, "-o", "new/deep/base.json").code == 0
+        assert json.loads((project / "new/deep/base.json").read_text())["eval_report"]["cases"]
+
+    def test_a_run_that_stopped_early_becomes_one_with_a_note(self, project: Path) -> None:
+        name = run(project, "good", "--sequential", "--fail-under", "90", "--repeat", "10")
+        done = drive(project, "baseline", name)
+        assert done.code == 0
+        assert "note: this run stopped early, after 14 of 30 trials" in done.out
+        assert "stopped early" in drive(project, "baseline", name, "--json").json["baseline"]["notes"][0]
+        assert "note" not in drive(project, "baseline", run(project, "good")).out
+
+    def test_a_run_with_grades_due_becomes_one_with_a_note(self, project: Path) -> None:
+        write(project, suite_yaml=SUITE + "  - {id: polite, input: Peru, expected: {relevance: [polite]}}\n")
+        done = drive(project, "baseline", run(project, "good"))
+        assert (done.code, "note: grades are due: 4 trials of this run are not judged" in done.out) == (0, True)
+
     def test_a_file_holds_the_figures_and_no_transcripts(self, compared: tuple[Path, str, str]) -> None:
         report = json.loads((compared[0] / "base.json").read_text())["eval_report"]
         assert report["metadata"]["run_name"] == compared[1]
@@ -100,7 +122,7 @@ class TestBaseline:
         for _ in range(2):
             assert drive(project, "baseline", name, "-o", "base.json").code == 0
         (project / "notes.json").write_text("{}")
-        for file in ("notes.json", "suite.yaml", "nowhere/base.json"):
+        for file in ("notes.json", "suite.yaml", "notes.json/base.json", ""):
             assert drive(project, "baseline", name, "-o", file, "--name", "other").code == 2
         assert (project / "notes.json").read_text() == "{}"
         assert (project / "suite.yaml").read_text() == SUITE
@@ -127,6 +149,20 @@ class TestCompare:
         shown = drive(folder, "compare", good, bad)
         assert shown.out.lstrip().startswith("REGRESSION")
         assert "peru" in shown.out
+
+    def test_it_is_written_to_a_file_too(self, compared: tuple[Path, str, str]) -> None:
+        folder, good, bad = compared
+        done = drive(folder, "compare", good, bad, "-o", "compared.json")
+        assert done.code == 0
+        assert "REGRESSION" in done.out
+        written = json.loads((folder / "compared.json").read_text(encoding="utf-8"))
+        assert written == drive(folder, "compare", good, bad, "--json").json
+        wrong = drive(folder, "compare", good, bad, "-o", "compared.xml")
+        assert (wrong.code, "known endings: .json" in wrong.err) == (2, True)
+        checked = drive(folder, "regressions", "capitals", "-o", "regressions.json")
+        assert checked.code == 1
+        again = drive(folder, "regressions", "capitals", "--json")
+        assert json.loads((folder / "regressions.json").read_text(encoding="utf-8")) == again.json
 
     def test_one_with_each_of_several(self, compared: tuple[Path, str, str]) -> None:
         folder, good, bad = compared

@@ -13,6 +13,8 @@ from pathlib import Path
 def answer(question):
     if question == "data":
         return {"greeting": "{{name}} \\\\{{", "numbers": [1, 2]}
+    if question == "template":
+        return {"form": Path(__file__).with_name("form.txt").read_text(), "escaped": "\\\\{{any_uuid}}"}
     return Path(__file__).with_name("answer.txt").read_text()
 """
 SUITE = """
@@ -23,6 +25,7 @@ vars: {who: Ada}
 test_cases:
   - {id: greets, input: "Greet {{who}}", expected: {contains: Ada}, criticality: high}
   - {id: data, input: data, expected: {regex: greeting}}
+  - {id: template, input: template, expected: {regex: form}}
   - {id: fails, input: "Greet Bob", expected: {contains: Bob}}
   - id: file
     input: read
@@ -35,6 +38,7 @@ test_cases:
 def project(tmp_path: Path) -> Path:
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "answer.txt").write_text("Hello, Ada {{any_string}}!")
+    (tmp_path / "form.txt").write_text("{{any_number}}")
     (tmp_path / "notes.txt").write_text("notes\n")
     (tmp_path / "suite.yaml").write_text(SUITE)
     return tmp_path
@@ -93,3 +97,42 @@ def test_wrong_wishes_are_told(project: Path, words: tuple[str, ...], told: str)
     run = newest_run(project)
     assert told in succeed(project, "capture", run, *words, code=2)
     assert not (project / "new.yaml").exists()
+
+
+@pytest.mark.parametrize("compare", ["structural", "exact"])
+@pytest.mark.parametrize("variables", ["vars: {who: Ada}", ""])
+def test_what_looks_like_a_placeholder_in_an_answer_is_none(project: Path, compare: str, variables: str) -> None:
+    suite = SUITE.replace("vars: {who: Ada}", variables).replace("{{who}}", "{{who}}" if variables else "Ada")
+    (project / "suite.yaml").write_text(suite)
+    captured(project, "template", "--compare", compare)
+    succeed(project, "run", "regression/new.yaml")
+    succeed(project, "run", "regression/new.yaml", "--target", "oracle")
+    (project / "form.txt").write_text("7")
+    succeed(project, "run", "regression/new.yaml", code=1)
+
+
+def test_a_text_that_looks_like_a_placeholder_is_none(project: Path) -> None:
+    captured(project, "greets")
+    (project / "answer.txt").write_text("Hello, Ada or so!")
+    assert "1 case failed" in succeed(project, "run", "regression/new.yaml", code=1)
+
+
+def test_an_answer_whose_secret_was_taken_out_cannot_pass_and_that_is_said(project: Path) -> None:
+    (project / "answer.txt").write_text("Ada: correct-horse-battery")
+    secret = {"API_KEY": "correct-horse-battery"}
+    run = str(drive(project, "run", "suite.yaml", "--json", env=secret).report["metadata"]["run_name"])
+    done = drive(project, "capture", run, "greets", "-o", "new.yaml", env=secret)
+    assert "no later answer can equal it and this eval will fail" in done.err
+    assert drive(project, "run", "new.yaml", env=secret).code == 1
+    written = (project / "new.yaml").read_text()
+    (project / "new.yaml").write_text(written.replace("[redacted:API_KEY]", "{{any_string}}"))
+    assert drive(project, "run", "new.yaml", env=secret).code == 0
+
+
+def test_capturing_a_flaky_case_is_warned_of(project: Path) -> None:
+    (project / "moody.py").write_text("def answer(text, context):\n    return ['Ada', 'Ada!', 'Bob'][context.index]\n")
+    words = ("run", "suite.yaml", "--target", "moody.py:answer", "--repeat", "3", "--only", "greets", "--json")
+    run = str(drive(project, *words).report["metadata"]["run_name"])
+    told = succeed(project, "capture", run, "greets", "-o", "new.yaml")
+    assert "greets: it passed in 2 of 3 trials, so it is flaky" in told
+    assert "its 2 passed trials gave 2 different answers" in told

@@ -36,3 +36,11 @@ def test_nan_is_no_number(tmp_path: Path, words: str, allowed: str) -> None:
     assert done.code == 2
     assert allowed in done.err
     assert "internal error" not in done.err
+
+
+@pytest.mark.parametrize("words", ["compare a b --margin", "regressions one --margin", "plan suite.yaml --effect"])
+def test_a_share_is_not_taken_for_points(tmp_path: Path, words: str) -> None:
+    write(tmp_path, suite_yaml=SUITE)
+    done = drive(tmp_path, *words.split(), "0.05")
+    assert done.code == 2
+    assert "0.05 is less than half a point, which hardly any run can show; 5 points are written 5, not 0.05" in done.err

@@ -17,6 +17,14 @@ def answer(text, context):
     passes = kind == 1 or (kind > 1 and context.index % 2 == 0)
     return Answer(output="yes" if passes else "no", cost_usd=0.01)
 """
+BREAKS = """
+from evalharness import TargetUnavailable
+
+def answer(text, context):
+    if int(text) < 5:
+        raise TargetUnavailable("no network")
+    return works(text, context)
+"""
 
 
 @pytest.fixture
@@ -128,7 +136,7 @@ def test_runs_that_do_not_serve_are_told(project: Path) -> None:
     told = line_of(drive(project, "plan", "suite.json"), "judging by")
     assert "has not been run" not in told
     assert "of its last 2 runs none tells" in told
-    assert "1 judged no trial of these cases, 1 may have stopped early" in told
+    assert "1 INVALID, 1 may have stopped early" in told
 
 
 def test_one_suite_is_planned_at_a_time(project: Path) -> None:
@@ -136,3 +144,45 @@ def test_one_suite_is_planned_at_a_time(project: Path) -> None:
     done = drive(project, "plan", ".")
     assert done.code == 2
     assert "holds 2 suites, and one is taken at a time" in done.err
+
+
+def test_a_plan_never_advises_what_can_never_show_a_loss(project: Path) -> None:
+    drive(project, "run", "suite.json")
+    done = drive(project, "plan", "suite.json", "--cases", "4", "--effect", "60")
+    assert line_of(done, "1  ").split()[1] == "none"
+    chosen = line_of(drive(project, "plan", "suite.json", "--cases", "4", "--effect", "60", "--trials", "1"), "do this")
+    assert "1 trial of each can never show a loss on these cases" in chosen
+
+
+def run(project: Path, *words: str) -> str:
+    return str(drive(project, "run", "suite.json", *words, "--json").report["metadata"]["run_name"])
+
+
+def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) -> None:
+    write(project, breaks_py=AGENT.replace("def answer", "def works") + BREAKS)
+    wanted = run(project, "--repeat", "4")
+    run(project, "--target", "oracle")
+    run(project, "--target", "breaks.py:answer", "--repeat", "2")
+    part = run(project, "--only", "case-2", "--repeat", "4")
+    assert f"run {wanted} on agent.py:answer, 20 cases × 4 trials" in line_of(
+        drive(project, "plan", "mixed"), "judging by"
+    )
+    asked = drive(project, "plan", "mixed", "--run", part)
+    assert f"run {part} on agent.py:answer" in line_of(asked, "judging by")
+    assert "judged 1 of the 20 cases only" in asked.out
+
+
+def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: Path) -> None:
+    oracle = run(project, "--target", "oracle")
+    done = drive(project, "plan", "mixed", "--run", oracle, "--json")
+    assert done.json["plan"]["run_name"] == oracle
+    assert "would not be taken by itself: on a built-in target" in done.json["plan"]["notes"][0]
+    assert "1 on a built-in target" in line_of(drive(project, "plan", "mixed"), "judging by")
+    write(project, other_json=json.dumps({"name": "other", "test_cases": [{"id": "a", "input": "1", "expected": "1"}]}))
+    wrong = drive(project, "plan", "other.json", "--run", oracle)
+    assert (wrong.code, "is a run of mixed, not of other" in wrong.err) == (2, True)
+
+
+def test_points_may_be_written_with_a_percent_sign(project: Path) -> None:
+    assert drive(project, "plan", "suite.json", "--effect", "5%", "--json").json["plan"]["effect"] == 0.05
+    assert drive(project, "plan", "suite.json", "--effect", "nan%").code == 2

@@ -106,8 +106,8 @@ def test_exit_codes(project: Path) -> None:
         ("--target", "null"): (1, "FAILED"),
         ("--only", "nowhere"): (2, "no case of suite.yaml matches --only nowhere"),
         ("--target", "broken.py:answer"): (3, "cannot be imported"),
-        ("--target", "flaky.py:answer"): (3, "3 of 3 trials ended in error, more than the 2 % allowed"),
-        ("--grader-type", "model"): (3, "every case was skipped"),
+        ("--target", "flaky.py:answer"): (3, "all 3 trials ended in error, so nothing is known about the target"),
+        ("--grader-type", "model"): (4, "still to be graded"),
     }
     for words, (code, text) in expected.items():
         done = drive(project, "run", "suite.yaml", "--trials", "1", *words)
@@ -116,12 +116,14 @@ def test_exit_codes(project: Path) -> None:
 
 
 def test_skipped_cases_say_why(project: Path) -> None:
-    done = drive(project, "run", "suite.yaml", "--grader-type", "model", "--json")
+    write(project, rated_yaml="name: rated\ntarget: echo\ntest_cases: [{id: a, input: x, graders: [human]}]")
+    done = drive(project, "run", "rated.yaml", "--grader-type", "code", "--json")
 
     assert done.code == 3
-    assert {trial["state"] for trial in done.report["trials"]} == {"skipped"}
-    assert done.report["summary"]["skipped"] == 3
-    assert "no model grader" in done.out
+    assert done.states() == {"a": ["skipped"]}
+    assert done.report["summary"]["skipped"] == 1
+    assert "no code grader" in done.out
+    assert "every case was skipped" in done.report["why"]
 
 
 def committed_trials(project: Path) -> int:

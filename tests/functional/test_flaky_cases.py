@@ -106,3 +106,11 @@ def test_items_are_told_once_five_targets_tried_the_cases(project: Path) -> None
     assert "5 targets tried these cases" in line_of(done, "items")
     assert "d: weak targets pass it more often than strong ones" in done.out
     assert "discrimination -0.91 over 5 targets" in done.out
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "report.json")], ids=["on the screen alone", "with a file"])
+def test_items_are_on_the_screen_with_and_without_a_file(project: Path, words: tuple[str, ...]) -> None:
+    for name in ("always", "first", "second", "third"):
+        assert "items" not in drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}").out
+    done = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", *words)
+    assert "5 targets tried these cases" in line_of(done, "items")

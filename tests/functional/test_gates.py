@@ -108,6 +108,18 @@ def test_required_cases_count_even_where_they_were_not_selected(tmp_path: Path) 
     assert "missed by b (not in this run)" in left_out.out
 
 
+def test_a_case_that_is_in_quarantine_twice_is_told(tmp_path: Path) -> None:
+    entries = [
+        f"{{case: a, reason: {why}, owner: Ada, expires: {year}-01-01}}"
+        for why, year in (("flaky", 2998), ("slow", 2999))
+    ]
+    folder = project(tmp_path, f"gate: {{quarantine: [{', '.join(entries)}]}}")
+    done = drive(folder, "validate", "suite.yaml")
+    assert (done.code, "'a' is in quarantine already (entry 1)" in done.both) == (2, True)
+    once = project(tmp_path / "once", f"gate: {{quarantine: [{entries[0]}]}}")
+    assert drive(once, "validate", "suite.yaml").code == 0
+
+
 def test_quarantined_cases_are_run_but_not_counted(tmp_path: Path) -> None:
     held = "gate: {quarantine: [{case: a, reason: flaky, owner: Ada, expires: %s}]}"
     done = run(project(tmp_path / "held", held % "2999-01-01"), "--json", wrong="a")
@@ -236,6 +248,60 @@ def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> No
     assert "cases" in done.err
 
 
+def test_what_a_comparison_left_out_is_told_by_the_run_itself(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: true, strict_flips: true}")
+    name = baseline(folder)
+    suite = folder / "suite.yaml"
+    text = (
+        suite.read_text().replace("expected: b}", "expected: {contains: b}}").replace(f"{CASES.splitlines()[2]}\n", "")
+    )
+    suite.write_text(text)
+    left_out = "1 of 8 cases changed, 1 removed; compared on 6"
+    done = run(folder, wrong="b")
+    assert line_of(done, "vs baseline").endswith(f"against baseline default   {left_out}")
+    told = [line for line in done.out.splitlines() if line.endswith(f"({left_out})")]
+    assert len(told) == 2, "regression and strict_flips"
+    newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
+    assert f"compared     {left_out} (" in drive(folder, "compare", name, newest).out
+
+
+def test_a_run_held_against_itself_is_told_so(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    name = run(folder, "--json").report["metadata"]["run_name"]
+    assert "this is a run held against itself" in drive(folder, "gate", name, "--baseline", name).out
+
+
+def test_thresholds_of_a_group_without_cases_do_not_refuse_the_run(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {thresholds: {criticality: {critical: {pass^3: 0.8}}}}", trials=1)
+    done = run(folder)
+    assert done.code == 0
+    assert "no case of criticality critical counts here, so its thresholds were not checked" in done.out
+
+
+def test_a_threshold_of_the_config_folder_that_cannot_be_met_names_its_file(tmp_path: Path) -> None:
+    folder = project(tmp_path, trials=1)
+    (folder / "config").mkdir()
+    (folder / "config" / "thresholds.yaml").write_text("default: {pass^3: 0.8}\n")
+    done = run(folder)
+    assert done.code == 2
+    assert "config/thresholds.yaml" in done.err
+
+
+def test_a_gate_writes_its_report_for_ci(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    name = run(folder, "--json", wrong="a").report["metadata"]["run_name"]
+    done = drive(folder, "gate", name, "--fail-under", "90", "-o", "gate.xml", "-o", "gate.json")
+    assert done.code == 1
+    assert '<testsuite name="gate of letters"' in (folder / "gate.xml").read_text()
+    report = json.loads((folder / "gate.json").read_text())["eval_report"]
+    assert (report["gate"]["verdict"], report["exit_code"], len(report["trials"])) == ("FAILED", 1, 24)
+    again = drive(folder, "gate", "gate.json", "--fail-under", "50", "-o", "again.json")
+    assert (again.code, "trials" in json.loads((folder / "again.json").read_text())["eval_report"]) == (0, False)
+    (folder / "mine.json").write_text("{}")
+    refused = drive(folder, "gate", name, "--fail-under", "90", "-o", "mine.json")
+    assert (refused.code, "is no report of ours" in refused.err) == (2, True)
+
+
 def test_thresholds_of_the_config_folder_are_acted_on(tmp_path: Path) -> None:
     folder = project(tmp_path)
     (folder / "config").mkdir()
@@ -309,6 +375,10 @@ def test_a_baseline_that_cannot_be_compared_is_told_of_without_a_gate(tmp_path: 
         (
             {"verdict": "INVALID", "exit_code": 3, "why": "no network"},
             "spoilt.json cannot be the baseline: its run is INVALID (no network)",
+        ),
+        (
+            {"verdict": "INVALID", "exit_code": 3, "why": ""},
+            "spoilt.json cannot be the baseline: its run is INVALID\n",
         ),
         ({"cases": "twice"}, "spoilt.json holds the case 'a' twice"),
         ({"cases": "impossible"}, "spoilt.json: the counts of case 'a' cannot be: 99 passed of 3 trials, 0 errors"),

@@ -129,9 +129,9 @@ def test_only_the_selected_cases_are_graded(tmp_path: Path) -> None:
     done = drive(folder, "regrade", old, "--only", "tea", "--json")
     assert (done.code, done.states()) == (0, {"tea": ["passed"]})
     assert drive(folder, "regrade", old, "--only", "coffee").code == 2
-    nobody = drive(folder, "regrade", old, "--grader-type", "human", "--json")
-    assert nobody.states() == {"tea": ["skipped"], "milk": ["skipped"], "crash": ["failed"]}
-    back = drive(folder, "regrade", nobody.report["metadata"]["run_id"], "--json")
+    people = drive(folder, "regrade", old, "--grader-type", "human", "--json")
+    assert people.states() == {"tea": ["awaiting"], "milk": ["awaiting"], "crash": ["failed"]}
+    back = drive(folder, "regrade", people.report["metadata"]["run_id"], "--json")
     assert back.states() == {"tea": ["passed"], "milk": ["failed"], "crash": ["failed"]}
 
 

@@ -57,6 +57,15 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(project: P
     assert not (project / ".evalharness").exists()
 
 
+def test_a_file_of_somebody_else_is_not_written_over(project: Path) -> None:
+    (project / "package.json").write_text('{"name": "mine"}')
+    done = drive(project, "run", "suite.yaml", "-o", "package.json")
+    assert (done.code, "is no report of ours" in done.err, done.out) == (2, True, "")
+    assert (project / "package.json").read_text() == '{"name": "mine"}'
+    for _ in range(2):
+        assert drive(project, "run", "suite.yaml", "-o", "report.json").code == 1
+
+
 def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project: Path) -> None:
     lines = drive(project, "run", "suite.yaml").out.splitlines()
     [advice] = [number for number, line in enumerate(lines) if line.startswith("advice")]

@@ -13,6 +13,8 @@ import pytest
 from capitals import capitals_project
 from driving import drive, write
 
+from evalharness.stores.encoding import unpack
+
 GATED = """
 name: gated
 target: agent.py:answer
@@ -195,3 +197,37 @@ def test_a_table_that_tells_too_little_is_not_said_to_agree(project: Path) -> No
     assert done.code == 0
     assert "NOT CHECKED  no row tells enough" in done.out
     assert "NOT CHECKED" not in drive(project, "verify", "table.json", "--tasks", "1000").out
+
+
+def test_flags_of_tables_are_said_to_do_nothing_on_a_report(project: Path) -> None:
+    ran(project)
+    done = drive(project, "verify", "report.json", "--tasks", "5", "--trials", "2")
+    assert done.code == 0
+    assert "note: --tasks is for tables of pass^k and does nothing here" in done.err
+    assert "--trials is for tables" in done.err
+    assert "note" not in drive(project, "verify", "report.json").err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("empty.csv", "a,b\n1,2\n", "model,pass^1,pass^2,tasks"),
+        ("other.json", "{}", "show RUN --json > report.json"),
+        ("junit.xml", "<testsuites/>", "reports are verified as JSON"),
+    ],
+)
+def test_a_hint_fits_the_kind_of_file(project: Path, name: str, text: str, hint: str) -> None:
+    (project / name).write_text(text)
+    assert hint in drive(project, "verify", name).err
+
+
+def test_whether_later_answers_count_is_checked_or_told(project: Path) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    rewrite(project, lambda report: report["metadata"].update(retry_failed=True, variant="other"))
+    told = drive(project, "verify", "report.json").out.partition("not checked:")[2]
+    assert "retry_failed" in told and "variant" in told
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        report = json.loads(unpack(connection.execute("SELECT report FROM runs").fetchone()[0]))
+        report["metadata"]["retry_failed"] = True
+        connection.execute("UPDATE runs SET report = ?", (json.dumps(report).encode(),))
+    assert "metadata.retry_failed" in drive(project, "verify", name).out

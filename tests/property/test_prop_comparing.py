@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -38,7 +39,7 @@ def side(draw: st.DrawFn, name: str, *, least: int = 1) -> CaseResult:
 def runs(draw: st.DrawFn) -> tuple[list[CaseResult], list[CaseResult]]:
     names = [f"c{n}" for n in range(draw(st.integers(1, 8)))]
     old = [draw(side(name)) for name in names]
-    new = [draw(side(name)).model_copy(update={"cluster": o.cluster}) for name, o in zip(names, old, strict=True)]
+    new = [replace(draw(side(name)), cluster=o.cluster) for name, o in zip(names, old, strict=True)]
     return old, new
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import evalharness
+from evalharness.actions.open_store import open_store
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src" / "evalharness"
@@ -113,6 +114,16 @@ def test_a_function_run_does_not_import_the_http_client(tmp_path: Path) -> None:
     loaded = imported_by("run", str(REPOSITORY / "examples/quick-start/suite.yaml"), "--store", str(tmp_path / "s.db"))
     assert "evalharness.engine.running" in loaded
     assert "aiohttp" not in loaded
+
+
+def test_a_comparison_of_stored_runs_loads_neither_what_runs_nor_what_reads_files(tmp_path: Path) -> None:
+    place = str(tmp_path / "s.db")
+    imported_by("run", str(REPOSITORY / "examples/quick-start/suite.yaml"), "--store", place)
+    with open_store(place, to_read=True) as store:
+        (run,) = store.list_runs(1)
+    loaded = imported_by("compare", run.name, run.name, "--store", place)
+    assert "evalharness.engine.comparing" in loaded
+    assert loaded & {"evalharness.engine.running", "evalharness.formats", "yaml"} == set()
 
 
 def test_only_settings_touches_the_environment() -> None:

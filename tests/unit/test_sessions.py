@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judged import HonestLlm, SayingLlm, told
 from recorded import AGENT, TARGET, asked, item, save, session
 
 from evalharness import sessions
 from evalharness.domain.case import Case
+from evalharness.domain.chat import ChatRequest
 from evalharness.engine.planning import matches
-from evalharness.errors import InvalidFile, NothingSelected, UsageError
+from evalharness.errors import HarnessError, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load
-from evalharness.sessions import Config, Runner, Session, evaluate_sessions
+from evalharness.sessions import Config, Judge, Runner, Session, evaluate_sessions
 
 DOCUMENTED = (
     "Config", "EvalRun", "GenerateRunName", "InputSession", "Judge", "NewJudge", "RelevanceResult", "Result",
@@ -54,20 +56,67 @@ def evaluated(evals: Path, **config: Any) -> sessions.EvalRun:
     return evaluate_sessions(Config(agent_filename=target, evals_dir=str(evals), **config), store=":memory:")
 
 
-def test_every_documented_name_is_here_or_said_to_come() -> None:
+def test_every_documented_name_is_here() -> None:
     names = {snake(name) if name in FUNCTIONS else name for name in DOCUMENTED}
-    assert names <= {*sessions.__all__, *sessions.LATER}
+    assert names <= set(sessions.__all__)
     assert {snake(name) for name in CONFIG} == set(Config.model_fields)
-    assert not set(sessions.LATER) & set(sessions.__all__)
     assert all(getattr(sessions, name) is not None for name in sessions.__all__)
 
 
-def test_a_name_that_is_to_come_says_so() -> None:
-    with pytest.raises(ImportError, match="no Judge yet: it comes with the models that judge"):
-        from evalharness.sessions import Judge  # noqa: F401
-    with pytest.raises(ImportError, match="no new_judge yet"):
-        _ = sessions.new_judge
-    assert not hasattr(sessions, "nonsense")
+def test_a_judge_answers_every_criterion_in_order_with_a_reason() -> None:
+    llm = HonestLlm("Ada")
+    results = asyncio.run(Judge(llm, 5).check_relevance("Hello Ada", ["is kind", "names Ada", "is kind"]))
+    assert [(result.criterion, result.passed, result.reason) for result in results] == [
+        ("is kind", True, "so it is"),
+        ("names Ada", True, "so it is"),
+        ("is kind", True, "so it is"),
+    ]
+    assert not any(result.passed for result in asyncio.run(Judge(llm).check_relevance("Hello Eve", ["a", "b"])))
+    assert asyncio.run(Judge(llm).check_relevance("Hello", [])) == []
+
+
+@pytest.mark.parametrize(("asked", "used"), [(0, 1), (-3, 1), (5, 5)])
+def test_a_judge_asks_at_least_one_question_at_a_time(asked: int, used: int) -> None:
+    assert sessions.new_judge("a/b", asked).concurrency == used
+
+
+def test_a_judge_raises_with_every_criterion_that_has_no_answer() -> None:
+    def say(request: ChatRequest) -> str:
+        return HonestLlm("Ada").reply(request) if "is kind" in told(request) else "plain text"
+
+    judge = Judge(SayingLlm(say), 2)
+    with pytest.raises(HarnessError) as caught:
+        asyncio.run(judge.check_relevance("Ada", ["names Ada", "is kind", "is short"]))
+    assert re.findall(r"'([\w ]+)': test/judge gave no usable reply", str(caught.value)) == ["names Ada", "is short"]
+
+
+@pytest.mark.parametrize("criteria", ["polite", ["is kind", ""], [1]])
+def test_criteria_are_statements(criteria: Any) -> None:
+    """A bare text would be asked letter by letter."""
+    llm = HonestLlm("Ada")
+    with pytest.raises(UsageError, match="a list of statements"):
+        asyncio.run(Judge(llm).check_relevance("Ada", criteria))
+    assert not llm.requests
+
+
+def test_a_judge_is_validated() -> None:
+    asyncio.run(Judge(HonestLlm("Paris")).validate())
+    with pytest.raises(UsageError, match="test/judge cannot be a judge"):
+        asyncio.run(Judge(HonestLlm("London")).validate())
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        asyncio.run(Judge("openai/some-model").validate())
+
+
+def test_a_judge_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = (
+        """replies: [{when: '"nonce": "(\\w+)"', object: {nonce: '{match:1}', reason: it says so, result: pass}}]"""
+    )
+    (tmp_path / "judge.yaml").write_text(script)
+    monkeypatch.chdir(tmp_path)
+    judge = Judge("scripted/judge.yaml")
+    for _ in range(2):  # each time in an event loop of its own
+        [result] = asyncio.run(judge.check_relevance("Hello", ["greets"]))
+        assert (result.passed, result.reason) == (True, "it says so")
 
 
 def test_run_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +256,15 @@ def test_a_report_without_its_cases_is_looked_up_by_its_run(tmp_path: Path) -> N
     nameless = bare[0].model_copy(update={"metadata": bare[0].metadata.model_copy(update={"run_id": ""})})
     with pytest.raises(UsageError, match="tells neither its cases nor the id of its run"):
         detect_regressions(nameless, bare[1], store=store)
+
+
+@pytest.mark.parametrize("scores", [(math.nan, 0.5), (0.5, math.nan), (0.9, 0.1, math.nan), (math.inf, 0), (None, 0.5)])
+def test_what_is_no_number_is_no_score(scores: Any) -> None:
+    with pytest.raises(UsageError, match="finite numbers"):
+        check_regression(*scores)
+
+
+@pytest.mark.parametrize("given", [{"run_id": None}, {"run_id": 5}, {"run_id": "x", "name": None}])
+def test_a_baseline_of_nothing_is_refused(tmp_path: Path, given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="got"):
+        set_baseline(**given, store=str(tmp_path / "store.db"))

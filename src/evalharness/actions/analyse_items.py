@@ -26,6 +26,8 @@ def with_items(store: SqlStore, run: Run) -> Run:
 
 def analyse_items(store: SqlStore, run: Run) -> ItemAnalysis | None:
     """None with fewer than five targets that were asked the same; each counts by its newest run."""
+    if sum(link.is_finished for link in store.runs_since(run.suite.name)) < FEWEST_TARGETS:
+        return None  # known without reading any of them
     runs: dict[str, str] = {}
     shares: list[dict[str, float]] = []
     trials = 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.domain.case import Case, CaseFile
+from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
-from evalharness.domain.trial import Trial
+from evalharness.domain.trial import GRADED, Trial
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.capturing import Captured, CaptureNote, dump_regressions
 from evalharness.formats.evals.rebasing import rebased_target
@@ -48,13 +50,13 @@ def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
     chosen = [_case(run, name) for name in dict.fromkeys(request.cases)]
     captured, warnings = [], []
     for case in chosen:
-        trial = _trial(store, run, case, request.trial)
+        trials = list(store.trials(run.id, case.id))
+        trial = _trial(trials, run, case, request.trial)
         assert trial.last.transcript is not None
         output = trial.last.transcript.output
         if request.comparison == "numeric" and isinstance(output, str):
             raise UsageError(f"{case.id} answered with a text, which has no numbers to compare", hint="--compare exact")
-        if REDACTED in str(output):
-            warnings.append(f"{case.id}: a secret was taken out of the answer; what stands for it will be compared")
+        warnings += [f"{case.id}: {doubt}" for doubt in _doubts(trials, output)]
         captured.append(Captured(_with_files(case, run), output, run.finished_at or run.created_at))
     note = CaptureNote(
         version=request.version or run.suite.version or run.name,
@@ -84,9 +86,23 @@ def _case(run: Run, name: str) -> Case:
     return found
 
 
-def _trial(store: SqlStore, run: Run, case: Case, wanted: int | None) -> Trial:
+def _doubts(trials: Sequence[Trial], output: Json) -> Iterator[str]:
+    """Why a later answer may differ from this one although nothing got worse."""
+    if REDACTED in json.dumps(output):
+        told = "a secret was taken out of the answer, so no later answer can equal it and this eval will fail"
+        yield f"{told}: write {{{{any_string}}}} in the place of {REDACTED}…] in the file, or leave that field out"
+    judged = [trial for trial in trials if trial.state in GRADED]
+    passed = sum(trial.state == "passed" for trial in judged)
+    if 0 < passed < len(judged):
+        yield f"it passed in {passed} of {len(judged)} trials, so it is flaky and may fail later by chance"
+    answers = {json.dumps(t.last.transcript.output) for t in judged if t.state == "passed" and t.last.transcript}
+    if len(answers) > 1:
+        told = f"its {passed} passed trials gave {len(answers)} different answers, and one of them was captured"
+        yield f"{told}: loosen the comparison where they may differ"
+
+
+def _trial(trials: Sequence[Trial], run: Run, case: Case, wanted: int | None) -> Trial:
     """One that passed, unless the user names another: a wrong answer is no baseline by itself."""
-    trials = list(store.trials(run.id, case.id))
     if wanted is not None:
         trials = [trial for trial in trials if trial.index == wanted - 1]
         if not trials:

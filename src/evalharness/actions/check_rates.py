@@ -22,7 +22,11 @@ def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None)
     known = {row.label for row in rows}
     if rows and (unknown := [name for name in tasks if name and not any(_is_named(label, name) for label in known)]):
         raise UnknownName("row", unknown[0], sorted(known))
-    return [_checked(row, _tasks(row, tasks), trials) for row in rows]
+    checks = [_checked(row, _tasks(row, tasks), trials) for row in rows]
+    return [
+        check.model_copy(update={"text": f"{check.text} ({row.note})"}) if row.note else check
+        for row, check in zip(rows, checks, strict=True)
+    ]
 
 
 def parse_tasks(written: Iterable[str]) -> dict[str, int]:
@@ -47,8 +51,11 @@ def _tasks(row: RateRow, tasks: Mapping[str, int]) -> int | None:
 
 def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
     most = max(row.rates)
+    problem = row.problem
     if trials is not None and trials < most:
-        raise UsageError(f"{row.label}: pass^{most} takes {most} trials of each task, not {trials}")
+        problem = f"pass^{most} takes {most} trials of each task, not {trials}"
+    if problem:
+        return RateCheck(label=row.label, tasks=tasks, trials=trials or most, possible=False, text=problem)
     if tasks is None:
         text = "how many tasks there were is not told: give --tasks N, or --tasks NAME=N"
         return RateCheck(label=row.label, tasks=None, trials=trials or most, possible=None, text=text)

@@ -41,11 +41,11 @@ def with_gate(suite: Suite, wishes: GateWishes, root: Path) -> Suite:
     return suite.model_copy(update={"gate": gate})
 
 
-def check_gate(suite: Suite, store: SqlStore) -> None:
+def check_gate(suite: Suite, store: SqlStore, thresholds_from: str = "") -> None:
     """Raises UsageError where the gate could not be judged, whatever the run brings: nothing is run in vain."""
     if suite.gate is None:
         return
-    check_trials(suite.gate, suite.trials)
+    check_trials(suite.gate, suite, thresholds_from)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)
 

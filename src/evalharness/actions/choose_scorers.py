@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.actions.judge_outputs import LlmJudgeScorer
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.scores import CostScorer, LatencyScorer, Scorer, SimilarityScorer, TokensScorer
@@ -19,10 +20,10 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import in_words
 
-BUILT_IN = ("latency", "cost", "tokens", "similarity")
+BUILT_IN = ("latency", "cost", "tokens", "similarity", "llm-judge")
 SCORERS = (*BUILT_IN, "scorer")
 SYNTAX = 'write NAME:key=value,key=value, NAME:{"key": value} or file.py:name'
-WrittenScorer: TypeAlias = str | Scorer | Callable[..., Any]
+WrittenScorer: TypeAlias = str | Scorer | LlmJudgeScorer | Callable[..., Any]
 """Whatever `--scorer` takes, and from Python also an object with a method `score`, or a function."""
 
 
@@ -56,6 +57,8 @@ def _from_python(scorer: Any) -> GraderSpec:
     if isinstance(scorer, LatencyScorer | CostScorer | TokensScorer | SimilarityScorer):
         options = asdict(scorer)
         return _checked(GraderSpec(kind=options.pop("name"), options=options, required=False), repr(scorer))
+    if isinstance(scorer, LlmJudgeScorer):
+        return _checked(GraderSpec(kind=scorer.name, options=scorer.options(), required=False), scorer.name)
     is_class = inspect.isclass(scorer)
     function = scorer if is_class else getattr(scorer, "score", scorer)
     if not callable(function):

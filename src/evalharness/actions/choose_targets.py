@@ -102,7 +102,8 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
     if isinstance(written, str):
         if written in suite.targets:
             return suite.targets[written].model_copy(update={"name": written})
-        if Path(written).suffix in (".yaml", ".yml", ".json"):
+        is_short_form = TargetSpec.model_validate(written).kind != written  # `cmd:agent config.yaml` is no file
+        if Path(written).suffix in (".yaml", ".yml", ".json") and not is_short_form:
             return load_target(Path(written)).model_copy(update={"source_file": written})
     try:
         spec = TargetSpec.model_validate(written)

@@ -36,12 +36,12 @@ def _told(old: FoundReport, new: FoundReport, comparison: Comparison, store: Sql
             "old": comparison.old.model_copy(update={"source": old.source}),
             "new": comparison.new.model_copy(update={"source": new.source}),
             "cases": _with_divergences(old, new, comparison.cases, store),
-            "notes": (*comparison.notes, *_same_run(comparison)),
+            "notes": (*comparison.notes, *same_run(comparison)),
         }
     )
 
 
-def _same_run(comparison: Comparison) -> tuple[str, ...]:
+def same_run(comparison: Comparison) -> tuple[str, ...]:
     is_same = comparison.old.run_id and comparison.old.run_id == comparison.new.run_id
     return (SAME_RUN,) if is_same else ()
 

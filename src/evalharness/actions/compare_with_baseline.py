@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from evalharness.actions.compare_runs import same_run
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate, RegressionRule
@@ -32,8 +33,9 @@ def find_baseline(gate: Gate, store: SqlStore, suite_name: str) -> FoundReport:
         named = newest.name
     found = find_report(named, store, suite_name)
     if found.report.is_broken or found.report.verdict == "INTERRUPTED":
+        why = f" ({found.report.why})" if found.report.why else ""
         raise UsageError(
-            f"{named} cannot be the baseline: its run is {found.report.verdict} ({found.report.why})",
+            f"{named} cannot be the baseline: its run is {found.report.verdict}{why}",
             hint="name a run that came to its end, or mend this one: eval-harness resume RUN",
         )
     return found
@@ -62,7 +64,8 @@ def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> 
 
 def _compared(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
     rule = gate.regression or RegressionRule()
-    return compare(found.report, report, rule, old_source=found.source, ignored=quarantined(gate, today))
+    comparison = compare(found.report, report, rule, old_source=found.source, ignored=quarantined(gate, today))
+    return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
 
 
 def storable(comparison: Comparison) -> Comparison:

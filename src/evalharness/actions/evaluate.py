@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pydantic import ValidationError
 
@@ -36,28 +36,38 @@ WrittenSuite: TypeAlias = Suite | EvalDataset | EvalSuite | str | Path
 """A suite in one of its Python forms, a suite file, or the name of a suite."""
 
 
+class EvaluateOptions(TypedDict, total=False):
+    """How wide a run is, who judges it and what it may cost."""
+
+    max_concurrency: int | None
+    """Trials at the same time; 0: the number of CPUs."""
+    judge_model: str
+    """Judges in place of whatever the graders name; `none` leaves their grades due."""
+    max_cost_usd: float | None
+    max_tokens: int | None
+    use_cache: bool
+
+
 def evaluate(
     suite: WrittenSuite,
     target: WrittenTarget | None = None,
     *,
     trials: int | None = None,
     scorers: Sequence[WrittenScorer] = (),
-    max_concurrency: int | None = None,
     variables: Mapping[str, str] | None = None,
     store: str | None = None,
     resume: str | None = None,
+    **options: Unpack[EvaluateOptions],
 ) -> Run:
     """Run a suite, a suite file or a suite's name on a target; returns the finished run with its report and trials.
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
     `scorers` take the place of the suite's own: whatever `--scorer` takes, objects with a method `score`, functions.
-    Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a running event loop
-    too (a notebook), where it uses a thread of its own.
+    `options` are those of `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the
+    current one. Works inside a running event loop too (a notebook), where it uses a thread of its own.
     """
     if trials is not None and trials < 1:
         raise UsageError(f"trials must be at least 1, not {trials}")
-    if max_concurrency is not None and max_concurrency < 0:
-        raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {max_concurrency}")
     file = _as_file(suite, store)
     assert file.suite is not None
     given = dict(variables or {})
@@ -66,7 +76,7 @@ def evaluate(
         trials=trials,
         scorers=tuple(scorers),
         variables=given,
-        options=RunOptions(max_concurrency=max_concurrency),
+        options=_checked(options),
     )
     redactor = redactor_for([file.suite], given)
     stopper = Stopper()
@@ -84,6 +94,18 @@ def evaluate(
             return _with_trials(opened, ended)
 
     return run_anywhere(run_it(), stopper)
+
+
+def _checked(options: EvaluateOptions) -> RunOptions:
+    if unknown := set(options) - set(EvaluateOptions.__annotations__):
+        raise TypeError(f"evaluate() got an unexpected keyword argument '{min(unknown)}'")
+    at_once = options.get("max_concurrency")
+    if at_once is not None and at_once < 0:
+        raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {at_once}")
+    for name, cap in (("max_cost_usd", options.get("max_cost_usd")), ("max_tokens", options.get("max_tokens"))):
+        if cap is not None and not cap > 0:
+            raise UsageError(f"{name} must be above 0, not {cap}")
+    return RunOptions(**options)
 
 
 def _as_file(suite: WrittenSuite, store: str | None) -> LoadedFile:

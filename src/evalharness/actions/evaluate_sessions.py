@@ -8,8 +8,9 @@ from evalharness import settings
 from evalharness.actions.collect_sessions import eval_run_of
 from evalharness.actions.collect_variables import redactor_for
 from evalharness.actions.evaluate import run_anywhere
-from evalharness.actions.execute_runs import DEFAULT_SANDBOX, Execution, concurrency_of
+from evalharness.actions.execute_runs import Execution
 from evalharness.actions.find_suites import find_suites
+from evalharness.actions.lend_services import DEFAULT_SANDBOX, concurrency_of
 from evalharness.actions.load_suites import checked
 from evalharness.actions.open_store import open_store
 from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
@@ -27,7 +28,7 @@ from evalharness.formats.session_folders import load_sessions
 def evaluate_sessions(config: Config, *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
     """Every session of `config.evals_dir`, asked `config.repeat` times. Works inside a running event loop, too.
 
-    Criteria that need a judge stay open: no judge can be set yet.
+    `config.judge_model` judges their criteria; without one these stay open.
     """
     _check(config)
     env = settings.parse_assignments(config.env_vars, "--env")
@@ -38,7 +39,7 @@ def evaluate_sessions(config: Config, *, store: str | None = None, sandbox: str 
         trials=max(1, config.repeat),
         selection=Selection(only=config.only),
         env=env,
-        options=RunOptions(max_concurrency=config.concurrency, sandbox=sandbox),
+        options=RunOptions(max_concurrency=config.concurrency, sandbox=sandbox, judge_model=config.judge_model),
     )
     redactor = redactor_for([file.suite], env)
     stopper = Stopper()

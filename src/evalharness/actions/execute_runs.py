@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
@@ -13,24 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalharness import registry, settings
+from evalharness import registry
+from evalharness.actions.check_llms import check_llms, spending_so_far
+from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
-from evalharness.domain.run import Run, RunOptions
-from evalharness.domain.suite import SuiteConfig
+from evalharness.domain.run import Run
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import GRACE_S, INFRASTRUCTURE_ERRORS, Attempting, open_target
-from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
 from evalharness.engine.preparing import remove_leftovers
-from evalharness.engine.running import Running, pending_trials, skipped_trial
+from evalharness.engine.running import Running, pending_trials, skipped_trials
+from evalharness.engine.spending import Spending
 from evalharness.engine.stopping import Stopping, is_not_needed
 from evalharness.errors import HarnessError
 from evalharness.stores.sql_store import SqlStore
 
-DEFAULT_CONCURRENCY = 10
-DEFAULT_SANDBOX = "bubblewrap"
 COLLECT_FROM = 20_000
 Result = TypeVar("Result")
 
@@ -52,6 +50,7 @@ class ReadyRun:
     planned: list[PlannedCase]
     services: Services
     concurrency: int
+    spending: Spending
 
     @property
     def targets(self) -> list[tuple[str, Target]]:
@@ -68,8 +67,11 @@ class ReadyRun:
         return grades or any(plan.case.setup for plan in tried)
 
     async def open(self) -> None:
-        if self.runs_code:  # a sandbox that cannot be made is told before any target has answered
+        """What cannot work is told before any target has answered, and before anything is paid for."""
+        if self.runs_code:
             await self.services.isolated().open()
+        graders = [grader for plan in self.planned if not plan.skip for _, grader in plan.graders]
+        await check_llms(self.services, self.spending, graders, [target for _, target in self.targets])
         for label, target in self.targets:
             await open_target(target, label)
 
@@ -90,33 +92,6 @@ class Execution:
     stopper: Stopper = field(default_factory=Stopper)
 
 
-def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
-    """The flag, else the suite, else 10; 0 means the number of CPUs."""
-    wanted = options.max_concurrency
-    if wanted is None:
-        wanted = config.max_workers if config.parallel else 1
-    return DEFAULT_CONCURRENCY if wanted is None else wanted or os.cpu_count() or 1
-
-
-def services_for(root: Path, concurrency: int, sandbox: str = DEFAULT_SANDBOX) -> Services:
-    """`sandbox` is the one for code that nobody vouches for."""
-    return Services(
-        root=root,
-        sandbox=registry.load("sandbox", "none")(),
-        in_thread=Offloader(concurrency),
-        environment=settings.environment(),
-        isolation=registry.load("sandbox", sandbox)(),
-    )
-
-
-async def close_services(services: Services) -> None:
-    async with AsyncExitStack() as closing:
-        closing.callback(services.in_thread.close)
-        closing.push_async_callback(services.sandbox.close)
-        if services.isolation is not None:
-            closing.push_async_callback(services.isolation.close)
-
-
 def run_to_end(coroutine: Coroutine[Any, Any, Result], runner: asyncio.Runner | None = None) -> Result:
     """`asyncio.run`, which must not see the result: it prints it in full to itself when it is done."""
     results: list[Result] = []
@@ -134,12 +109,20 @@ def run_to_end(coroutine: Coroutine[Any, Any, Result], runner: asyncio.Runner | 
     return results[0]
 
 
-async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[ReadyRun]:
-    """Build and open everything these runs need, before anything is stored or started: all of them or none."""
+async def make_all_ready(
+    planned: Iterable[tuple[Run, Variables]], store: SqlStore, runs_before: Iterable[Run] = ()
+) -> list[ReadyRun]:
+    """Build and open everything these runs need, before anything is stored or started: all of them or none.
+
+    Caps given for all of them are kept by one purse for all; `runs_before` have drawn on it already.
+    """
     ready: list[ReadyRun] = []
+    shared: Spending | None = None
     try:
         for run, variables in planned:
-            ready.append(_built(run, variables))
+            spending = shared or spending_so_far(run, store, [old for old in runs_before if _shares(run, old)])
+            shared = spending if run.options.is_capped else None
+            ready.append(_built(run, variables, store, spending))
             await ready[-1].open()
     except BaseException:
         for item in ready:
@@ -148,13 +131,17 @@ async def make_all_ready(planned: Iterable[tuple[Run, Variables]]) -> list[Ready
     return ready
 
 
-def _built(run: Run, variables: Variables) -> ReadyRun:
-    concurrency = concurrency_of(run.options, run.suite.config)
-    services = services_for(Path(run.root), concurrency, run.options.sandbox)
+def _shares(run: Run, other: Run) -> bool:
+    return run.options.is_capped or run.id == other.id
+
+
+def _built(run: Run, variables: Variables, store: SqlStore, spending: Spending) -> ReadyRun:
+    options, config = run.options, run.suite.config
+    services = services_for(Path(run.root), options, config, purse=spending, judge_cache=store.judge_cache)
     spec = filled_target(run.target, run.suite, variables.values)
     planned = plan_cases(run.suite, variables.values, services, target=spec, grader_type=run.options.grader_type)
     target = registry.build_target(spec, services)
-    return ReadyRun(run, target, planned, services, concurrency)
+    return ReadyRun(run, target, planned, services, concurrency_of(options, config), spending)
 
 
 async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
@@ -164,6 +151,8 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
         try:
             for item in ready:
                 claims.enter_context(execution.store.claim(item.run))
+                item.spending.kept = partial(execution.store.spending.keep, item.run.purse)
+                item.spending.charge(0.0, 0)
             for item in ready:
                 ended.append(await _execute_one(item, execution))
         finally:
@@ -191,6 +180,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         max_failures=run.options.max_failures,
         on_trial=execution.watcher.trial_finished,
         is_enough=partial(_heard, stopping) if stopping else None,
+        spending=ready.spending if ready.spending.is_capped else None,
     )
     remove_leftovers(run.id)
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
@@ -208,10 +198,12 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     execution.stopper.current = None
     if stopping and stopping.is_over:
         stopped = "decided"
-        for item in pending_trials(ready.planned, run.lock.trials, done, erred, order):
-            store.put(run.id, skipped_trial(item, config.seed, stopping.reason))  # those with a row keep theirs
+        left = pending_trials(ready.planned, run.lock.trials, done, erred, order)
+        for trial in skipped_trials(left, config.seed, stopping.reason):
+            store.put(run.id, trial)  # those with a row keep theirs
     store.flush()
-    ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began)
+    notes = (*told_of_models(ready.services), *(ready.spending.notes if ready.spending.is_capped else ()))
+    ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
 

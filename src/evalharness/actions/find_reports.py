@@ -12,7 +12,6 @@ from pathlib import Path
 from evalharness.domain.report import Report, RunMetadata, Summary
 from evalharness.engine.counting import count_cases
 from evalharness.errors import UnknownName, UsageError
-from evalharness.formats.written_reports import ENDING, read_report
 from evalharness.stores.baselines import Baseline
 from evalharness.stores.outlines import RunOutline
 from evalharness.stores.sql_store import SqlStore
@@ -33,12 +32,11 @@ def find_report(reference: str, store: SqlStore, suite_name: str | None = None) 
     """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
     if baseline := named_baseline(reference, store, suite_name):
         return FoundReport(*_of_run(baseline.run_id, store, f"baseline {baseline.name}"))
-    path = Path(reference)
     try:
         return FoundReport(*_of_run(reference, store, ""))
     except UnknownName as error:
-        if path.is_file() or path.suffix.lower() == ENDING:
-            return FoundReport(_of_file(path, error), str(path))
+        if found := _of_file(Path(reference), error):
+            return found
         names = [known.name for known in store.baselines(suite_name)]
         raise UnknownName("baseline, run or report file", reference, [*names, *error.choices]) from None
 
@@ -87,11 +85,16 @@ def _of_run(reference: str, store: SqlStore, source: str) -> tuple[Report, str, 
     return report_of(outline, store), source, outline
 
 
-def _of_file(path: Path, unknown: UnknownName) -> Report:
+def _of_file(path: Path, unknown: UnknownName) -> FoundReport | None:
+    """None where nobody would take it for a file."""
+    from evalharness.formats.written_reports import ENDING, read_report  # slow to load, and runs do not need it
+
+    if not (path.is_file() or path.suffix.lower() == ENDING):
+        return None
     if not path.exists():
         guess = f", and no run has this name (did you mean '{unknown.guess}'?)" if unknown.guess else ""
         raise UsageError(f"there is no file {path}{guess}")
-    return read_report(path)
+    return FoundReport(read_report(path), str(path))
 
 
 def _unfinished(outline: RunOutline) -> Report:
@@ -109,5 +112,5 @@ def _unfinished(outline: RunOutline) -> Report:
         verdict="INTERRUPTED",
         exit_code=130,
         why=NOT_FINISHED,
-        summary=Summary(total_evals=len(outline.cases), pending=len(outline.cases)),
+        summary=Summary(total_evals=len(outline.cases.case_ids), pending=len(outline.cases.case_ids)),
     )

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 
 RUNS_CODE = ("function_output", "code_tests")
 """The graders that run what the target wrote."""
 
 
-def runs_code(suite: Suite) -> bool:
-    """Rather once too often: a grader inside of another is known by its name alone."""
+def runs_code(suite: Suite, asked: Sequence[str] = ()) -> bool:
+    """Rather once too often: a grader inside of another is known by its name alone. `asked` are targets as flags."""
     named = {
         word for case in suite.cases for spec in suite.graders_for(case) for word in (spec.kind, *_words(spec.options))
     }
-    targets = [suite.target, *(case.target for case in suite.cases)]
-    sandboxed = any(
-        isinstance(found.options, dict) and found.options.get("sandbox") is True for found in targets if found
-    )
+    targets = [suite.target, *suite.targets.values(), *(case.target for case in suite.cases)]
+    targets += map(TargetSpec.model_validate, asked)
+    sandboxed = any(found.kind == "agent" or _is_sandboxed(found.options) for found in targets if found)
     return sandboxed or not named.isdisjoint(RUNS_CODE) or any(case.setup for case in suite.cases)
+
+
+def _is_sandboxed(options: Any) -> bool:
+    return isinstance(options, dict) and options.get("sandbox") is True
 
 
 def _words(options: Any) -> Iterator[str]:

@@ -24,8 +24,7 @@ WAYS = "give --gate production, --fail-under 90, --baseline B or --strict-flips,
 
 def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date) -> Report:
     """`reference` is a run, or a file with its JSON report. What is unfinished or INVALID is given back as it is."""
-    path = Path(reference)
-    is_file = path.suffix.lower() == ENDING and path.is_file()
+    path, is_file = Path(reference), is_report_file(reference)
     report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
     suite = with_gate(suite, wishes, path.parent)
     if suite.gate is None:
@@ -36,6 +35,11 @@ def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
     return gated(report, suite, measured, store, day)
+
+
+def is_report_file(reference: str) -> bool:
+    path = Path(reference)
+    return path.suffix.lower() == ENDING and path.is_file()
 
 
 def _of_run(reference: str, store: SqlStore) -> tuple[Report, Suite, Measured]:

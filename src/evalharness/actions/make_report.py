@@ -140,6 +140,7 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
         cost_usd=measured.cost_usd,
         input_tokens=measured.input_tokens,
         output_tokens=measured.output_tokens,
+        judging=tuple(measured.judgings.values()),
     )
 
 

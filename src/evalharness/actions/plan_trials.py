@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evalharness.actions.analyse_items import NO_RIVALS
 from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
@@ -25,12 +26,28 @@ class PlanRequest:
     wish: Wish
     cases: int | None = None
     trials: int | None = None
+    run: str | None = None
+    """The run to judge by (its id or name), whatever speaks against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What a plan is judged by; `doubt` is why this run would not have been taken by itself."""
+
+    run: Run
+    known: Known
+    doubt: str = ""
+
+    @property
+    def cases(self) -> int:
+        return len(self.known.counts)
 
 
 def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPlan:
     if not suite.cases:
         raise UsageError(f"suite {suite.name} has no cases")
-    run, known, why_no_run = _last_run(suite, store)
+    basis, why_none = (_named_run(suite, request.run, store), "") if request.run else _last_run(suite, store)
+    run, known = (basis.run, basis.known) if basis else (None, Known())
     plan = make_plan(
         suite.name,
         request.cases or len(suite.cases),
@@ -39,43 +56,72 @@ def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPla
         request.wish,
         is_chosen=request.trials is not None,
     )
-    if run is None:
-        return plan.model_copy(update={"why_no_run": why_no_run})
+    if basis is None or run is None:
+        return plan.model_copy(update={"why_no_run": why_none})
     return plan.model_copy(
         update={
             "run_id": run.id,
             "run_name": run.name,
-            "run_cases": len(known.counts),
+            "run_target": run.target.label,
+            "run_cases": basis.cases,
             "run_trials": run.lock.trials,
-            "notes": tuple(_notes(suite, run, plan)),
+            "notes": tuple(_notes(suite, basis, plan)),
         }
     )
 
 
-def _last_run(suite: Suite, store: SqlStore) -> tuple[Run | None, Known, str]:
-    """The newest run that tried its cases itself and judged something; else why there is none.
-
-    One that was allowed to stop early is passed over: when it stopped depends on what it saw.
-    """
-    ids = {case.id for case in suite.cases}
+def _last_run(suite: Suite, store: SqlStore) -> tuple[_Basis | None, str]:
+    """The newest run that tells how results vary, of several the one with the most cases; else why there is none."""
     unfit: Counter[str] = Counter()
+    best: _Basis | None = None
     for run in store.newest_runs(suite.name, LOOKED_BACK):
-        if not run.is_tried_anew:
-            unfit["only graded what was there"] += 1
-            continue
-        if run.options.sequential:
-            unfit["may have stopped early"] += 1
-            continue
-        measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-        tallies = [tally for case_id, tally in measured.tallies.items() if case_id in ids and tally.first_graded]
-        if tallies:
-            counts = [(tally.first_graded, tally.first_passed) for tally in tallies]
-            return run, _known(counts, measured, store.progress(run.id)[1]), ""
-        unfit["judged no trial of these cases"] += 1
+        basis = None if (doubt := _doubt(run)) else _judged(suite, run, store)
+        if basis is None:
+            unfit[doubt or "judged no trial of these cases"] += 1
+        elif basis.cases == len(suite.cases):
+            return basis, ""
+        elif best is None or basis.cases > best.cases:
+            best = basis
     told = ", ".join(f"{number:,} {why}" for why, number in unfit.items())
-    if not told:
-        return None, Known(), "the suite has not been run yet"
-    return None, Known(), f"of its last {count(unfit.total(), 'run')} none tells how results vary ({told})"
+    if best or not told:
+        return best, "the suite has not been run yet"
+    return None, f"of its last {count(unfit.total(), 'run')} none tells how results vary ({told})"
+
+
+def _named_run(suite: Suite, reference: str, store: SqlStore) -> _Basis:
+    run = store.find_run(reference)
+    if run.suite.name != suite.name:
+        raise UsageError(f"{run.name} is a run of {run.suite.name}, not of {suite.name}")
+    basis = _judged(suite, run, store, _doubt(run))
+    if basis is None:
+        raise UsageError(f"{run.name} judged no trial of the cases that {suite.name} has now")
+    return basis
+
+
+def _doubt(run: Run) -> str:
+    """Why it does not tell how results vary; when a run stopped early depends on what it saw."""
+    if not run.is_tried_anew:
+        return "only graded what was there"
+    if run.options.sequential:
+        return "may have stopped early"
+    if run.finished_at is None:
+        return "did not come to its end"
+    if run.report is not None and run.report.is_broken:
+        return "INVALID"
+    if run.target.kind in NO_RIVALS and not any(case.target for case in run.suite.cases):
+        return "on a built-in target"
+    return ""
+
+
+def _judged(suite: Suite, run: Run, store: SqlStore, doubt: str = "") -> _Basis | None:
+    """None where no trial of the cases that the suite has now was judged."""
+    ids = {case.id for case in suite.cases}
+    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    tallies = [tally for case_id, tally in measured.tallies.items() if case_id in ids and tally.first_graded]
+    if not tallies:
+        return None
+    counts = [(tally.first_graded, tally.first_passed) for tally in tallies]
+    return _Basis(run, _known(counts, measured, store.progress(run.id)[1]), doubt)
 
 
 def _known(counts: list[tuple[int, int]], measured: Measured, elapsed_s: float) -> Known:
@@ -83,10 +129,14 @@ def _known(counts: list[tuple[int, int]], measured: Measured, elapsed_s: float) 
     return Known(counts, None if measured.cost_usd is None else measured.cost_usd / tried, elapsed_s / tried)
 
 
-def _notes(suite: Suite, run: Run, plan: TrialPlan) -> Iterator[str]:
+def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[str]:
+    if basis.doubt:
+        yield f"this run was asked for and would not be taken by itself: {basis.doubt}"
+    if basis.cases < len(suite.cases):
+        yield f"this run judged {basis.cases:,} of the {count(len(suite.cases), 'case')} only: the others may vary more"
     if plan.pass_rate is not None and not plan.is_possible:
         yield f"the pass rate was {percent(plan.pass_rate)}, so it cannot drop by {points(plan.effect)}"
     if any(case.cluster for case in suite.cases):
         yield "cases of one cluster resemble each other, so count clusters where this says cases"
-    if run.suite.config.retry_failed:
+    if basis.run.suite.config.retry_failed:
         yield "only first answers count here: an answer that was mended by another try is a fail"

@@ -1,4 +1,4 @@
-"""Remove runs from the store: one by name, or all that are older than an age."""
+"""Remove runs from the store, one by name or all that are older than an age; and verdicts that judges gave."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from evalharness.domain.run import Run
 from evalharness.errors import RunBusy, UsageError
 from evalharness.stores.baselines import Baseline
 
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -33,7 +34,7 @@ def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) ->
     before = datetime.now(UTC) - parse_age(older_than)
     with open_store(store, to_read=True) as opened:
         removed, kept = [], []
-        for run in opened.runs_before(before.strftime("%Y-%m-%dT%H:%M:%SZ")):
+        for run in opened.runs_before(before.strftime(MOMENT)):
             if baseline := opened.baseline_of(run.id):
                 kept.append(baseline)
                 continue
@@ -46,6 +47,13 @@ def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) ->
         if removed and not dry_run:
             opened.compact()
         return Pruned(removed, kept)
+
+
+def clear_judge_cache(older_than: str | None, store: str | None) -> int:
+    """Forget verdicts of judges, all or those older than an age; returns how many."""
+    before = "" if older_than is None else (datetime.now(UTC) - parse_age(older_than)).strftime(MOMENT)
+    with open_store(store, to_read=True) as opened:
+        return opened.judge_cache.remove(before)
 
 
 def parse_age(text: str) -> timedelta:

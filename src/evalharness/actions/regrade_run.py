@@ -15,16 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
+from evalharness.actions.check_llms import check_llms, spending_so_far
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.collect_variables import redactor_for, secrets_of
 from evalharness.actions.execute_runs import (
-    DEFAULT_SANDBOX,
-    close_services,
     collecting_less,
-    concurrency_of,
     run_to_end,
-    services_for,
 )
+from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.match_cases import Matched, match_cases, stored_suite
 from evalharness.actions.stop_runs import exits_guarded
@@ -38,7 +36,8 @@ from evalharness.domain.trial import Trial
 from evalharness.engine.planning import PlannedCase, Selection, plan_cases
 from evalharness.engine.regrading import regrade_trials
 from evalharness.engine.running import MAX_BACKLOG
-from evalharness.engine.tallying import count_trials
+from evalharness.engine.spending import Spending
+from evalharness.engine.tallying import CaseTally
 from evalharness.errors import Interrupted, StoreError, UsageError
 from evalharness.formats.loading import LoadedFile
 from evalharness.stores.sql_store import SqlStore, timestamp
@@ -55,8 +54,7 @@ class RegradeRequest:
     files: tuple[LoadedFile, ...] = ()
     matrix: bool = False
     selection: Selection = field(default_factory=Selection)
-    grader_type: str | None = None
-    sandbox: str = DEFAULT_SANDBOX
+    options: RunOptions = field(default_factory=RunOptions)
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     gate: GateWishes = field(default_factory=GateWishes)
@@ -78,6 +76,7 @@ class _Ready:
     run: Run
     planned: dict[str, PlannedCase]
     services: Services
+    spending: Spending
     left_out: list[str]
 
 
@@ -99,7 +98,19 @@ def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> 
 
 
 async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
-    ready = [_make_ready(old, request, store) for old in olds]
+    ready: list[_Ready] = []
+    try:
+        for old in olds:
+            ready.append(_make_ready(old, request, store))
+            graders = [grader for plan in ready[-1].planned.values() if not plan.skip for _, grader in plan.graders]
+            await check_llms(ready[-1].services, ready[-1].spending, graders, ())
+        return await _regrade_ready(ready, store, watcher)
+    finally:
+        for item in ready:
+            await close_services(item.services)
+
+
+async def _regrade_ready(ready: list[_Ready], store: SqlStore, watcher: Watcher) -> list[Regrade]:
     runs = store.add_runs(item.run for item in ready)
     try:
         with ExitStack() as claims:
@@ -111,9 +122,6 @@ async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore
     except BaseException:
         _remove(store, runs)
         raise
-    finally:
-        for item in ready:
-            await close_services(item.services)
 
 
 def _remove(store: SqlStore, runs: list[Run]) -> None:
@@ -130,13 +138,15 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
     suite = with_gate(matched.suite, request.gate, root)
     check_gate(suite, store)
     secret = secrets_of(matched.suite, request.env)
-    options = RunOptions(
-        grader_type=request.grader_type,
-        sandbox=request.sandbox,
-        sequential=old.options.sequential,
-        env={**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}},
-    )
-    services = services_for(root, concurrency_of(options, matched.suite.config), options.sandbox)
+    env = {**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}}
+    options = request.options.model_copy(update={"sequential": old.options.sequential, "env": env})
+    spending = spending_so_far(old.model_copy(update={"options": options}), store, ())
+    services = services_for(root, options, matched.suite.config, purse=spending, judge_cache=store.judge_cache)
+    lock, planned = _lock(old, matched, services, str(file.path) if file else f"run {old.name}", options.grader_type)
+    if matched.suite.templated:  # else there is nothing that values could change
+        planned = plan_cases(
+            without_targets(matched.suite), matched.variables.values, services, grader_type=options.grader_type
+        )
     run = Run(
         id="",
         name="",
@@ -146,14 +156,11 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
         created_at=timestamp(),
         suite=suite,
         target=old.target,
-        lock=_lock(old, matched, services, str(file.path) if file else f"run {old.name}"),
+        lock=lock,
         options=options,
         regrade_of=old.id,
     )
-    planned = plan_cases(
-        _without_targets(matched.suite), matched.variables.values, services, grader_type=request.grader_type
-    )
-    return _Ready(old, run, {plan.case.id: plan for plan in planned}, services, matched.left_out)
+    return _Ready(old, run, {plan.case.id: plan for plan in planned}, services, spending, matched.left_out)
 
 
 def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
@@ -165,12 +172,14 @@ def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
     return found[0]
 
 
-def _lock(old: Run, matched: Matched, services: Services, where: str) -> RunLock:
-    """What gave the answers is as it was; what grades them is new."""
-    suite = _without_targets(matched.suite)
+def _lock(
+    old: Run, matched: Matched, services: Services, where: str, grader_type: str | None
+) -> tuple[RunLock, list[PlannedCase]]:
+    """What gave the answers is as it was; what grades them is new. Planned without secrets: no digest may hold one."""
+    suite = without_targets(matched.suite)
     used = matched.variables.used_by(suite, TargetSpec(kind="null"), where)
     before = {case.id: case for case in old.suite.cases}
-    planned = plan_cases(suite, matched.variables.public(), services)
+    planned = plan_cases(suite, matched.variables.public(), services, grader_type=grader_type)
     cases = {}
     for case, plan in zip(suite.cases, planned, strict=True):
         content, was = old.lock.cases[case.id].case, before[case.id]
@@ -178,11 +187,14 @@ def _lock(old: Run, matched: Matched, services: Services, where: str) -> RunLock
             content = digest([content, case.reference, case.metadata])
         cases[case.id] = CaseLock(case=content, graders=plan.graders_digest())
     variables = {**old.lock.variables, **used}
-    return old.lock.model_copy(update={"harness_version": VERSION, "cases": cases, "variables": variables})
+    update = {"harness_version": VERSION, "cases": cases, "variables": variables}
+    return old.lock.model_copy(update=update), planned
 
 
-def _without_targets(suite: Suite) -> Suite:
+def without_targets(suite: Suite) -> Suite:
     """Planning builds what a case names as its own target, and here nothing is asked of one."""
+    if all(case.target is None for case in suite.cases):
+        return suite
     return suite.model_copy(update={"cases": tuple(case.model_copy(update={"target": None}) for case in suite.cases)})
 
 
@@ -191,10 +203,13 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
     at_once = concurrency_of(run.options, run.suite.config)
     tally: Counter[str] = Counter()
     redacted: dict[str, None] = {}
+    before = {id_: CaseTally(old.lock.trials) for id_ in item.planned}
+    now = {id_: CaseTally(run.lock.trials) for id_ in item.planned}
     watcher.run_started(run, 0)
     began = time.monotonic()
     with exits_guarded(), collecting_less():
-        async for regraded in regrade_trials(_answers(store, item), item.planned, at_once):
+        async for regraded in regrade_trials(_answers(store, item, before), item.planned, at_once):
+            now[regraded.trial.case_id].counts[regraded.trial.state] += 1
             tally[regraded.how] += 1
             if regraded.is_redacted:
                 redacted.setdefault(regraded.trial.case_id)
@@ -205,16 +220,29 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
             while store.backlog > MAX_BACKLOG:
                 await asyncio.sleep(0.005)
     store.flush()
-    warnings = (*item.left_out, *_doubts(item, tally, list(redacted)))
-    notes = (*_told(item, tally, _changes(store, item)), *warnings)
-    stopped, _ = store.progress(old.id)
+    spent = (*told_of_models(item.services), *(item.spending.notes if item.spending.is_capped else ()))
+    warnings = (*item.left_out, *_doubts(item, tally, list(redacted)), *spent)
+    notes = (*_told(item, tally, _changes(item, before, now)), *warnings)
+    stopped = _stopped(store, item)
     ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
     watcher.run_ended(ended)
     return Regrade(ended, warnings)
 
 
-def _answers(store: SqlStore, item: _Ready) -> Iterator[Trial]:
-    return (trial for trial in store.trials(item.old.id) if trial.case_id in item.planned)
+def _stopped(store: SqlStore, item: _Ready) -> str:
+    """Its own cap, or what stopped the run whose answers it grades; that one's cap is not its own."""
+    if item.spending.is_used_up:
+        return "spend cap"
+    before, _ = store.progress(item.old.id)
+    return "interrupted" if before == "spend cap" else before
+
+
+def _answers(store: SqlStore, item: _Ready, before: dict[str, CaseTally]) -> Iterator[Trial]:
+    """Counted as they were, on the way."""
+    for trial in store.trials(item.old.id):
+        if trial.case_id in item.planned:
+            before[trial.case_id].counts[trial.state] += 1
+            yield trial
 
 
 def _told(item: _Ready, tally: Counter[str], changes: list[str]) -> Iterator[str]:
@@ -237,11 +265,7 @@ def _doubts(item: _Ready, tally: Counter[str], redacted: list[str]) -> Iterator[
         yield f"{count(missing, 'trial')} of {item.old.name} not run yet, pending here as well"
 
 
-def _changes(store: SqlStore, item: _Ready) -> list[str]:
-    before, now = _case_states(store, item.old), _case_states(store, item.run)
-    return [f"{id_} {before[id_]} → {state}" for id_, state in now.items() if before[id_] != state]
-
-
-def _case_states(store: SqlStore, run: Run) -> dict[str, str]:
-    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-    return {id_: tally.state(run.suite.case_threshold) for id_, tally in measured.tallies.items()}
+def _changes(item: _Ready, before: dict[str, CaseTally], now: dict[str, CaseTally]) -> list[str]:
+    were = {id_: tally.state(item.old.suite.case_threshold) for id_, tally in before.items()}
+    are = {id_: tally.state(item.run.suite.case_threshold) for id_, tally in now.items()}
+    return [f"{id_} {were[id_]} → {state}" for id_, state in are.items() if were[id_] != state]

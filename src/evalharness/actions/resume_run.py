@@ -13,8 +13,8 @@ from evalharness.actions.execute_runs import (
     execute,
     make_all_ready,
     run_to_end,
-    services_for,
 )
+from evalharness.actions.lend_services import services_for
 from evalharness.actions.make_report import finish_run, with_report
 from evalharness.contracts import Watcher
 from evalharness.domain.run import Run, RunLock
@@ -31,6 +31,13 @@ class ResumeRequest:
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     max_concurrency: int | None = None
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+
+    def changes(self) -> dict[str, float | None]:
+        """Of a run's options: what is said anew."""
+        asked = {name: getattr(self, name) for name in ("max_concurrency", "max_cost_usd", "max_tokens")}
+        return {name: value for name, value in asked.items() if value is not None}
 
 
 def resume_runs(request: ResumeRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
@@ -62,13 +69,12 @@ async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Exec
             _refuse_unfinished(store, run)
         elif has_work_left(store, run):
             options = run.options.model_copy(update={"max_failures": None})
-            if request.max_concurrency is not None:
-                options = options.model_copy(update={"max_concurrency": request.max_concurrency})
+            options = options.model_copy(update=request.changes())
             variables = stored_variables(run, request.variables)
             check_unchanged(run, variables)
             check_gate(run.suite, store)
             unfinished.append((run.model_copy(update={"options": options}), variables))
-    ready = await make_all_ready(unfinished)
+    ready = await make_all_ready(unfinished, store, runs)
     executed = {run.id: run for run in await execute(ready, execution)} if ready else {}
     return [executed.get(run.id) or _finished_now(store, run) for run in runs]
 
@@ -100,8 +106,16 @@ def _finished_now(store: SqlStore, run: Run) -> Run:
 
 def check_unchanged(run: Run, variables: Variables) -> None:
     """Refuse to mix results of different targets or graders in one run."""
-    services = services_for(Path(run.root), 1)
-    now = make_lock(run.suite, run.target, variables, services, where=f"run {run.name}", harness_version=VERSION)
+    services = services_for(Path(run.root), run.options, run.suite.config)
+    now = make_lock(
+        run.suite,
+        run.target,
+        variables,
+        services,
+        where=f"run {run.name}",
+        harness_version=VERSION,
+        grader_type=run.options.grader_type,
+    )
     changed = _changes(run.lock, now)
     if changed:
         raise CannotResume(

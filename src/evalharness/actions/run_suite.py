@@ -13,7 +13,8 @@ from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
 from evalharness.actions.choose_stopping import SequentialWish, stopping_plan, with_cap
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.actions.collect_variables import collect_variables, secrets_of
-from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end, services_for
+from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end
+from evalharness.actions.lend_services import services_for
 from evalharness.actions.make_report import cases_not_passed
 from evalharness.actions.register_suites import registrations
 from evalharness.contracts import Watcher
@@ -68,7 +69,7 @@ def run_suites(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore
 
 
 async def start_runs(planned: list[PlannedRun], execution: Execution) -> list[Run]:
-    ready = await make_all_ready((plan.run, plan.variables) for plan in planned)
+    ready = await make_all_ready(((plan.run, plan.variables) for plan in planned), execution.store)
     suites = registrations(plan.file for plan in planned)
     stored = execution.store.add_runs((item.run for item in ready), suites)
     for item, run in zip(ready, stored, strict=True):
@@ -112,7 +113,7 @@ def plan_runs(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore)
         chosen = with_gate(chosen, request.gate, file.root)
         if request.sequential is not None:
             chosen = with_cap(chosen, request.sequential, store)
-        check_gate(chosen, store)
+        check_gate(chosen, store, file.thresholds_from)
         chosen, variants = choose_targets(chosen, request.targets, str(file.path))
         planned += [_may_stop(_plan(chosen, variant, request, file), request, store) for variant in variants]
     if not planned:
@@ -154,9 +155,17 @@ def _may_stop(planned: PlannedRun, request: RunRequest, store: SqlStore) -> Plan
 
 def new_run(suite: Suite, variant: Variant, variables: Variables, options: RunOptions, root: Path, where: str) -> Run:
     """A run with its lock; the store will give it its id and its name."""
-    services = services_for(root, 1)
+    services = services_for(root, options, suite.config)
     assert variant.target is not None, "chosen with its target"
-    lock = make_lock(suite, variant.target, variables, services, where=where, harness_version=VERSION)
+    lock = make_lock(
+        suite,
+        variant.target,
+        variables,
+        services,
+        where=where,
+        harness_version=VERSION,
+        grader_type=options.grader_type,
+    )
     return Run(
         id="",
         name="",

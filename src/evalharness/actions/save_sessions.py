@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evalharness import settings
 from evalharness.actions.collect_sessions import eval_run_of
-from evalharness.actions.execute_runs import concurrency_of
+from evalharness.actions.lend_services import concurrency_of
 from evalharness.domain.run import Run
 from evalharness.domain.session import EvalCriteria, Session
 from evalharness.domain.session_results import Config, EvalRun

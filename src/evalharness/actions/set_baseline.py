@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.actions.apply_gate import without_gate
 from evalharness.actions.find_reports import named_baseline, report_of
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report
-from evalharness.reports.report_files import check_endings, write_reports
+from evalharness.reports.report_files import write_reports
 from evalharness.stores.baselines import Baseline
 from evalharness.stores.sql_store import SqlStore
 
 DEFAULT_NAME = "default"
-_NAME = re.compile(r"\w[\w.@+-]{0,99}")
+LONGEST_NAME = 100
+_NAME = re.compile(r"\w[\w.@+-]*")
 _TAKEN = ("none",)
 """`--baseline none` means that there is nothing to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetBaseline:
-    """`replaced` is the one that had the name before."""
+    """`replaced` is the one that had the name before; `notes` say what later comparisons have to bear."""
 
     baseline: Baseline
     replaced: Baseline | None
     report: Report
+    notes: tuple[str, ...] = ()
 
 
 def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None = None) -> SetBaseline:
@@ -53,10 +57,21 @@ def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None
     if not any(case.trials for case in report.cases):
         raise UsageError(f"{outline.name} has no judged trial that a later run could be compared with")
     if output is not None:
-        told = without_gate(report)
-        write_reports([output], [(told, lambda: None)], store.redactor.redact)
+        _make_folder(output.parent)
+        write_reports([output], [(without_gate(report), lambda: None)], store.redactor.redact)
     replaced = store.baseline(outline.suite_name, name)
-    return SetBaseline(store.set_baseline(outline.id, name), replaced, report)
+    return SetBaseline(store.set_baseline(outline.id, name), replaced, report, tuple(_notes(report)))
+
+
+def _notes(report: Report) -> Iterator[str]:
+    sequential, awaiting = report.sequential, report.summary.trials.awaiting
+    if sequential is not None and sequential.not_needed:
+        told = f"this run stopped early, after {sequential.trials_used:,} of {count(sequential.cap, 'trial')}"
+        why = "later runs are compared on the cases it tried, and when it stopped depends on what it saw"
+        yield f"{told}: {why}; a run without --sequential is the better baseline"
+    if awaiting:
+        told = f"grades are due: {count(awaiting, 'trial')} of this run {'is' if awaiting == 1 else 'are'} not judged"
+        yield f"{told} and will not be compared; set it again once all are"
 
 
 def remove_baseline(name: str, suite_name: str | None, store: SqlStore) -> Baseline:
@@ -73,7 +88,8 @@ def _check_output(path: Path) -> None:
     """A baseline's file is replaced again and again, but nothing else is ever replaced by one."""
     if path.suffix.lower() != ENDING:
         raise UsageError(f"{path}: a baseline is written as JSON", hint="name a file that ends in .json")
-    check_endings([str(path)])
+    if path.is_dir():
+        raise UsageError(f"-o {path}: is a folder", hint="name a file")
     if path.exists():
         try:
             read_report(path)
@@ -81,8 +97,17 @@ def _check_output(path: Path) -> None:
             raise UsageError(f"{path} exists and is no baseline: {error.message}", hint="name another file") from None
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror or error}") from None
+
+
 def _check_name(name: str, store: SqlStore) -> None:
     """What names a baseline must not name a run or a file as well."""
+    if len(name) > LONGEST_NAME:
+        raise UsageError(f"the name of a baseline has at most {LONGEST_NAME} characters, and this one {len(name):,}")
     if not _NAME.fullmatch(name) or name.lower().endswith(".json") or name in _TAKEN:
         raise UsageError(
             f"'{name}' cannot be the name of a baseline",

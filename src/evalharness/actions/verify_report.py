@@ -21,7 +21,18 @@ from evalharness.formats.written_reports import read_json
 from evalharness.stats.thresholds import SAME
 from evalharness.stores.sql_store import SqlStore
 
-METADATA = ("suite_name", "run_id", "run_name", "timestamp", "duration_seconds", "trials_per_case", "case_threshold")
+METADATA = (
+    "suite_name",
+    "run_id",
+    "run_name",
+    "variant",
+    "regrade_of",
+    "timestamp",
+    "duration_seconds",
+    "trials_per_case",
+    "case_threshold",
+    "retry_failed",
+)
 ENDINGS = (".json", ".csv")
 
 
@@ -38,12 +49,29 @@ def verify_any(
                 wrong = "is not a regular file" if path.exists() else "does not exist"
                 raise UsageError(f"{path} {wrong}") from None
             raise UnknownName("run or report file", what, error.choices) from None
-    document = None if path.suffix.lower() == ".csv" else read_json(path)
-    reports = verify_document(path, document)
+    reports = verify_document(path, _document(path))
     rates = [] if reports else check_rates(path, tasks, trials)
     if not reports and not rates:
-        raise UsageError(f"{path} is no report, and holds no table of pass^k", hint=HOW_TO)
+        raise UsageError(f"{path} is no report, and holds no table of pass^k", hint=_hint(path))
     return reports, rates
+
+
+def _document(path: Path) -> Any:
+    if path.suffix.lower() == ".csv":
+        return None
+    try:
+        return read_json(path)
+    except UsageError as error:
+        raise UsageError(error.message, hint=_hint(path)) from None
+
+
+def _hint(path: Path) -> str:
+    """What a file of this kind would have to be."""
+    if path.suffix.lower() == ".csv":
+        return "a table begins with the names of its columns: model,pass^1,pass^2,tasks"
+    if path.suffix.lower() == ".json":
+        return HOW_TO
+    return f"reports are verified as JSON, tables as JSON or CSV; {HOW_TO}"
 
 
 def verify_document(path: Path, document: Any) -> list[Verified]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,20 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
         if verb == "rm":
             gone = remove_baseline(names[0], flags["suite"], store)
             return _tell(gone, f"{gone.run_name} is no longer the baseline '{gone.name}' of {gone.suite_name}", flags)
-        output = Path(flags["output"]) if flags["output"] else None
-        done = set_baseline(names[0], flags["name"] or DEFAULT_NAME, store, output)
+        output = Path(flags["output"]) if flags["output"] is not None else None
+        done = set_baseline(names[0], DEFAULT_NAME if flags["name"] is None else flags["name"], store, output)
     was = done.replaced.run_name if done.replaced and done.replaced.run_id != done.baseline.run_id else ""
     wrote = f"\nwrote {output}" if output else ""
-    return _tell(done.baseline, f"{done.baseline.told}{f' (it was {was})' if was else ''}{wrote}", flags)
+    notes = "".join(f"\nnote: {note}" for note in done.notes)
+    told = f"{done.baseline.told}{f' (it was {was})' if was else ''}{wrote}{notes}"
+    return _tell(done.baseline, told, flags, {"notes": list(done.notes)})
 
 
 def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None:
     if len(names) != (0 if verb == "list" else 1):
         raise click.UsageError("give one run, `list`, or `rm` and one name")
     for flag in ("name", "output", "suite"):
-        if flags[flag] and flag not in _FLAGS[verb]:
+        if flags[flag] is not None and flag not in _FLAGS[verb]:
             raise click.UsageError(f"--{flag} does not go together with {verb if verb != 'RUN' else 'a run'}")
 
 
@@ -76,11 +78,11 @@ def _row(baseline: Any) -> dict[str, str]:
     }
 
 
-def _tell(baseline: Any, text: str, flags: dict[str, Any]) -> int:
+def _tell(baseline: Any, text: str, flags: dict[str, Any], more: Mapping[str, Any] | None = None) -> int:
     from evalharness.reports.wording import harmless
 
     if flags["as_json"]:
-        print(json.dumps({"baseline": asdict(baseline)}, ensure_ascii=False, indent=1))
+        print(json.dumps({"baseline": asdict(baseline) | dict(more or {})}, ensure_ascii=False, indent=1))
     else:
         print(harmless(text))
     return 0

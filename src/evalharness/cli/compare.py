@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.options import debug_option, json_option, json_output_option, option, store_option
 from evalharness.cli.rule_options import asked_rule, rule_options
 
 
@@ -18,6 +19,7 @@ from evalharness.cli.rule_options import asked_rule, rule_options
 @click.argument("new", nargs=-1, required=True, metavar="B...")
 @option("--suite", metavar="S", help="Whose baselines are meant, where several suites have one of the same name.")
 @rule_options
+@json_output_option
 @store_option
 @json_option
 @debug_option
@@ -27,30 +29,37 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     A and B are runs (an id or a name), names of baselines, or files with a JSON report. What is found does not change
     the exit code: `regressions` and gates judge.
     """
-    import gc
+    gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
+    try:
+        _compare([old, *new], flags)
+    finally:
+        gc.enable()
+    return 0
 
+
+def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
     from evalharness.actions.compare_runs import compare_runs
     from evalharness.actions.find_reports import find_reports
     from evalharness.actions.open_store import open_store
-    from evalharness.cli.reporting import redaction_of
+    from evalharness.cli.redacting import redaction_of
     from evalharness.domain.gate import RegressionRule
 
     rule = RegressionRule.model_validate(asked_rule(flags))
     with open_store(flags["store"], to_read=True) as store:
-        gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
-        try:
-            first, *others = find_reports([old, *new], store, flags["suite"])
-            comparisons = compare_runs(first, others, rule, store)
-        finally:
-            gc.enable()
+        first, *others = find_reports(references, store, flags["suite"])
+        comparisons = compare_runs(first, others, rule, store)
         redact = redaction_of(store)
-        if flags["as_json"]:
+        if flags["as_json"] or flags["outputs"]:
+            from evalharness.reports.report_files import write_documents  # slow to load: only for those who want a file
+
             rows = [comparison.model_dump(mode="json") for comparison in comparisons]
             document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
-            print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
+            text = redact(json.dumps(document, ensure_ascii=False, indent=1))
+            write_documents(flags["outputs"], text)
+        if flags["as_json"]:
+            print(text)
         else:
             _show(comparisons, redact, flags["store"])
-    return 0
 
 
 def _show(comparisons: Sequence[Any], redact: Callable[[str], str], store: str | None) -> None:

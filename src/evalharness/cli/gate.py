@@ -9,23 +9,24 @@ from typing import Any
 import click
 
 from evalharness.cli.gate_options import gate_options, gate_wishes
-from evalharness.cli.options import debug_option, json_option, store_option
+from evalharness.cli.options import debug_option, gate_output_option, json_option, store_option
 
 
 @click.command("gate")
 @click.argument("run")
 @gate_options
+@gate_output_option
 @store_option
 @json_option
 @debug_option
 def command(run: str, **flags: Any) -> int:
     """Judge RUN (an id, a name, or the file of its JSON report) by its own gate, and over it by these flags.
 
-    Nothing is run, and nothing is stored. The gate decides the exit code; a run that is INVALID or was interrupted
-    keeps its own.
+    Nothing is run, and nothing is stored; -o writes the report with this gate's verdict. The gate decides the exit
+    code; a run that is INVALID or was interrupted keeps its own.
     """
     from evalharness.actions.apply_gate import today
-    from evalharness.actions.judge_stored import judge_stored
+    from evalharness.actions.judge_stored import is_report_file, judge_stored
     from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.gate_text import GateReport
@@ -38,4 +39,10 @@ def command(run: str, **flags: Any) -> int:
             print(store.redactor.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
         else:
             GateReport(screen_on(sys.stdout, store.redactor.redact)).show(report)
+        if flags["outputs"]:
+            from evalharness.reports.report_files import write_reports
+
+            stored = not is_report_file(run)
+            told = [(report, lambda: store.trials(report.metadata.run_id) if stored else None)]
+            write_reports(flags["outputs"], told, store.redactor.redact)
     return report.exit_code

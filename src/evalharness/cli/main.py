@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import sys
@@ -25,6 +26,10 @@ COMMANDS = {
     "run": ("evalharness.cli.run", "Run suites and print a verdict with error bars."),
     "resume": ("evalharness.cli.resume", "Continue an interrupted run, or mend one that had errors."),
     "regrade": ("evalharness.cli.regrade", "Grade stored transcripts or artifacts again; nothing is re-run."),
+    "calibrate": (
+        "evalharness.cli.calibrate",
+        "How far judges are from known scores, and what fools them.",
+    ),
     "gate": ("evalharness.cli.gate", "Judge a stored run by its gate, or by one given now."),
     "plan": ("evalharness.cli.plan", "How many cases and trials it takes to see a drop."),
     "runs": ("evalharness.cli.runs", "List the runs in the store; `runs rm RUN` removes one."),
@@ -37,6 +42,7 @@ COMMANDS = {
     "import": ("evalharness.cli.import_file", "Turn a table, or a suite of another format, into a suite file."),
     "capture": ("evalharness.cli.capture", "Turn answers of a run into regression evals."),
     "schema": ("evalharness.cli.schema", "Print the JSON Schema of suite files, for editors."),
+    "cache": ("evalharness.cli.cache", "How many verdicts of judges are kept; `cache clear` forgets them."),
     "store": ("evalharness.cli.store", "Look after the store: `store prune --older-than 30d`."),
 }
 ALIASES = {"create": "init"}
@@ -79,6 +85,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     _open_missing_streams()
+    _speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
     code = run_command(words)
     try:
@@ -88,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _close_stdout()
     except OSError:  # nobody reads any more, or the disk is full
         _close_stdout()
-        code = code or 3
+        code = code if code in (2, 130) else 3
     sys.exit(code)
 
 
@@ -155,9 +162,13 @@ def _asked(flag: str, words: list[str]) -> bool:
 
 
 def print_trace() -> None:
+    """What broke may hold what a server said, and that the key it was sent."""
     import traceback
 
-    traceback.print_exc()
+    from evalharness.redaction import Redactor
+    from evalharness.reports.wording import harmless
+
+    print(harmless(Redactor(settings.secrets()).redact(traceback.format_exc())), end="", file=sys.stderr)
 
 
 def _open_missing_streams() -> None:
@@ -167,6 +178,13 @@ def _open_missing_streams() -> None:
             while os.open(os.devnull, os.O_RDWR) < number:
                 pass
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+
+
+def _speak_utf8() -> None:
+    """Whatever the locale says: our words and people's cases hold characters that an older one cannot write."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _close_stdout() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 MOST_TRIALS = 1_000_000
+LEAST_POINTS = 0.5
 
 
 class Number(click.FloatRange):
@@ -19,6 +20,24 @@ class Number(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value} is not a number between {self.min:g} and {self.max:g}.", param, ctx)
         return number
+
+
+class Points(Number):
+    """Percentage points: `5` and `5%` are the same."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value.removesuffix("%").rstrip() if isinstance(value, str) else value, param, ctx)
+
+
+class VisiblePoints(Points):
+    """Not less than half a point: that is a share, as suite files write it, where points are asked for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        points = super().convert(value, param, ctx)
+        if points < LEAST_POINTS:
+            told = f"{value} is less than half a point, which hardly any run can show"
+            self.fail(f"{told}; 5 points are written 5, not 0.05.", param, ctx)
+        return points
 
 
 class _Line(click.types.StringParamType):
@@ -81,6 +100,14 @@ def _report_files(_context: click.Context, _option: click.Parameter, paths: tupl
     return check_endings(paths)
 
 
+def _json_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
+    if not paths:
+        return ()
+    from evalharness.reports.report_files import check_endings  # the same
+
+    return check_endings(paths, [".json"])
+
+
 output_option = option(
     "-o",
     "--output",
@@ -89,6 +116,27 @@ output_option = option(
     metavar="FILE",
     callback=_report_files,
     help="Write the report to FILE too: .json, or .xml (JUnit) for CI. May be repeated.",
+)
+# Variables of their own: with that of `run` these commands would write over its report.
+gate_output_option = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    callback=_report_files,
+    envvar=["EVALHARNESS_GATE_OUTPUT"],
+    help="Write the report with this verdict to FILE: .json, or .xml (JUnit) for CI. May be repeated.",
+)
+json_output_option = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    callback=_json_files,
+    envvar=["EVALHARNESS_COMPARISON_OUTPUT"],
+    help="Write what --json prints to FILE (.json) too. May be repeated.",
 )
 save_sessions_option = option(
     "--save-sessions",

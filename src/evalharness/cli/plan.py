@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import click
 
-from evalharness.cli.options import Number, debug_option, json_option, option, store_option
+from evalharness.cli.options import Number, VisiblePoints, debug_option, json_option, option, store_option
 
 
 @click.command("plan")
 @click.argument("suite")
 @option(
     "--effect",
-    type=Number(min=0, max=100, min_open=True),
+    type=VisiblePoints(min=0, max=100, min_open=True),
     default=5.0,
     show_default=True,
     metavar="POINTS",
@@ -48,22 +49,14 @@ from evalharness.cli.options import Number, debug_option, json_option, option, s
     metavar="K",
     help="Plan for K trials per case.  [default: the last run's]",
 )
+@option("--run", metavar="RUN", help="Judge by this run (an id or a name).  [default: the newest that serves]")
 @store_option
 @json_option
 @debug_option
-def command(
-    suite: str,
-    effect: float,
-    power: float,
-    alpha: float,
-    cases: int | None,
-    trials: int | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     """Say how many cases and trials of SUITE (a file or a name) it takes to see a drop; nothing is started.
 
-    Judges by how much the results of the suite's last run varied, and by what it cost.
+    Judges by how much the results of the suite's last run of an agent varied, and by what it cost.
     """
     from evalharness.actions.find_suites import find_suite
     from evalharness.actions.open_store import open_store
@@ -73,7 +66,9 @@ def command(
     from evalharness.reports.plan_text import PlanReport
 
     chosen = find_suite(suite, store)
-    request = PlanRequest(Wish(effect / 100, power, alpha), cases, trials)
+    request = PlanRequest(
+        Wish(asked["effect"] / 100, asked["power"], asked["alpha"]), asked["cases"], asked["trials"], asked["run"]
+    )
     with open_store(store, to_read=True) as opened:
         plan = plan_trials(chosen, request, opened)
     if as_json:

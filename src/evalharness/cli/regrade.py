@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from evalharness.cli.gate_options import gate_options, gate_wishes
+from evalharness.cli.model_options import model_options, model_wishes
 from evalharness.cli.options import (
+    concurrency_option,
     debug_option,
     env_option,
     format_option,
@@ -38,7 +40,8 @@ from evalharness.cli.options import (
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
 @option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
-@option("--judge-model", metavar="M", help="Let this model give the grades that are still due.")
+@model_options
+@concurrency_option
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
 @gate_options
 @sandbox_option
@@ -64,11 +67,6 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
     from evalharness.errors import UsageError
 
     artifact, dataset = flags["artifact"], flags["dataset"]
-    if flags["judge_model"]:
-        raise UsageError(
-            "this version has no judges: grades of models cannot be given yet",
-            hint="the transcripts are kept; grade them when judges have come",
-        )
     if run is None and artifact is None and dataset is None:
         raise UsageError(
             "which run is to be graded again?",
@@ -92,7 +90,9 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     from evalharness.actions.find_suites import find_suites
     from evalharness.actions.open_store import open_store
     from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
-    from evalharness.cli.reporting import print_warnings, redaction_of, report_runs, watched
+    from evalharness.cli.redacting import redaction_of
+    from evalharness.cli.reporting import print_warnings, report_runs, watched
+    from evalharness.domain.run import RunOptions
 
     files = find_suites([flags["suite"]], flags["store"], flags["format_name"]) if flags["suite"] else []
     print_warnings(files)
@@ -101,8 +101,12 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         files=tuple(files),
         matrix=flags["matrix"],
         selection=_selection(flags),
-        grader_type=flags["grader_type"],
-        sandbox=flags["sandbox"],
+        options=RunOptions(
+            max_concurrency=flags["max_concurrency"],
+            grader_type=flags["grader_type"],
+            sandbox=flags["sandbox"],
+            **model_wishes(flags),
+        ),
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
         gate=gate_wishes(flags),
@@ -134,7 +138,8 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     from evalharness.actions.grade_artifacts import ArtifactFile, grade_artifacts
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import RunRequest
-    from evalharness.cli.reporting import print_warnings, redaction_of, report_runs, watched
+    from evalharness.cli.redacting import redaction_of
+    from evalharness.cli.reporting import print_warnings, report_runs, watched
     from evalharness.domain.run import RunOptions
     from evalharness.errors import UsageError
 
@@ -148,7 +153,9 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
         scorers=flags["scorer"],
-        options=RunOptions(grader_type=flags["grader_type"]),
+        options=RunOptions(
+            max_concurrency=flags["max_concurrency"], grader_type=flags["grader_type"], **model_wishes(flags)
+        ),
         gate=gate_wishes(flags),
     )
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})

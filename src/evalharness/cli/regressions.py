@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.options import debug_option, json_option, json_output_option, option, store_option
 from evalharness.cli.rule_options import asked_rule, rule_options
 
 
@@ -32,6 +32,7 @@ from evalharness.cli.rule_options import asked_rule, rule_options
     metavar="SHARE",
     help="For the list of tasks: a score that fell by more than this is degraded.",
 )
+@json_output_option
 @store_option
 @json_option
 @debug_option
@@ -43,7 +44,7 @@ def command(suite: str, **flags: Any) -> int:
     from evalharness.actions.apply_gate import today
     from evalharness.actions.check_regressions import RegressionRequest, check_regressions
     from evalharness.actions.open_store import open_store
-    from evalharness.cli.reporting import redaction_of
+    from evalharness.cli.redacting import redaction_of
 
     request = RegressionRequest(
         suite=suite,
@@ -57,9 +58,14 @@ def command(suite: str, **flags: Any) -> int:
     with open_store(flags["store"], to_read=True) as store:
         found = check_regressions(request, store, flags["store"], today())
         redact = redaction_of(store)
-        if flags["as_json"]:
+        if flags["as_json"] or flags["outputs"]:
+            from evalharness.reports.report_files import write_documents
+
             data = found.model_dump(mode="json", by_alias=True)
-            print(redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1)))
+            document = redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1))
+            write_documents(flags["outputs"], document)
+        if flags["as_json"]:
+            print(document)
         else:
             _show(found, redact, flags["store"])
     return int(found.exit_code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,13 @@ from evalharness.actions.execute_runs import NoWatcher
 from evalharness.actions.foresee_code import runs_code
 from evalharness.actions.run_suite import PlannedRun
 from evalharness.actions.save_sessions import save_runs
+from evalharness.cli.redacting import errors_redacted, redaction_of
 from evalharness.cli.stdout import is_live, reserved_stdout, screen_on
 from evalharness.contracts import Watcher
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
 from evalharness.domain.run import Run
 from evalharness.engine.judging import worst
-from evalharness.errors import HarnessError
 from evalharness.formats.loading import LoadedFile
 from evalharness.reports.json_report import write_json
 from evalharness.reports.progress import PlainProgress
@@ -40,7 +40,7 @@ def watched(store: SqlStore, flags: Mapping[str, Any]) -> Iterator[tuple[Watcher
     if flags["save_sessions"]:
         make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is told before anything is run
     redact, as_json = redaction_of(store), flags["as_json"]
-    with reserved_stdout() as stream, _errors_redacted(redact):
+    with reserved_stdout() as stream, errors_redacted(redact):
         shown_on = sys.stderr if as_json else stream
         yield (
             _watcher(screen_on(shown_on, redact), is_live(shown_on), as_json=as_json, verbose=flags["verbose"]),
@@ -56,38 +56,19 @@ def _watcher(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Wat
     return NoWatcher() if as_json else PlainProgress(screen, verbose=verbose)
 
 
-def redaction_of(store: SqlStore) -> Callable[[str], str]:
-    """What is shown is redacted as what is stored is; `resume` learns the secrets only after opening the store."""
-
-    def redact(text: str) -> str:
-        return store.redactor.redact(text)
-
-    return redact
-
-
-@contextmanager
-def _errors_redacted(redact: Callable[[str], str]) -> Iterator[None]:
-    try:
-        yield
-    except HarnessError as error:
-        error.message, error.hint = redact(error.message), redact(error.hint)
-        raise
-
-
 def print_warnings(files: Sequence[LoadedFile]) -> None:
     warnings = (problem for file in files for problem in file.problems if problem.severity == "warning")
     for problem in shortened(warnings):
         print(harmless(str(problem)), file=sys.stderr)
 
 
-def warn_unprotected(files: Sequence[LoadedFile]) -> None:
-    if any(runs_code(file.suite) for file in files if file.suite):
+def warn_unprotected(files: Sequence[LoadedFile], targets: Sequence[str]) -> None:
+    if any(runs_code(file.suite, targets) for file in files if file.suite):
         print("warning: --sandbox none: code that nobody vouches for runs here unprotected", file=sys.stderr)
 
 
 def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Mapping[str, Any]) -> int:
-    if flags["as_json"] or flags["outputs"]:
-        runs = [with_items(store, run) for run in runs]
+    runs = [with_items(store, run) for run in runs]
     reported = [(run, run.report) for run in runs if run.report is not None]
     if flags["as_json"]:
         write_json([(report, store.trials(run.id)) for run, report in reported], stream, redaction_of(store))

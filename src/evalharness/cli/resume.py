@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.model_options import spending_options, spending_wishes
 from evalharness.cli.options import (
     concurrency_option,
     debug_option,
@@ -22,6 +23,7 @@ from evalharness.cli.options import (
 @click.command("resume")
 @click.argument("run", required=False)
 @concurrency_option
+@spending_options
 @env_option
 @var_option
 @store_option
@@ -45,6 +47,7 @@ def command(run: str | None, **flags: Any) -> int:
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
         max_concurrency=flags["max_concurrency"],
+        **spending_wishes(flags),
     )
     with (
         open_store(flags["store"], to_read=True) as store,

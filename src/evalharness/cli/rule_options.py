@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalharness.cli.options import Number, option
+from evalharness.cli.options import Number, VisiblePoints, option
 
 _FIELDS = {"alpha": "alpha", "power": "power", "margin": "margin", "regression_tolerance": "tolerance"}
 tolerance_option = option(
@@ -23,9 +23,9 @@ _FLAGS = (
     ),
     option(
         "--margin",
-        type=Number(0, 100, min_open=True),
+        type=VisiblePoints(0, 100, min_open=True),
         metavar="POINTS",
-        help="A loss smaller than so many points does not matter.  [default: 5]",
+        help="A loss of fewer points than this (5: from 90 % to 85 %) does not matter.  [default: 5]",
     ),
     option(
         "--power",

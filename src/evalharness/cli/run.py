@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import click
 from click.core import ParameterSource
 
 from evalharness.cli.gate_options import gate_options, gate_wishes
+from evalharness.cli.model_options import model_options, model_wishes
 from evalharness.cli.options import (
-    Number,
+    Points,
     concurrency_option,
     debug_option,
     env_option,
@@ -37,7 +39,8 @@ from evalharness.cli.options import (
     "targets",
     multiple=True,
     metavar="T",
-    help="file.py:attr, module:attr, cmd:COMMAND LINE, a URL, oracle, null, echo, or a file that describes a target. "
+    help="file.py:attr, module:attr, cmd:COMMAND LINE, a URL, chat:provider/model, agent:provider/model, oracle, null, "
+    "echo, or a file that describes a target. "
     "Repeated: one run each, side by side.",
 )
 @option("--repeat", "--trials", "--epochs", "trials", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
@@ -51,6 +54,7 @@ from evalharness.cli.options import (
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
 @scorer_option
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@model_options
 @sandbox_option
 @env_option
 @var_option
@@ -73,7 +77,7 @@ from evalharness.cli.options import (
 )
 @option(
     "--sequential-effect",
-    type=Number(min=0, max=100, min_open=True, max_open=True),
+    type=Points(min=0, max=100, min_open=True, max_open=True),
     default=10.0,
     show_default=True,
     metavar="POINTS",
@@ -102,7 +106,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     files = find_suites(named, flags["store"], flags["format_name"])
     print_warnings(files)
     if flags["sandbox"] == "none":
-        warn_unprotected(files)
+        warn_unprotected(files, flags["targets"])
     redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
     only_looks = flags["dry_run"] and flags["store"] is None
     with open_store(flags["store"], redactor, to_read=only_looks) as store:
@@ -148,6 +152,7 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
             max_failures=flags["max_failures"],
             grader_type=flags["grader_type"],
             sandbox=flags["sandbox"],
+            **model_wishes(flags),
         ),
     )
 
@@ -163,6 +168,9 @@ def _sequential(flags: dict[str, Any]) -> Any:
 
 
 def _refuse(name: str, why: str) -> None:
-    """A flag that would change nothing; as a variable, it may be meant for other runs."""
-    if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+    """A flag that would change nothing; as a variable, it may be meant for other runs, so that is only told."""
+    source = click.get_current_context().get_parameter_source(name)
+    if source is ParameterSource.COMMANDLINE:
         raise click.UsageError(why)
+    if source is ParameterSource.ENVIRONMENT:
+        print(f"note: EVALHARNESS_{name.upper()} changes nothing here: {why}", file=sys.stderr)

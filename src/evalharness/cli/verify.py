@@ -29,13 +29,15 @@ def command(what: str, **flags: Any) -> int:
     from evalharness.actions.check_rates import parse_tasks
     from evalharness.actions.open_store import open_store
     from evalharness.actions.verify_report import verify_any
-    from evalharness.cli.reporting import redaction_of
+    from evalharness.cli.redacting import redaction_of
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.verified_text import VerifiedReport
 
     tasks = parse_tasks(flags["tasks"])
     with open_store(flags["store"], to_read=True) as store:
         reports, rates = verify_any(what, store, tasks, flags["trials"])
+        for flag in [flag for flag in ("tasks", "trials") if flags[flag] and reports]:
+            print(f"note: --{flag} is for tables of pass^k and does nothing here", file=sys.stderr)
         redact = redaction_of(store)
         if flags["as_json"]:
             document: dict[str, Any] = {"verified": [verified.model_dump(mode="json") for verified in reports]}

@@ -99,6 +99,13 @@ def walk(value: Any, steps: Iterable[str]) -> Any:
     return value
 
 
+def output_at(artifact: Artifact, path: str) -> Any:
+    """What stands at a path inside the outputs: `main.text`; `outputs.main.text` is the same place. Or MISSING."""
+    outputs, steps = as_artifact(artifact).outputs, path.split(".")
+    found = walk(outputs, steps)
+    return walk(outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
+
+
 def _in_record(record: Any, step: str) -> Any:
     name = to_snake(step)
     value = getattr(record, name) if name in {each.name for each in fields(record)} else None

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Record
 from evalharness.stats.thresholds import SAME
 
@@ -118,6 +119,18 @@ class Comparison(Record):
     margin: float = 0.05
     tolerance: float = 0.0
     power: float = 0.8
+
+    @property
+    def left_out(self) -> str:
+        """`2 of 20 cases changed, 1 removed; compared on 17`; empty where both runs have the same cases, all judged."""
+        gone = ((self.changed, "changed"), (self.removed, "removed"), (self.unjudged, "not judged in both"))
+        before = self.n_cases + sum(len(ids) for ids, _ in gone)
+        parts = [f"{len(ids):,} {what}" for ids, what in gone if ids]
+        if parts:
+            number, _, what = parts[0].partition(" ")
+            parts[0] = f"{number} of {count(before, 'case')} {what}"
+        parts += [f"{len(self.added):,} added"] if self.added else []
+        return f"{', '.join(parts)}; compared on {self.n_cases:,}" if parts else ""
 
     @property
     def worse(self) -> list[CaseChange]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,6 +12,40 @@ from evalharness.domain.record import Json, Record
 
 GradeState = Literal["pass", "fail", "unscored", "awaiting"]
 GraderType = Literal["code", "model", "human"]
+COUNTS = ("calls", "cached", "input_tokens", "output_tokens")
+
+
+class Judging(Record):
+    """What the verdict of a judge took: calls that left the harness, those the cache answered, tokens and cost."""
+
+    model: str
+    calls: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """None where a price is not known."""
+
+    def times(self, number: int) -> Judging:
+        """So many of the same."""
+        cost_usd = None if self.cost_usd is None else self.cost_usd * number
+        return Judging(model=self.model, cost_usd=cost_usd, **{name: getattr(self, name) * number for name in COUNTS})
+
+
+def added_up(judgings: Iterable[Judging]) -> tuple[Judging, ...]:
+    """One entry per model, in the order in which they come. A sum with an unknown price in it is unknown."""
+    sums: dict[str, Judging] = {}
+    for judging in judgings:
+        known = sums.get(judging.model)
+        sums[judging.model] = judging if known is None else _plus(known, judging)
+    return tuple(sums.values())
+
+
+def _plus(one: Judging, other: Judging) -> Judging:
+    counts = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
+    costs = (one.cost_usd, other.cost_usd)
+    cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
+    return Judging(model=one.model, cost_usd=cost_usd, **counts)
 
 
 class Grade(Record):
@@ -25,6 +61,8 @@ class Grade(Record):
     version: str = "1"
     required: bool = True
     weight: float = 1.0
+    judging: tuple[Judging, ...] = ()
+    """Of a grade that language models gave: one entry per model."""
 
     @property
     def passed(self) -> bool:
@@ -32,9 +70,17 @@ class Grade(Record):
 
     @classmethod
     def of(cls, passed: bool, *, score: float | None = None, reason: str = "", evidence: Json = None) -> Grade:
+        if score is None and reason == "" and evidence is None:
+            return _bare(cls, bool(passed))
         value = (1.0 if passed else 0.0) if score is None else score
         return cls(state="pass" if passed else "fail", score=value, reason=reason, evidence=evidence)
 
     @classmethod
     def unscored(cls, reason: str) -> Grade:
         return cls(state="unscored", reason=reason)
+
+
+@cache
+def _bare(kind: type[Grade], passed: bool) -> Grade:
+    """Most verdicts are no more than this, and no record ever changes: one serves all."""
+    return kind(state="pass" if passed else "fail", score=1.0 if passed else 0.0)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from evalharness.domain.case import Case
 
 _MOST_FAILURES = 2**53
+WRITTEN = frozenset(("failure_count", "last_passed"))
+"""Keys of a case's metadata that tell what became of it, not what is asked: they change with every run."""
 
 
 class CaseHistory(NamedTuple):

@@ -62,19 +62,27 @@ def digits(half_width: float | None) -> int:
     return 0 if half_width is not None and half_width > ROUGH else 1
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, decimals: int | None = None) -> str:
     """`14–52 %`."""
-    decimals = digits((high - low) / 2)
+    decimals = digits((high - low) / 2) if decimals is None else decimals
     return f"{100 * low:.{decimals}f}–{100 * high:.{decimals}f} %"
 
 
 def chance(p: float) -> str:
-    """A probability as a count: 0.003 is `3 of 1,000`; in hundreds where that is fine enough."""
-    if p < _RAREST:
-        return f"fewer than 1 of {round(1 / _RAREST):,}"
-    base = 10 ** max(2, math.ceil(-math.log10(p)))
-    if base > 100 and round(p * base) == 10:
-        base //= 10
-    if base == 100 and p < 0.1 and abs(p * base - round(p * base)) > 0.05:
-        base = 1000
-    return f"{round(p * base):,} of {base:,}"
+    """A probability as a count, in two digits like a p-value: 0.003 is `3 of 1,000`; in hundreds at the coarsest."""
+    return chances(p)[0]
+
+
+def chances(*p_values: float) -> list[str]:
+    """Those of one sentence, out of the same number, so that they can be compared; unlike ones never look alike."""
+    known = [p for p in p_values if p >= _RAREST]
+    base = max([10 ** max(2, _decimals(f"{p:.2g}")) for p in known], default=100)
+    while base * _RAREST < 1 and len({round(p * base) for p in known}) < len(set(known)):
+        base *= 10
+    rare = f"fewer than 1 of {round(1 / _RAREST):,}"
+    return [f"{round(p * base):,} of {base:,}" if p >= _RAREST else rare for p in p_values]
+
+
+def _decimals(shown: str) -> int:
+    mantissa, _, exponent = shown.partition("e")
+    return len(mantissa.partition(".")[2]) - int(exponent or 0)

@@ -10,6 +10,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import GateResult
+from evalharness.domain.grade import Judging
 from evalharness.domain.item_analysis import ItemAnalysis
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.record import Json, Record
@@ -133,6 +134,8 @@ class Report(Record):
     cost_usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    judging: tuple[Judging, ...] = ()
+    """What judges took, by model: on top of what the target cost."""
 
     @property
     def is_broken(self) -> bool:

@@ -52,6 +52,16 @@ class RunOptions(Record):
     env: dict[str, str | None] = Field(default_factory=dict)
     sequential: SequentialPlan | None = None
     """When the run may stop early; None for a fixed number of trials."""
+    judge_model: str = ""
+    """Judges in place of whatever the graders name; `none` leaves their grades due."""
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+    use_cache: bool = True
+    """Whether verdicts that a judge gave before are used again."""
+
+    @property
+    def is_capped(self) -> bool:
+        return self.max_cost_usd is not None or self.max_tokens is not None
 
 
 class Run(Record):
@@ -76,6 +86,11 @@ class Run(Record):
     @property
     def planned_trials(self) -> int:
         return len(self.suite.cases) * self.lock.trials
+
+    @property
+    def purse(self) -> str:
+        """Who shares its spend cap: all runs of one command where the cap was given to that command."""
+        return self.matrix_id if self.options.is_capped else self.id
 
     @property
     def is_tried_anew(self) -> bool:

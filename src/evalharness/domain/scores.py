@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import Field
 
-from evalharness.domain.artifact import Artifact, EvalArtifact, as_artifact
+from evalharness.domain.artifact import Artifact, EvalArtifact
 from evalharness.domain.artifact_metrics import extract_metrics
-from evalharness.domain.artifact_view import compact_text, walk
+from evalharness.domain.artifact_view import compact_text, output_at
 from evalharness.domain.edit_distance import similarity
 from evalharness.domain.json_paths import MISSING
 from evalharness.domain.record import Json, Record
 from evalharness.errors import Unscored, UsageError
 
-Algorithm = Literal["exact", "contains", "levenshtein"]
+Algorithm = Literal["exact", "contains", "levenshtein", "semantic"]
 
 
 class Score(Record):
@@ -112,21 +112,34 @@ class SimilarityScorer:
     name: str = "similarity"
 
     def score(self, artifact: Artifact) -> Score:
+        texts = self.texts(artifact)
+        return self.scored(artifact, 0.0 if texts is None else self.compare(*texts))
+
+    def texts(self, artifact: Artifact) -> tuple[str, str] | None:
+        """What is there and what is expected, as texts; None where nothing is there."""
+        actual = self._actual(artifact)
+        if actual is MISSING:
+            return None
+        try:
+            return compact_text(actual), compact_text(self.expected_value)
+        except (RecursionError, ValueError) as error:
+            raise Unscored(f"the output cannot be read as text: {error}") from None
+
+    def compare(self, actual: str, expected: str) -> float:
+        """How near they are; what compares meanings comes from outside the domain."""
+        return ALGORITHMS[self.algorithm](actual, expected)
+
+    def scored(self, artifact: Artifact, nearness: float) -> Score:
+        """The score where the two texts are so near to each other."""
         metadata: dict[str, Json] = {"algorithm": self.algorithm, "output_path": self.output_path}
         actual = self._actual(artifact)
         if actual is MISSING:
             error = f'Path "{self.output_path}" not found'
             return Score(name=self.name, value=0.0, metadata={**metadata, "error": error})
-        try:
-            value = ALGORITHMS[self.algorithm](compact_text(actual), compact_text(self.expected_value))
-        except (RecursionError, ValueError) as error:
-            raise Unscored(f"the output cannot be read as text: {error}") from None
-        return Score(name=self.name, value=value, raw_value=actual, metadata=metadata)
+        return Score(name=self.name, value=nearness, raw_value=actual, metadata=metadata)
 
     def _actual(self, artifact: Artifact) -> Any:
-        outputs, steps = as_artifact(artifact).outputs, self.output_path.split(".")
-        found = walk(outputs, steps)
-        return walk(outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
+        return output_at(artifact, self.output_path)
 
 
 def create_latency_scorer(max_ms: float = 30_000, ideal_ms: float = 0) -> LatencyScorer:
@@ -154,5 +167,5 @@ def create_similarity_scorer(
 def why_no_algorithm(name: Any) -> str:
     """Why texts cannot be compared in this way, in words; empty when they can."""
     if name == "semantic":
-        return "'semantic' compares meanings and comes with embeddings, which are not there yet; use levenshtein"
-    return "" if name in ALGORITHMS else f"unknown algorithm '{name}'; known: {', '.join(ALGORITHMS)}"
+        return "'semantic' compares embeddings: evalharness.datasets.create_similarity_scorer has them"
+    return "" if name in ALGORITHMS else f"unknown algorithm '{name}'; known: {', '.join(get_args(Algorithm))}"

@@ -45,7 +45,7 @@ class SequentialResult(SequentialPlan):
     cap: int
     not_needed: int = 0
     saved: float = 0.0
-    """The share of the planned trials that was not needed."""
+    """Of `fixed_n`, the share that was not needed; below 0 where it took more. 0 where nothing was decided."""
     floor_met: bool | None = None
     floor_why: str = ""
     log_likelihood_ratio: float | None = None

@@ -38,7 +38,8 @@ class GraderSpec(Record):
 
 
 class TargetSpec(Record):
-    """`agent.py:answer`, `cmd:./agent --fast`, a URL, `oracle`, `{command: […]}`, `{http: {…}}`, a Python function."""
+    """`agent.py:answer`, `cmd:./agent --fast`, a URL, `chat:provider/model`, `oracle`, `{command: […]}`, `{http: {…}}`,
+    a Python function."""
 
     kind: str
     options: Json = None
@@ -62,7 +63,8 @@ class TargetSpec(Record):
         if self.kind == "function" and isinstance(options, str):
             return options
         if isinstance(options, Mapping) and len(options) >= 1:
-            options = options.get("url") or options.get(self.kind) or next(iter(options.values()))
+            named = (options.get(key) for key in ("url", "model", self.kind))
+            options = next(filter(None, named), None) or next(iter(options.values()))
         if self.kind == "command" and isinstance(options, list):
             options = " ".join(str(word) for word in options)
         if isinstance(options, str):
@@ -122,6 +124,10 @@ def _target_text(text: str) -> dict[str, Json]:
         return {"kind": "command", "options": text[4:].strip()}
     if text.startswith(("http://", "https://")):
         return {"kind": "http", "options": text}
-    if ":" in text:
+    kind, colon, rest = text.partition(":")
+    is_function = kind == "agent" and rest.replace(".", "").isidentifier()  # `agent:answer`: many call their module so
+    if kind in ("chat", "agent") and not is_function and rest:
+        return {"kind": kind, "options": rest}
+    if colon:
         return {"kind": "function", "options": text}
     return {"kind": text}

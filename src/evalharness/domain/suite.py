@@ -15,6 +15,7 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Trials = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
@@ -33,6 +34,10 @@ class SuiteConfig(Record):
     parallel: bool = Field(default=True, validation_alias=AliasChoices("parallel", "parallel_execution"))
     max_workers: Count | None = None
     seed: int = 0
+    judge_model: str = ""
+    """Who judges where a grader names no model."""
+    max_cost_usd: Amount | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
 
 
 class Variant(Record):

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, Judging, added_up
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Transcript
 
@@ -42,6 +42,8 @@ class Outcome(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     grades: str
+    judging: str | None = None
+    """What judges took in all its attempts: a JSON list with one entry per model."""
 
 
 class TrialFigures(NamedTuple):
@@ -114,6 +116,11 @@ class Trial(Record):
     def output_tokens(self) -> int | None:
         known = [t.usage.output_tokens for t in self._transcripts() if t.usage is not None]
         return sum(known) if known else None
+
+    @property
+    def judgings(self) -> tuple[Judging, ...]:
+        """What judges took, one entry per model."""
+        return added_up(each for attempt in self.attempts for grade in attempt.grades for each in grade.judging)
 
     def _transcripts(self) -> list[Transcript]:
         return [attempt.transcript for attempt in self.attempts if attempt.transcript is not None]

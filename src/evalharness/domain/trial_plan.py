@@ -24,8 +24,8 @@ class PlanRow(Record):
     """So many trials per case, in both runs that are compared."""
 
     trials: int
-    detectable: float
-    """The smallest drop that is seen on the cases there are, as a share."""
+    detectable: float | None
+    """The smallest drop that is seen on the cases there are, as a share; None where no drop can ever be shown."""
     cases_needed: int
     """How many cases it takes to see the wanted drop on cases like these, not only on these."""
     run_trials: int
@@ -44,6 +44,7 @@ class TrialPlan(Record):
     spread: Spread
     run_id: str = ""
     run_name: str = ""
+    run_target: str = ""
     run_cases: int = 0
     run_trials: int = 0
     why_no_run: str = ""

@@ -1,6 +1,7 @@
 r"""`{{name}}` in suite files: which variables a value needs, and the value with them filled in.
 
-`\{{` stands for literal braces. Names starting with `any_` are matchers of expected values, not variables.
+`\{{` stands for literal braces. Names starting with `any_` are matchers of expected values, not variables: what reads
+such values has the same escape once more, since variables were filled in before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from evalharness.domain.record import Json
 
 _VARIABLE = re.compile(r"(\\)?\{\{(\s*([A-Za-z_][\w.-]*)\s*\}\})?")
 MATCHER_PREFIX = "any_"
-MATCHER = re.compile(r"\{\{\s*(any_\w+)\s*\}\}", re.IGNORECASE)
+MATCHER = re.compile(r"(?<!\\)\{\{\s*(any_\w+)\s*\}\}", re.IGNORECASE)
+_LITERAL_MATCHER = re.compile(r"(\\*)(\{\{\s*any_\w+\s*\}\})", re.IGNORECASE)
 
 
 def has_braces(value: Json) -> bool:
@@ -54,6 +56,22 @@ def escape(value: Json) -> Json:
     if isinstance(value, list | tuple):
         return [escape(item) for item in value]
     return value
+
+
+def escape_matchers(value: Json) -> Json:
+    """The value written so that nothing in it is a matcher, where one may stand; mapping keys never are one."""
+    if isinstance(value, str):
+        return _LITERAL_MATCHER.sub(r"\\\1\2", value)
+    if isinstance(value, dict):
+        return {key: escape_matchers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [escape_matchers(item) for item in value]
+    return value
+
+
+def literal(text: str) -> str:
+    """What a text without matchers stands for: itself, less one backslash before each escaped one."""
+    return _LITERAL_MATCHER.sub(lambda found: found[1][1:] + found[2], text)
 
 
 def _names(value: Json) -> Iterator[str]:

@@ -24,12 +24,13 @@ from evalharness.engine.preparing import TrialTask
 from evalharness.engine.setting_up import no_sandbox, set_up
 from evalharness.engine.timing import LoopTime, Steps, TimeLimit, is_being_cancelled
 from evalharness.errors import (
-    CannotResume,
     HarnessError,
+    SpendCapReached,
     TargetFailed,
     TargetUnavailable,
     TrialSkipped,
     Unscored,
+    UsageError,
     raised_at,
 )
 
@@ -93,9 +94,14 @@ class NoAnswer(NamedTuple):
 
 
 async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
-    """The result, or the Fault: the only place where the code of others may raise anything at all."""
+    """The result, or the Fault: the only place where the code of others may raise anything at all.
+
+    That nothing may be spent any more concerns the whole run, and goes through.
+    """
     try:
         return await function(*arguments)
+    except SpendCapReached:
+        raise
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
@@ -121,7 +127,7 @@ async def open_target(target: Target, label: str) -> None:
     if not isinstance(result, Fault):
         return
     error = result.error
-    if isinstance(error, TargetUnavailable | CannotResume):
+    if isinstance(error, TargetUnavailable | UsageError):
         raise error
     place = "" if isinstance(error, HarnessError) or not result.place else f" ({result.place})"
     hint = error.hint if isinstance(error, HarnessError) else "run with --debug for the stack trace"
@@ -154,15 +160,15 @@ class Attempting:
                 return Attempt(
                     state=state, score=score, reason=shortened(reason), duration_s=duration_s, transcript=evidence
                 )
-            answered = _with_files(answered, *changes)
-            context = GradeContext(task.case, answered, task.index, task.seed, duration_s)
-            grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
-            state, score, reason = decide(grades)
-            return Attempt(
-                state=state, score=score, reason=reason, duration_s=duration_s, grades=grades, transcript=answered
-            )
+            return await _graded(task, planned, _with_files(answered, *changes), duration_s)
         finally:
             await task.end()
+
+    async def grade_again(self, task: TrialTask, planned: PlannedCase, before: Attempt) -> Attempt:
+        """The answer of an attempt whose grading went wrong; its cost stays with the attempt that asked for it."""
+        assert before.transcript is not None
+        answer = before.transcript.model_copy(update={"cost_usd": None, "usage": None})
+        return await _graded(task, planned, answer, before.duration_s)
 
     async def _answer(self, target: Target, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
         result: Any = None
@@ -205,6 +211,22 @@ class Attempting:
         )
 
 
+async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, duration_s: float) -> Attempt:
+    context = GradeContext(task.case, answer, task.index, task.seed, duration_s)
+    grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
+    state, score, reason = decide(grades)
+    return Attempt.holding(
+        {
+            "state": state,
+            "score": score,
+            "reason": reason,
+            "duration_s": duration_s,
+            "grades": grades,
+            "transcript": answer,
+        }
+    )
+
+
 def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[str, ...]) -> Transcript:
     """What lies in the workspace counts for more than what the target says of it."""
     if not changed and not removed:
@@ -215,9 +237,13 @@ def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
     """One grader's verdict with its name and weight.
 
-    A raising grader gives `unscored` with its reason, unless its `without_verdict` says what it is worth.
+    A raising grader gives `unscored` with its reason, unless its `without_verdict` says what it is worth. A judge that
+    may not be paid any more leaves its grade due: the answer has been paid for, and is kept.
     """
-    result = await guarded(grader.grade, context)
+    try:
+        result = await guarded(grader.grade, context)
+    except SpendCapReached as error:
+        result = Grade(state="awaiting", reason=f"the spend cap was reached: {error.message}")
     if isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):
@@ -227,4 +253,4 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
-    return result.model_copy(update={**about, "required": spec.required, "weight": spec.weight})
+    return result.holding({**vars(result), **about, "required": spec.required, "weight": spec.weight})

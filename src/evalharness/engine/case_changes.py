@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalharness.domain.comparison import CaseChange
-from evalharness.engine.pairing import Pair
+from evalharness.engine.pairing import Pair, rows_of
 from evalharness.stats.multiplicity import benjamini_hochberg
 from evalharness.stats.stratified import stratified_exact
 
@@ -18,18 +18,17 @@ def case_changes(pairs: Sequence[Pair], alpha: float) -> tuple[CaseChange, ...]:
 
     Critical cases are a family of their own, so that hundreds of others do not hide them.
     """
-    rows = [pair.row for pair in pairs]
+    rows = rows_of(pairs)
     p_of = {row: stratified_exact([row]).p_less for row in set(rows)}
     p_values = [p_of[row] for row in rows]
-    q_values = p_values.copy()
     critical = [pair.critical for pair in pairs]
+    q_of: dict[bool, dict[float, float]] = {}
     for kind in set(critical):
-        family = [n for n, is_critical in enumerate(critical) if is_critical == kind]
-        for n, q in zip(family, benjamini_hochberg([p_values[n] for n in family]), strict=True):
-            q_values[n] = q
+        family = [p for p, is_critical in zip(p_values, critical, strict=True) if is_critical == kind]
+        q_of[kind] = dict(zip(family, benjamini_hochberg(family), strict=True))
     changes = [
-        _change(pair, p, q, q <= alpha, is_critical)
-        for pair, p, q, is_critical in zip(pairs, p_values, q_values, critical, strict=True)
+        _change(pair, p, q_of[is_critical][p], alpha, is_critical)
+        for pair, p, is_critical in zip(pairs, p_values, critical, strict=True)
         if _has_moved(pair)
     ]
     return tuple(sorted((change for change in changes if change.direction), key=_worst_first))
@@ -41,7 +40,7 @@ def _has_moved(pair: Pair) -> bool:
     return old.passed * new.trials != new.passed * old.trials or old.score != new.score
 
 
-def _change(pair: Pair, p: float, q: float, flagged: bool, critical: bool) -> CaseChange:
+def _change(pair: Pair, p: float, q: float, alpha: float, critical: bool) -> CaseChange:
     old, new = pair
     return CaseChange.holding(
         {
@@ -55,7 +54,7 @@ def _change(pair: Pair, p: float, q: float, flagged: bool, critical: bool) -> Ca
             "delta": new.passed / new.trials - old.passed / old.trials,
             "p": p,
             "q": q,
-            "flagged": flagged,
+            "flagged": q <= alpha,
             "critical": critical,
             "flipped": old.passed == old.trials and new.passed < new.trials,
             "divergence": "",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import ComparedRun, Comparison, Difference
@@ -22,7 +23,7 @@ from evalharness.engine.differing import (
     ratios_differ,
     scores_differ,
 )
-from evalharness.engine.pairing import Pair, Pairing, pair_cases
+from evalharness.engine.pairing import Pair, Pairing, pair_cases, rows_of
 from evalharness.engine.settling import Undecided, settle
 from evalharness.errors import UsageError
 from evalharness.stats.flips import strict_flips_false_alarm
@@ -99,7 +100,7 @@ def _follows_later(*reports: Report) -> bool:
 
 
 def _unscored(case: CaseResult) -> CaseResult:
-    return case.model_copy(update={"score": None})
+    return replace(case, score=None)
 
 
 def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evidence]:
@@ -120,9 +121,9 @@ def _differ(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidenc
     if metric == "score":
         return scores_differ(pairs, rule)
     if metric == "latency":
-        return ratios_differ(pairs, rule, "latency", lambda case: case.duration_s)
+        return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
     if metric == "cost":
-        return ratios_differ(pairs, rule, "cost", lambda case: case.cost_usd)
+        return ratios_differ(pairs, rule, "cost", attrgetter("cost_usd"))
     return pass_rates_differ(pairs, rule, metric)
 
 
@@ -150,9 +151,8 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str = "", new_s
     verdict = deciding[0].verdict
     is_open = verdict == "INCONCLUSIVE"
     pairs = pairing.pairs
-    expected = strict_flips_false_alarm(
-        [(old.trials, old.passed) for old, _ in pairs], max(new.trials for _, new in pairs)
-    )
+    rows = rows_of(pairs)
+    expected = strict_flips_false_alarm([(n, c) for n, c, _, _ in rows], max([n for _, _, n, _ in rows]))
     return Comparison(
         old=_side(draft.old, old_source),
         new=_side(draft.new, new_source),

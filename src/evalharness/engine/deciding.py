@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
-from evalharness.domain.plain_numbers import chance, change, count, digits, percent, points
+from evalharness.domain.plain_numbers import chance, chances, change, count, digits, percent, points
 from evalharness.engine.differing import Evidence
 from evalharness.stats.thresholds import SAME
 
@@ -29,7 +29,8 @@ def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
         why = f"{moved(found)}: {_ruled_out(found, rule)}"
     else:
         why = _undecided(evidence, rule)
-    return found.model_copy(update={"verdict": verdict, "why": why})
+    seen = None if evidence.smallest_p > rule.alpha else found.detectable  # no loss is seen where none can be
+    return found.model_copy(update={"verdict": verdict, "why": why, "detectable": seen})
 
 
 def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> str:
@@ -97,7 +98,11 @@ def _word(found: Difference, loss: bool = True) -> str:
 
 def _by_chance(found: Difference, loss: bool = True) -> str:
     p = found.p if loss else found.p_better
-    return f"a {_word(found, loss)} this large would come up in {chance(p or 0.0)} runs if nothing had changed"
+    return _would_come_up(found, chance(p or 0.0), loss)
+
+
+def _would_come_up(found: Difference, often: str, loss: bool = True) -> str:
+    return f"a {_word(found, loss)} this large would come up in {often} runs if nothing had changed"
 
 
 def _ruled_out(found: Difference, rule: RegressionRule) -> str:
@@ -124,10 +129,12 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
         return f"{moved(found)}, more than chance explains but {within}; {left_open}"
     if loss_of(found) <= SAME:
         return f"{moved(found)}, but {left_open or 'there are too few cases to rule a loss out'}"
-    why = f"{moved(found)}, which may be chance: {_by_chance(found)}"
+    start = f"{moved(found)}, which may be chance"
     if found.p is not None and found.p <= rule.alpha and found.p_adjusted is not None:
-        why += f", and in {chance(found.p_adjusted)} runs for one of all the figures that are checked"
-    return why
+        alone, together = chances(found.p, found.p_adjusted)
+        of_all = f"in {together} runs for one of all the figures that are checked"
+        return f"{start}: {_would_come_up(found, alone)}, and {of_all}"
+    return f"{start}: {_by_chance(found)}"
 
 
 def _cannot_fail(evidence: Evidence, rule: RegressionRule) -> str:
@@ -142,5 +149,6 @@ def _even_the_worst(evidence: Evidence, rule: RegressionRule) -> str:
     trials = found.n_trials_new / found.n_cases
     size = f"{count(found.n_cases, 'case')} × {trials:.3g} trial{'' if trials == 1 else 's'}"
     worst = "the worst result possible" if found.metric in ("score", "latency", "cost") else "a drop to 0 %"
-    by_chance = f"would come up in {chance(evidence.smallest_p)} runs by chance, and the limit is {chance(rule.alpha)}"
+    least, limit = chances(evidence.smallest_p, rule.alpha)
+    by_chance = f"would come up in {least} runs by chance, and the limit is {limit}"
     return f"with {size} even {worst} {by_chance}"

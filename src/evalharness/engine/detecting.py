@@ -49,6 +49,14 @@ def detectable_shift(size: Size, rule: RegressionRule) -> float | None:
     return _reach(rule) * math.sqrt(size.between / size.cases) if size.between else None
 
 
+def can_show_a_loss(cases: int, trials: int, alpha: float) -> bool:
+    """Whether the test reaches its level at all: if every trial passed before and none does now.
+
+    Then each case is one of the C(2K, K) ways in which its trials could have fallen on the two runs.
+    """
+    return cases * trials >= _fewest_failures(alpha) or math.comb(2 * trials, trials) ** cases * alpha >= 1
+
+
 def _fewest_failures(alpha: float) -> int:
     """How many trials must turn from pass to fail, nothing else changing: each is a coin toss by chance."""
     return math.ceil(-math.log2(alpha))

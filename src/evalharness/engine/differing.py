@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, sub
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +18,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.detecting import Size, detectable_drop, detectable_shift
-from evalharness.engine.pairing import Pair
+from evalharness.engine.pairing import Pair, Row, rows_of
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
 from evalharness.stats.paired import PairedDifference, paired_difference
@@ -62,17 +63,17 @@ class _Observed(NamedTuple):
 
 
 def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence:
-    rows = [pair.row for pair in pairs]
+    rows = rows_of(pairs)
     tested = stratified_exact(rows)
-    shares = [(c_old / n_old, c_new / n_new) for n_old, c_old, n_new, c_new in rows]
-    observed = _observed(pairs, [new - old for old, new in shares])
+    before, now = [c / n for n, c, _, _ in rows], [c / n for _, _, n, c in rows]
+    observed = _observed(pairs, list(map(sub, now, before)))
     found = _interval(observed, rule)
     size = _size(rows, observed)
     return Evidence(
         Difference(
             metric=metric,
-            old=fmean(old for old, _ in shares),
-            new=fmean(new for _, new in shares),
+            old=fmean(before),
+            new=fmean(now),
             detectable=detectable_drop(size, rule),
             **_told(pairs, found, tested),
         ),
@@ -126,13 +127,15 @@ def ratios_differ(
 
     Here more is worse. None where no case has a figure above 0 on both sides.
     """
-    figures = [(pair, figure(pair.old), figure(pair.new)) for pair in pairs]
-    known = [(pair, math.log(old), math.log(new)) for pair, old, new in figures if old and new and old > 0 < new]
+    known = [
+        (pair, old, new) for pair in pairs if (old := figure(pair.old)) and (new := figure(pair.new)) and old > 0 < new
+    ]
     if not known:
         return None
-    pairs, before, now = zip(*known, strict=True)
+    pairs, *sides = zip(*known, strict=True)
+    before, now = (list(map(math.log, side)) for side in sides)
     # Turned round, so that below 0 is worse, as everywhere.
-    observed = _observed(pairs, [old - new for old, new in zip(before, now, strict=True)])
+    observed = _observed(pairs, list(map(sub, before, now)))
     found = _interval(observed, rule, span=math.inf)
     steps = observed.steps
     tested = sign_flip(steps)
@@ -175,17 +178,16 @@ def _told(pairs: Sequence[Pair], found: PairedDifference, tested: PValues) -> di
         "seed": tested.seed,
         "interval_method": _over(found, len(pairs)),
         "n_cases": len(pairs),
-        "n_trials_old": sum(pair.old.trials for pair in pairs),
-        "n_trials_new": sum(pair.new.trials for pair in pairs),
+        "n_trials_old": sum(map(attrgetter("old.trials"), pairs)),
+        "n_trials_new": sum(map(attrgetter("new.trials"), pairs)),
     }
 
 
-def _size(rows: Sequence[tuple[int, int, int, int]], observed: _Observed) -> Size:
+def _size(rows: Sequence[Row], observed: _Observed) -> Size:
     """K is the harmonic mean of all numbers of trials: it gives the variance that the unequal ones give."""
-    sides = [(n, c) for n_old, c_old, n_new, c_new in rows for n, c in ((n_old, c_old), (n_new, c_new))]
-    trials = len(sides) / math.fsum(1 / n for n, _ in sides)
+    trials = 2 * len(rows) / math.fsum([1 / n for n_old, _, n_new, _ in rows for n in (n_old, n_new)])
     spread = _variance(observed.steps) or 0.0
-    within = within_variance(sides) if trials > 1 else None
+    within = within_variance([side for row in rows for side in (row[:2], row[2:])]) if trials > 1 else None
     if within is None:  # one trial per side cannot tell a trial's chance from a case's change: all is taken for chance
         return Size(len(rows), trials, spread / 2, 0.0)
     # What trials alone explain of the spread is no sign that cases went different ways.
@@ -193,7 +195,7 @@ def _size(rows: Sequence[tuple[int, int, int, int]], observed: _Observed) -> Siz
     return Size(len(rows), trials, within, max(0.0, of_mean * len(rows)))
 
 
-def _smallest_p(rows: Sequence[tuple[int, int, int, int]]) -> float:
+def _smallest_p(rows: Sequence[Row]) -> float:
     """More cases only make it smaller, so there is no need to look at all of very many."""
     some = smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows[:ENOUGH_CASES])
     if some < NO_DOUBT or len(rows) <= ENOUGH_CASES:
@@ -228,11 +230,18 @@ def _variance(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return math.fsum([(value - mean) ** 2 for value in values]) / (len(values) - 1)
 
 
 def _over(found: PairedDifference, cases: int) -> str:
-    return found.method if found.n == cases else found.method.replace("over cases", f"over {found.n} clusters")
+    """The method, with the number of clusters where they are fewer than cases."""
+    if found.n == cases:
+        return found.method
+    if found.n == 1:
+        return "all that is possible (one cluster only says nothing about others)"
+    clusters = f"over {found.n:,} clusters"
+    told = found.method.replace("over cases", clusters).replace("(1/cases)", "(1/clusters)")
+    return told if clusters in told else f"{told}, {clusters}"
 
 
 def _ratio(log: float) -> float | None:

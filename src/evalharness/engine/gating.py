@@ -85,14 +85,20 @@ def quarantined(gate: Gate, today: date) -> frozenset[str]:
     return frozenset(entry.case for entry in gate.quarantine if entry.holds_on(today))
 
 
-def check_trials(gate: Gate, trials: int) -> None:
-    """Raises UsageError where so few trials per case can never satisfy the gate, so that nothing is run in vain."""
-    needed = {metric_label(name): number for name, number in needed_trials(gate).items() if number > trials}
+def check_trials(gate: Gate, suite: Suite, thresholds_from: str = "") -> None:
+    """Raises UsageError where so few trials per case can never satisfy the gate, so that nothing is run in vain.
+
+    `thresholds_from` names the file, beside the suite's own, that thresholds come from.
+    """
+    trials = suite.trials
+    needed = {metric_label(name): number for name, number in needed_trials(gate, suite).items() if number > trials}
     if needed:
         most = max(needed.values())
         asked = "asks" if len(needed) == 1 else "ask"
+        where = f" (thresholds come from {thresholds_from}, too)" if thresholds_from else ""
+        metrics = " and ".join(needed)
         raise UsageError(
-            f"the gate needs more trials: {' and '.join(needed)} {asked} for {most} trials of each case, not {trials}",
+            f"the gate needs more trials{where}: {metrics} {asked} for {most} trials of each case, not {trials}",
             hint=f"give --repeat {most}, or set trials: {most} in the suite",
         )
     rule = gate.each_case
@@ -197,7 +203,7 @@ def _regression(comparison: Comparison) -> GateCheck:
     worse = tuple(change.case_id for change in comparison.cases if change.flagged or change.case_id in lost)
     passed = CHANGES[comparison.verdict]
     settle = f"; {comparison.settle}" if passed is None and comparison.settle else ""
-    text = f"{comparison.verdict}: {comparison.why}{settle}"
+    text = f"{comparison.verdict}: {comparison.why}{settle}{_left_out(comparison)}"
     rate = comparison.differences.get("pass_rate")
     return GateCheck(name="regression", passed=passed, text=text, value=rate.value if rate else None, cases=worse)
 
@@ -207,8 +213,12 @@ def _strict_flips(comparison: Comparison) -> GateCheck:
     expected = comparison.flip_alarm
     alarm = "" if expected is None else f" (it would in {percent(expected, 0)} of runs if nothing had changed)"
     found = f": {_listed(dict.fromkeys(flipped, ''))} did" if flipped else ""
-    text = f"no case that always passed may fail now{alarm}{found}"
+    text = f"no case that always passed may fail now{alarm}{found}{_left_out(comparison)}"
     return GateCheck(name="strict_flips", passed=not flipped, text=text, cases=flipped)
+
+
+def _left_out(comparison: Comparison) -> str:
+    return f" ({comparison.left_out})" if comparison.left_out else ""
 
 
 def as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:

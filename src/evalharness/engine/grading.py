@@ -23,10 +23,13 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str]:
 
 
 def mean_score(grades: Sequence[Grade]) -> float | None:
-    """The weighted mean of the grades' scores; None when a required grade has none. Nothing to grade scores 1."""
+    """The weighted mean of the grades' scores; None when a required grade has none. Nothing to grade scores 1.
+
+    A grade that passes without a score has measured nothing (a scorer that is switched off): it is left out.
+    """
     if len(grades) == 1 and grades[0].score is not None:
         return grades[0].score
-    if any(grade.score is None for grade in grades if grade.required):
+    if any(grade.score is None for grade in grades if grade.required and grade.state != "pass"):
         return None
     scored = [(grade.score, grade.weight) for grade in grades if grade.score is not None]
     if not scored:

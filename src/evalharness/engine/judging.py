@@ -21,7 +21,14 @@ def judge(summary: Summary, max_error_rate: float, stopped: str, not_needed: int
     if trials.pending and stopped == "time limit":
         left = count(trials.pending, "trial")
         return "INVALID", 3, f"the global time limit was reached with {left} still to be done"
+    if stopped == "spend cap" and (trials.pending or trials.awaiting):
+        undone = [f"{count(trials.pending, 'trial')} still to be done"] if trials.pending else []
+        undone += [f"{count(trials.awaiting, 'trial')} still to be graded"] if trials.awaiting else []
+        return "INVALID", 3, f"the spend cap was reached with {' and '.join(undone)}"
     if finished and trials.error / finished > max_error_rate:
+        if trials.error == finished:
+            each = "the only trial" if finished == 1 else f"all {finished:,} trials"
+            return "INVALID", 3, f"{each} ended in error, so nothing is known about the target"
         share = f"{trials.error:,} of {count(finished, 'trial')} ended in error"
         return "INVALID", 3, f"{share}, more than the {max_error_rate * 100:g} % allowed"
     if summary.errors:

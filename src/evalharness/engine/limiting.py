@@ -1,7 +1,7 @@
 """Limiting: what a run may cost and how long its trials may take at most, as a gate says. Pure.
 
 Below a limit is within it, equal to it is not. What was not measured for every judged trial cannot be judged, unless
-what is known is too much already.
+what is known is too much already. While grades are due, what was not judged yet leaves a limit open.
 """
 
 from __future__ import annotations
@@ -14,27 +14,42 @@ from evalharness.domain.plain_numbers import count
 from evalharness.engine.measuring import measure
 from evalharness.engine.thresholding import Counted
 
+MOST_DECIMALS = 9
+
 
 def limit_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck]:
     """Single trials and medians are those of the cases that count; the whole cost is that of the whole run."""
     tallies = [counted.measured.tallies[case.id] for case in counted.suite.cases]
     judged = [(case.id, tally) for case, tally in zip(counted.suite.cases, tallies, strict=True) if tally.graded]
+    awaiting = sum(tally.counts["awaiting"] for tally in tallies)
     if gate.max_cost_usd is not None:
         everything = counted.measured.tallies.values()
         lacking = sum(tally.graded - tally.priced for tally in everything)
-        yield _cost("max_cost_usd", "cost", counted.measured.cost_usd, gate.max_cost_usd, lacking)
+        cost = _cost("max_cost_usd", "cost", counted.measured.cost_usd, gate.max_cost_usd, lacking)
+        yield cost if cost.computable or judged else _open(cost, awaiting)
     if gate.max_cost_usd_per_trial is not None:
         dearest = max(((tally.dearest_usd, id_) for id_, tally in judged if tally.priced), default=(None, ""))
         lacking = sum(tally.graded - tally.priced for _, tally in judged)
         label = f"dearest trial ({dearest[1]})" if dearest[1] else "dearest trial"
-        yield _cost("max_cost_usd_per_trial", label, dearest[0], gate.max_cost_usd_per_trial, lacking)
+        cost = _cost("max_cost_usd_per_trial", label, dearest[0], gate.max_cost_usd_per_trial, lacking)
+        yield cost if cost.passed is False or (judged and not cost.computable) else _open(cost, awaiting)
     if gate.max_latency_s is not None:
         longest = max(((tally.longest_s, id_) for id_, tally in judged), default=(None, ""))
         label = f"slowest trial ({longest[1]})" if longest[1] else "slowest trial"
-        yield _time("max_latency_s", label, longest[0], gate.max_latency_s)
+        time = _time("max_latency_s", label, longest[0], gate.max_latency_s)
+        yield time if time.passed is False else _open(time, awaiting)
     if gate.max_median_latency_s is not None:
         found = measure(counted.suite, counted.trials, counted.measured).get("latency_s")
-        yield _time("max_median_latency_s", "median latency", found.value if found else None, gate.max_median_latency_s)
+        value = found.value if found else None
+        yield _open(_time("max_median_latency_s", "median latency", value, gate.max_median_latency_s), awaiting)
+
+
+def _open(check: GateCheck, awaiting: int) -> GateCheck:
+    """Undecided while grades are due that may decide it."""
+    if not awaiting:
+        return check
+    text = f"{check.text}; {count(awaiting, 'trial')} still to be graded"
+    return check.model_copy(update={"passed": None, "computable": True, "text": text})
 
 
 def _cost(name: str, label: str, value: float | None, limit: float, lacking: int) -> GateCheck:
@@ -43,19 +58,30 @@ def _cost(name: str, label: str, value: float | None, limit: float, lacking: int
     if lacking and value < limit:
         trials = count(lacking, "judged trial")
         return _unknown(name, label, limit, f"{trials} did not say what {'it' if lacking == 1 else 'they'} cost")
-    return _check(name, label, value, limit, f"${value:.4f}", f"${limit:.10g}")
+    return _check(name, label, value, limit, f"${_told_apart(value, limit, 4)}", f"${limit:.10g}")
 
 
 def _time(name: str, label: str, value: float | None, limit: float) -> GateCheck:
     if value is None:
         return _unknown(name, label, limit, "no trial was judged")
-    return _check(name, label, value, limit, f"{value:.3f} s", f"{limit:.10g} s")
+    return _check(name, label, value, limit, f"{_told_apart(value, limit, 3)} s", f"{limit:.10g} s")
 
 
 def _check(name: str, label: str, value: float, limit: float, shown: str, most: str) -> GateCheck:
     text = f"{label} {shown}, less than {most} needed"
-    is_less = value < limit and not math.isclose(value, limit)  # sums of costs end a last bit below or above
-    return GateCheck(name=name, passed=is_less, text=text, value=value, wanted=limit)
+    return GateCheck(name=name, passed=_is_less(value, limit), text=text, value=value, wanted=limit)
+
+
+def _is_less(value: float, limit: float) -> bool:
+    return value < limit and not math.isclose(value, limit)  # sums of costs end a last bit below or above
+
+
+def _told_apart(value: float, limit: float, decimals: int) -> str:
+    """With as many decimals as it takes to see on which side of its limit the value lies."""
+    is_less = _is_less(value, limit)
+    while decimals < MOST_DECIMALS and (round(value, decimals) < limit) != is_less:
+        decimals += 1
+    return f"{value:.{decimals}f}"
 
 
 def _unknown(name: str, label: str, limit: float, why: str) -> GateCheck:

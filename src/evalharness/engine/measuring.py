@@ -15,6 +15,8 @@ from evalharness.stats.means import weighted_mean
 from evalharness.stats.medians import median
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
 
+WEIGHTLESS = "every case weighs 0"
+
 
 def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurement]:
     """Pass rate, score, pass@k and pass^k over cases, median latency and cost of a trial, each with its interval.
@@ -25,18 +27,19 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     found = {}
     if graded:
         estimates = [(case, tally.counts["passed"] / tally.graded) for case, tally in graded]
-        found["pass_rate"] = _measurement(estimates, sum(tally.graded for _, tally in graded), weighted=False)
+        found["pass_rate"] = measurement_of(estimates, sum(tally.graded for _, tally in graded), weighted=False)
     scored = [(case, tally) for case, tally in graded if tally.scored and case.weight > 0]
     if scored:
         scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
-        found["score"] = _measurement(scores, sum(tally.scored for _, tally in scored))
+        found["score"] = measurement_of(scores, sum(tally.scored for _, tally in scored))
     first = first_answers(suite, measured)
     n_trials = sum(n for _, n, _ in first)
     for name, estimator, k in wanted_k(suite, trials):
-        values = [(case, estimator(n, c, k)) for case, n, c in first]
+        by_counts = {counts: estimator(*counts, k) for counts in {(n, c) for _, n, c in first}}
+        values = [(case, by_counts[n, c]) for case, n, c in first]
         estimates = [(case, value) for case, value in values if value is not None]
         if estimates and len(estimates) == len(values):  # dropping some cases would bias the mean
-            found[name] = _measurement(estimates, n_trials)
+            found[name] = measurement_of(estimates, n_trials)
             if len(first) == 1:
                 found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
     times = [(case, tally.duration_sum_s / tally.graded, tally.graded) for case, tally in graded]
@@ -56,11 +59,14 @@ def _of_one_case(found: Measurement, counts: tuple[int, int], k: int, *, at_leas
 
 
 def unmeasurable(suite: Suite, trials: int, measured: Measured) -> dict[str, str]:
-    """By metric: why pass@k or pass^k cannot be computed."""
+    """By metric: why pass@k or pass^k, and with them a score, cannot be computed."""
     first = first_answers(suite, measured)
     reasons = {}
-    for name, estimator, k in wanted_k(suite, trials):
-        short = sum(estimator(n, c, k) is None for _, n, c in first)
+    if not first and any(measured.tallies[case.id].graded for case in suite.cases):
+        names = ("score", *(name for name, _, _ in wanted_k(suite, trials)))
+        return dict.fromkeys(names, WEIGHTLESS)
+    for name, _, k in wanted_k(suite, trials):
+        short = sum(n < k for _, n, _ in first)
         if short:
             cases = f"{short:,} of {count(len(first), 'case')}"
             reasons[name] = f"not estimable: {cases} {'has' if short == 1 else 'have'} fewer than {k} judged trials"
@@ -83,8 +89,7 @@ def wanted_k(suite: Suite, trials: int) -> Iterator[tuple[str, Callable[[int, in
 
 
 def _plugin(n: int, c: int, k: int) -> float | None:
-    """Where it is all there is to know, k > n, the plug-in is not told either: it would be a guess."""
-    return pass_hat_k(n, c, k, estimator="plugin") if k <= n else None
+    return pass_hat_k(n, c, k, estimator="plugin")
 
 
 def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
@@ -105,23 +110,35 @@ def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
     )
 
 
-def _measurement(estimates: list[tuple[Case, float]], n_trials: int, *, weighted: bool = True) -> Measurement:
-    """Cases that share a `cluster` count as one observation: their mean. Clusters weigh what their cases weigh."""
+def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weighted: bool = True) -> Measurement:
+    """Cases that share a `cluster` count as one observation: their mean. Clusters weigh what their cases weigh.
+
+    A single cluster of several cases is a single observation, however many trials it holds.
+    """
     clusters: dict[str, list[tuple[float, float]]] = {}
     for case, value in estimates:
         clusters.setdefault(observation(case.id, case.cluster), []).append((value, case.weight if weighted else 1.0))
     weights = [sum(weight for _, weight in members) for members in clusters.values()]
     values = [weighted_mean(members) for members in clusters.values()]
     even = len(set(weights)) <= 1
-    interval = clustered_wilson(values, max(n_trials, len(values)), weights=None if even else weights)
+    is_one = len(values) == 1 < len(estimates)
+    told = 1 if is_one else max(n_trials, len(values))
+    interval = clustered_wilson(values, told, weights=None if even else weights)
     mean = weighted_mean(zip(values, weights, strict=True))
     return Measurement(
         value=min(1.0, max(0.0, mean)),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         level=interval.level if interval else 0.95,
-        method=interval.method if interval else "",
+        method=_over_clusters(interval.method, len(values), len(estimates)) if interval else "",
         n_cases=len(estimates),
         n_trials=n_trials,
         n_eff=interval.n_eff if interval else None,
     )
+
+
+def _over_clusters(method: str, clusters: int, cases: int) -> str:
+    if clusters == cases:
+        return method
+    one = "Wilson (one cluster only: a single observation)"
+    return one if clusters == 1 else f"{method} over {clusters:,} clusters"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.report import Report
 from evalharness.errors import UsageError
+
+Row: TypeAlias = tuple[int, int, int, int]
+"""Trials and passes before, trials and passes now."""
 
 
 class Pair(NamedTuple):
@@ -16,14 +19,14 @@ class Pair(NamedTuple):
     new: CaseResult
 
     @property
-    def row(self) -> tuple[int, int, int, int]:
-        """As `stats.stratified` wants it."""
-        return self.old.trials, self.old.passed, self.new.trials, self.new.passed
-
-    @property
     def critical(self) -> bool:
         """As the new run's suite has it: what matters now."""
         return self.new.criticality == "critical"
+
+
+def rows_of(pairs: Iterable[Pair]) -> list[Row]:
+    """As `stats.stratified` wants them."""
+    return [(old.trials, old.passed, new.trials, new.passed) for old, new in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +43,21 @@ class Pairing:
 
 def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairing:
     """By id, in the new run's order; only cases that ask and judge the same, with a judged trial in both runs."""
-    before = {case.case_id: case for case in old.cases if case.case_id not in ignored}
+    before = {case_id: case for case in old.cases if (case_id := case.case_id) not in ignored}
     pairs: list[Pair] = []
     added, changed, unjudged = [], [], []
     without_key = 0
     for case in new.cases:
-        if case.case_id in ignored:
+        case_id = case.case_id
+        if case_id in ignored:
             continue
-        earlier = before.pop(case.case_id, None)
+        earlier = before.pop(case_id, None)
         if earlier is None:
-            added.append(case.case_id)
+            added.append(case_id)
         elif earlier.key != case.key and earlier.key and case.key:
-            changed.append(case.case_id)
+            changed.append(case_id)
         elif not (earlier.trials and case.trials):
-            unjudged.append(case.case_id)
+            unjudged.append(case_id)
         else:
             pairs.append(Pair(earlier, case))
             without_key += not (earlier.key and case.key)

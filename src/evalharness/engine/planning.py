@@ -13,12 +13,14 @@ from evalharness import registry
 from evalharness.contracts import Grader, Services, Target
 from evalharness.domain.case import Case
 from evalharness.domain.digest import digest, digest_file
+from evalharness.domain.history import WRITTEN
 from evalharness.domain.record import Json
 from evalharness.domain.run import CaseLock, RunLock
 from evalharness.domain.session import session_file
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import fill, has_braces, needed
+from evalharness.engine.substituting import usual_grader
 from evalharness.errors import MissingVariable, NothingSelected, UsageError
 from evalharness.workspaces import confined
 
@@ -175,7 +177,8 @@ def plan_cases(
         own = _own_target(filled, suite, values, services, own_targets)
         skip = filled.skip or lacking_tools(filled, own.spec if own else target)
         if grader_type is not None:
-            graders = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
+            graders = _of_type(grader_type, filled, graders, services)
+            specs = tuple(spec for spec, _ in graders)
             skip = skip if graders else f"no {grader_type} grader"
         planned.append(
             PlannedCase(
@@ -190,6 +193,14 @@ def plan_cases(
             )
         )
     return planned
+
+
+def _of_type(
+    grader_type: str, case: Case, graders: list[tuple[GraderSpec, Grader]], services: Services
+) -> list[tuple[GraderSpec, Grader]]:
+    chosen = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
+    usual = None if chosen else usual_grader(grader_type, case, graders)
+    return [(usual, _built(usual, services, case))] if usual else chosen
 
 
 def _own_target(
@@ -208,9 +219,10 @@ def _own_target(
 
 def lacking_tools(case: Case, target: TargetSpec | None) -> str:
     """Why the case cannot be tried on a target that declares its tools; empty where it can."""
-    if target is None or target.tools is None:
+    if target is None or not case.required_tools:
         return ""
-    missing = [tool for tool in case.required_tools if tool not in target.tools]
+    declared = registry.declared_tools(target)
+    missing = [tool for tool in case.required_tools if declared is not None and tool not in declared]
     return (
         f"the target lacks the required tool{'s' if len(missing) > 1 else ''} {', '.join(missing)}" if missing else ""
     )
@@ -224,7 +236,14 @@ def _built(spec: GraderSpec, services: Services, case: Case) -> Grader:
 
 
 def make_lock(
-    suite: Suite, target: TargetSpec, variables: Variables, services: Services, *, where: str, harness_version: str
+    suite: Suite,
+    target: TargetSpec,
+    variables: Variables,
+    services: Services,
+    *,
+    where: str,
+    harness_version: str,
+    grader_type: str | None = None,
 ) -> RunLock:
     """Digests of what decides a result. Computed with secrets left out, so that they never reach a digest."""
     used = variables.used_by(suite, target, where)
@@ -236,7 +255,7 @@ def make_lock(
         target=_target_digest(filled_target(target, suite, public), services, where),
         seed=suite.config.seed,
         trials=suite.trials,
-        cases=lock_cases(plan_cases(suite, public, services), services.root),
+        cases=lock_cases(plan_cases(suite, public, services, grader_type=grader_type), services.root),
         variables=used,
     )
 
@@ -252,6 +271,8 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
     locks = {}
     for plan in planned:
         content = plan.case.model_dump(mode="json", include={"input", "files", "reference", "metadata"})
+        # The rest of it counts: functions that answer or grade can read it.
+        content["metadata"] = {key: value for key, value in content["metadata"].items() if key not in WRITTEN}
         content["file digests"] = {
             name: digest_file(confined(root, file.path))
             for name, file in plan.case.files.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 
@@ -19,6 +18,7 @@ from evalharness.engine.tallying import CaseTally, Measured
 from evalharness.stats.flips import flip_rate
 
 BUDGETS = frozenset(("latency", "cost", "tokens", "max_rounds", "max_length"))
+URGENCY = ("errors", "limit", "alike", "never", "flaky", "quarantine", "")
 ALIKE = 2
 NAMED = 5
 LONGEST_REASON = 100
@@ -35,13 +35,8 @@ def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
 
 
 def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
-    """One of each kind before a second of any, so that a reader of the first few sees every kind."""
-    seen: Counter[str] = Counter()
-    rounds: list[tuple[int, Recommendation]] = []
-    for found in advice:
-        rounds.append((seen[found.kind], found))
-        seen[found.kind] += 1
-    return tuple(found for _, found in sorted(rounds, key=lambda placed: placed[0]))
+    """Kind by kind, the most urgent first; within a kind as it came."""
+    return tuple(sorted(advice, key=lambda found: URGENCY.index(found.kind)))
 
 
 def _errors(tallied: Tallied) -> Iterator[Recommendation]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -47,10 +47,17 @@ async def regrade_trials(
     trials: Iterable[Trial], planned: Mapping[str, PlannedCase], at_once: int
 ) -> AsyncIterator[Regraded]:
     """In the order of `trials`, so many at a time; no more of them are held in memory."""
-    waiting = iter(trials)
-    while group := list(islice(waiting, at_once)):
-        for regraded in await asyncio.gather(*(regrade_trial(trial, planned[trial.case_id]) for trial in group)):
-            yield regraded
+    under_way: deque[asyncio.Task[Regraded]] = deque()
+    try:
+        for trial in trials:
+            under_way.append(asyncio.create_task(regrade_trial(trial, planned[trial.case_id])))
+            if len(under_way) >= at_once:
+                yield await under_way.popleft()
+        while under_way:
+            yield await under_way.popleft()
+    finally:
+        for task in under_way:
+            task.cancel()
 
 
 async def regrade_trial(trial: Trial, planned: PlannedCase) -> Regraded:
@@ -68,12 +75,21 @@ async def regrade_trial(trial: Trial, planned: PlannedCase) -> Regraded:
 
 
 def _with_last(trial: Trial, changes: dict[str, Any]) -> Trial:
-    return trial.model_copy(update={"attempts": (*trial.attempts[:-1], trial.last.model_copy(update=changes))})
+    last = trial.last.holding({**vars(trial.last), **changes})
+    return trial.holding({**vars(trial), "attempts": (*trial.attempts[:-1], last)})
 
 
 def is_gradable(attempt: Attempt) -> bool:
     """A target that raised or passed its time limit may have left a transcript, but no answer."""
     return attempt.transcript is not None and (bool(attempt.grades) or attempt.state in ANSWERED)
+
+
+def lacks_only_grades(attempt: Attempt) -> bool:
+    """Whether it was the grading that went wrong, and the whole answer is there to be graded again."""
+    transcript = attempt.transcript
+    if attempt.state != "error" or not attempt.grades or transcript is None or transcript.truncated:
+        return False
+    return REDACTION_MARK not in repr(transcript)  # what a target just said need not be fit for JSON
 
 
 def asks_the_same(old: Case, new: Case, lock: CaseLock, root: Path, redact: Callable[[Json], Json]) -> bool:

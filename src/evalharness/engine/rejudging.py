@@ -93,7 +93,7 @@ def _verdict(report: Report) -> Iterator[Judged]:
 
 def _verdicts(summary: Summary, not_needed: int) -> Iterator[tuple[str, int]]:
     for rate in (1.0, 0.0):
-        for stopped in ("", "time limit", "max failures"):
+        for stopped in ("", "time limit", "spend cap", "max failures"):
             verdict, exit_code, _ = judge(summary, rate, stopped, not_needed)
             yield verdict, exit_code
 

@@ -19,9 +19,12 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import Attempting
 from evalharness.engine.planning import PlannedCase, trial_seed
 from evalharness.engine.preparing import TrialTask
+from evalharness.engine.regrading import lacks_only_grades
+from evalharness.engine.spending import Spending
 from evalharness.engine.timing import RENEWAL_S, TimeLimit
+from evalharness.errors import SpendCapReached
 
-Stopped = Literal["", "interrupted", "time limit", "max failures", "decided"]
+Stopped = Literal["", "interrupted", "time limit", "spend cap", "max failures", "decided"]
 MAX_BACKLOG = 1000
 LONGEST_STRETCH_S = 0.01
 FIRST_PAUSE_S = 0.25
@@ -50,6 +53,8 @@ class Running:
     on_trial: Callable[[Trial], None] | None = None
     is_enough: Callable[[Trial], bool] | None = None
     """Told of each trial like `on_trial`; True once no further one is needed."""
+    spending: Spending | None = None
+    """Where the run has a cap."""
     _failed: int = 0
     _stopped: Stopped = ""
     _workers: list[asyncio.Task[None]] = field(default_factory=list)
@@ -62,6 +67,8 @@ class Running:
     async def run(self, pending: Iterator[Pending], time_left_s: float | None) -> Stopped:
         if time_left_s is not None and time_left_s <= 0:
             self.stop("time limit")
+        if self.spending is not None and self.spending.is_used_up:
+            self.stop("spend cap")
         if self._stopped:
             return self._stopped
         self._workers = [asyncio.create_task(self._work(pending)) for _ in range(self.max_concurrency)]
@@ -98,7 +105,12 @@ class Running:
     async def _work_within(self, limit: TimeLimit, pending: Iterator[Pending]) -> None:
         stretch_began = time.monotonic()
         for item in pending:
-            self._keep(item, await self._finish(item, limit))
+            try:
+                trial = await (self._finish(item, limit) if self.spending is None else self._paid(item, limit))
+            except SpendCapReached:  # the trial stays pending; those that need no more money may come to their end
+                self._stopped = self._stopped or "spend cap"
+                return
+            self._keep(item, trial)
             if self._stopped:
                 return
             # A target that never waits would keep the loop to itself: signals and the progress bar need a turn too.
@@ -115,11 +127,28 @@ class Running:
             self.store.put(self.run_id, trial)
         if self.on_trial is not None:
             self.on_trial(trial)
+        if self.spending is not None and self.spending.is_used_up:
+            self._stopped = self._stopped or "spend cap"
         self._failed += trial.state == "failed"
         if self.is_enough is not None and self.is_enough(trial):
             self.stop("decided")
         if self.max_failures is not None and self._failed >= self.max_failures:
             self.stop("max failures")
+
+    async def _paid(self, item: Pending, limit: TimeLimit) -> Trial:
+        """Where the target's calls go past the purse, what its answers tell is taken out of it."""
+        assert self.spending is not None
+        target = item.planned.target.target if item.planned.target else self.attempting.target
+        if target.is_metered or item.planned.skip:
+            return await self._finish(item, limit)
+        await self.spending.begin_trial()
+        new: tuple[Attempt, ...] = ()
+        try:
+            trial = await self._finish(item, limit)
+            new = trial.attempts[len(item.earlier) :]
+            return trial
+        finally:
+            self.spending.end_trial(*_told_cost(new))
 
     async def _finish(self, item: Pending, limit: TimeLimit) -> Trial:
         """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
@@ -130,7 +159,11 @@ class Running:
         attempts: tuple[Attempt, ...] = ()
         while True:
             task = TrialTask(planned, item.trial_index, seed, self.root, self.run_id)
-            attempt = await self.attempting.attempt(task, planned, limit)
+            before = (*item.earlier, *attempts)
+            if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
+                attempt = await self.attempting.grade_again(task, planned, before[-1])
+            else:
+                attempt = await self.attempting.attempt(task, planned, limit)
             attempts = (*attempts, attempt)
             if len(attempts) > planned.retries:
                 break
@@ -142,7 +175,19 @@ class Running:
 
 
 def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:
-    return Trial(case_id=item.planned.case.id, index=item.trial_index, seed=seed, attempts=(*item.earlier, *attempts))
+    attempts = (*item.earlier, *attempts)
+    return Trial.holding(
+        {"case_id": item.planned.case.id, "index": item.trial_index, "seed": seed, "attempts": attempts}
+    )
+
+
+def _told_cost(attempts: tuple[Attempt, ...]) -> tuple[float | None, int]:
+    """What the target says it has spent; nothing where it was not asked."""
+    asked = [attempt.transcript for attempt in attempts if attempt.transcript is not None]
+    costs = [transcript.cost_usd for transcript in asked if transcript.cost_usd is not None]
+    usages = [transcript.usage for transcript in asked if transcript.usage is not None]
+    tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages)
+    return (sum(costs) if costs else None if asked else 0.0), tokens
 
 
 def pause_s(attempt: int, rng: Random) -> float:
@@ -167,7 +212,8 @@ def pending_trials(
             yield Pending(plans[case_id], index, erred.get((case_id, index), ()))
 
 
-def skipped_trial(item: Pending, seed: int, reason: str) -> Trial:
-    """Of the run's `seed`; in place of one that is not tried."""
-    own = trial_seed(seed, item.planned.case.id, item.trial_index)
-    return _trial(item, own, (Attempt(state="skipped", reason=reason),))
+def skipped_trials(pending: Iterable[Pending], seed: int, reason: str) -> Iterator[Trial]:
+    """Of the run's `seed`; in place of those that are not tried. They share what became of them: there may be many."""
+    skipped = (Attempt(state="skipped", reason=reason),)
+    for item in pending:
+        yield _trial(item, trial_seed(seed, item.planned.case.id, item.trial_index), skipped)

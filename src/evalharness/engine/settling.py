@@ -7,7 +7,7 @@ that judged it: so what is said is what that rule would answer if nothing but th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Change, Difference
@@ -94,7 +94,7 @@ def _by_cases(undecided: Undecided) -> str:
 
 def _with_trials(pair: Pair, times: int) -> Pair:
     def more(case: CaseResult) -> CaseResult:
-        return case.model_copy(update={"trials": case.trials * times, "passed": case.passed * times})
+        return replace(case, trials=case.trials * times, passed=case.passed * times)
 
     return Pair(more(pair.old), more(pair.new))
 
@@ -114,4 +114,4 @@ def _like(pairs: Sequence[Pair], number: int) -> list[Pair]:
 def _copied(pair: Pair, copy: int) -> Pair:
     """Cases of one cluster stay together; a copy of the cluster is another one."""
     cluster = f"{pair.new.cluster} {copy}" if pair.new.cluster else ""
-    return Pair(pair.old, pair.new.model_copy(update={"case_id": f"{pair.new.case_id} {copy}", "cluster": cluster}))
+    return Pair(pair.old, replace(pair.new, case_id=f"{pair.new.case_id} {copy}", cluster=cluster))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
-from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Size, detectable_drop, fewest
+from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Size, can_show_a_loss, detectable_drop, fewest
 from evalharness.errors import UsageError
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
@@ -63,8 +63,10 @@ def pooled_rate(counts: Sequence[tuple[int, int]]) -> float:
     return sum(c / n for n, c in counts) / len(counts)
 
 
-def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish) -> float:
-    """The smallest drop that is seen on these very cases."""
+def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish) -> float | None:
+    """The smallest drop that is seen on these very cases; None where not even the largest would be."""
+    if not can_show_a_loss(cases, trials, wish.alpha):
+        return None
     return detectable_drop(Size(cases, trials, spread.within, None), wish.rule)
 
 
@@ -78,12 +80,16 @@ def seen_on_others(spread: Spread, cases: int, trials: float, wish: Wish) -> flo
     if between is None:  # the two add up to at most `within`: all of it is where it hurts most
         within, between = (within, 0.0) if trials < 2 else (0.0, within)
     chance = mde_sampled_cases(cases, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
-    return chance if math.isinf(trials) else max(chance, detectable_drop(Size(cases, trials, 0.0, None), wish.rule))
+    if math.isinf(trials):
+        return chance
+    if not can_show_a_loss(cases, round(trials), wish.alpha):
+        return math.inf
+    return max(chance, detectable_drop(Size(cases, trials, 0.0, None), wish.rule))
 
 
 def trials_needed(spread: Spread, cases: int, wish: Wish) -> int:
     """The fewest trials per case that show the wanted drop on these cases."""
-    return _fewest(lambda trials: seen_on_these(spread, cases, trials, wish) <= wish.effect, MOST_OF_RUN // cases)
+    return _fewest(lambda trials: _shows(seen_on_these(spread, cases, trials, wish), wish), MOST_OF_RUN // cases)
 
 
 def cases_needed(spread: Spread, trials: float, wish: Wish) -> int:
@@ -129,11 +135,15 @@ def make_plan(
         trials=trials,
         is_chosen=is_chosen,
         recommended=recommended,
-        is_reasonable=recommended.detectable <= wish.effect if is_chosen else needed <= MOST_TRIALS,
+        is_reasonable=_shows(recommended.detectable, wish) if is_chosen else needed <= MOST_TRIALS,
         cases_at_best=cases_needed(spread, math.inf, wish) if between else None,
         enough_trials=_enough_trials(spread.within, between),
         error_at_best=se_for_trials(between, 0.0, cases, 1) if between else None,
     )
+
+
+def _shows(detectable: float | None, wish: Wish) -> bool:
+    return detectable is not None and detectable <= wish.effect
 
 
 def _enough_trials(within: float, between: float) -> int | None:

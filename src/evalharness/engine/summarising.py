@@ -114,25 +114,23 @@ def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> I
     """`keys` says of each case, by digest, what was asked and who judged."""
     for case, tally, state in _states(suite, measured):
         graded = tally.graded
-        yield CaseResult.holding(
-            {
-                "case_id": case.id,
-                "key": keys.get(case.id, ""),
-                "trials": tally.first_graded,
-                "passed": tally.first_passed,
-                "errors": tally.counts["error"],
-                "state": state,
-                "score": tally.score_sum / tally.scored if tally.scored else None,
-                "duration_s": tally.duration_sum_s / graded if graded else None,
-                "longest_s": tally.longest_s if graded else None,
-                "cost_usd": tally.cost_sum_usd / tally.priced if tally.priced else None,
-                "dearest_usd": tally.dearest_usd if tally.priced else None,
-                "weight": case.weight,
-                "cluster": case.cluster,
-                "category": suite.category_of(case),
-                "criticality": case.criticality,
-                "topic": case.category,
-            }
+        yield CaseResult(
+            case_id=case.id,
+            key=keys.get(case.id, ""),
+            trials=tally.first_graded,
+            passed=tally.first_passed,
+            errors=tally.counts["error"],
+            state=state,
+            score=tally.score_sum / tally.scored if tally.scored else None,
+            duration_s=tally.duration_sum_s / graded if graded else None,
+            longest_s=tally.longest_s if graded else None,
+            cost_usd=tally.cost_sum_usd / tally.priced if tally.priced else None,
+            dearest_usd=tally.dearest_usd if tally.priced else None,
+            weight=case.weight,
+            cluster=case.cluster,
+            category=suite.category_of(case),
+            criticality=case.criticality,
+            topic=case.category,
         )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
+from evalharness.domain.grade import Judging, added_up
 from evalharness.domain.report import CaseState
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
@@ -85,6 +87,8 @@ class Measured:
     cost_usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    judgings: dict[str, Judging] = field(default_factory=dict)
+    """What judges took, by model."""
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
     without_score: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By grader, of those that are not required: how many trials it could not score, and why not the first of them."""
@@ -93,14 +97,18 @@ class Measured:
 def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
     """One pass over a run's trials."""
     measured = Measured({case.id: CaseTally(trials) for case in suite.cases})
+    took: Counter[str] = Counter()
     for outcome in outcomes:
         _count(measured, outcome)
+        if outcome[-1] is not None:
+            took[outcome[-1]] += 1
+    measured.judgings = {judging.model: judging for judging in _judgings(took)}
     measured.slowest.sort(reverse=True)
     return measured
 
 
 def _count(measured: Measured, outcome: Outcome) -> None:
-    case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades = outcome
+    case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades, _ = outcome
     tally = measured.tallies[case_id]
     tally.counts[state] += 1
     if first_state in GRADED:
@@ -137,7 +145,7 @@ def _count_grades(measured: Measured, tally: CaseTally, grades: str) -> None:
             grader = grade.get("grader", "")
             number, first = measured.without_score.get(grader, (0, grade.get("reason", "")))
             measured.without_score[grader] = (number + 1, first)
-        elif grade["state"] in ("pass", "fail"):
+        elif grade["state"] in ("pass", "fail") and not _is_off(grade):
             kind = grade.get("type", "code")
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
             if grade["state"] == "fail" and grade.get("required", True):
@@ -148,9 +156,23 @@ def _count_grades(measured: Measured, tally: CaseTally, grades: str) -> None:
         counted[1] += passed
 
 
+def _judgings(took: Counter[str]) -> tuple[Judging, ...]:
+    """What judges took, added up. Many trials took the same: a verdict from the cache, or one of so many tokens."""
+    return added_up(
+        judging.times(trials)
+        for written, trials in took.items()
+        for judging in map(Judging.model_validate, from_json(written))
+    )
+
+
+def _is_off(grade: Mapping[str, Any]) -> bool:
+    """A scorer that is switched off passes without a score: nobody was asked."""
+    return grade["state"] == "pass" and grade.get("score") is None and not grade.get("required", True)
+
+
 def _has_no_score(grade: Mapping[str, Any]) -> bool:
-    """Unscored, or a scorer that raised and counts as 0."""
-    if grade["state"] == "unscored":
+    """Unscored, still due, or a scorer that raised and counts as 0."""
+    if grade["state"] in ("unscored", "awaiting"):
         return True
     evidence = grade.get("evidence")
     metadata = evidence.get("metadata") if isinstance(evidence, dict) else None

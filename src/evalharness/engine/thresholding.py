@@ -11,9 +11,8 @@ from evalharness.domain.gate import Gate, GateCheck, Minimum
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, digits, interval, percent
 from evalharness.domain.suite import Suite
-from evalharness.engine.measuring import measure, unmeasurable
+from evalharness.engine.measuring import WEIGHTLESS, measure, measurement_of, unmeasurable
 from evalharness.engine.tallying import Measured
-from evalharness.stats.intervals import clustered_wilson
 from evalharness.stats.thresholds import reaches
 
 MOST_DECIMALS = 6
@@ -39,7 +38,7 @@ class Counted:
 def threshold_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck | str]:
     """One check for each minimum; a text for each group that has no case here."""
     for kind, name, minimum in gate.minima():
-        cases = tuple(case for case in counted.suite.cases if _belongs(case, kind, name, counted.suite))
+        cases = _cases_of(counted.suite, kind, name)
         if kind and minimum and not cases:
             yield f"no case of {kind} {name} counts here, so its thresholds were not checked"
             continue
@@ -47,9 +46,10 @@ def threshold_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck | str]:
         yield from _checks(minimum, counted.narrowed(cases), f" {kind} {name}" if kind else "", of)
 
 
-def needed_trials(gate: Gate) -> dict[str, int]:
-    """By metric: how many trials per case it takes to compute it."""
-    names = {metric for _, _, minimum in gate.minima() for metric in minimum}
+def needed_trials(gate: Gate, suite: Suite) -> dict[str, int]:
+    """By metric: how many trials per case it takes to compute it. What no case belongs to asks for nothing."""
+    groups = [minimum for kind, name, minimum in gate.minima() if _cases_of(suite, kind, name)]
+    names = {metric for minimum in groups for metric in minimum}
     return {name: int(found[2]) for name in sorted(names) if (found := _K.fullmatch(name))}
 
 
@@ -59,6 +59,10 @@ def metric_label(name: str) -> str:
     if found is None:
         return {"case_pass_rate": "share of cases passed"}.get(name, name.replace("_", " "))
     return f"pass{'@' if found[1] == 'at' else '^'}{found[2]}{' (plug-in)' if found[3] else ''}"
+
+
+def _cases_of(suite: Suite, kind: str, name: str) -> tuple[Case, ...]:
+    return tuple(case for case in suite.cases if _belongs(case, kind, name, suite))
 
 
 def _belongs(case: Case, kind: str, name: str, suite: Suite) -> bool:
@@ -98,6 +102,8 @@ def _why_not(metric: str, trials: int, reason: str) -> str:
     found = _K.fullmatch(metric)
     if found and _is_too_much(metric, trials):
         return f"it needs {found[2]} trials of each case, and there are {trials}; run with --repeat {found[2]}"
+    if reason == WEIGHTLESS:
+        return reason
     if reason:
         return f"{reason}; resume the run to try again what ended in error"
     return "no trial was judged" if metric != "score" else "nothing was scored"
@@ -105,20 +111,10 @@ def _why_not(metric: str, trials: int, reason: str) -> str:
 
 def _case_pass_rate(counted: Counted) -> Measurement | None:
     """Each case is one observation: it passed or it failed."""
-    decided = [float(state == "passed") for state in counted.states().values() if state in ("passed", "failed")]
-    found = clustered_wilson(decided, len(decided))
-    if found is None:
-        return None
-    return Measurement(
-        value=sum(decided) / len(decided),
-        low=found.low,
-        high=found.high,
-        level=found.level,
-        method=found.method,
-        n_cases=len(decided),
-        n_trials=len(decided),
-        n_eff=found.n_eff,
-    )
+    states = counted.states()
+    decided = [(case, float(states[case.id] == "passed")) for case in counted.suite.cases]
+    decided = [(case, value) for case, value in decided if states[case.id] in ("passed", "failed")]
+    return measurement_of(decided, len(decided), weighted=False) if decided else None
 
 
 def _judged(name: str, label: str, found: Measurement, wanted: float, awaiting: int) -> GateCheck:
@@ -135,7 +131,7 @@ def _by_chance(found: Measurement, wanted: float, is_met: bool) -> str:
     if found.low is None or found.high is None or not found.low < wanted <= found.high:
         return ""
     includes = "reaches below that" if is_met else "includes that"
-    told = f"{_exact(found.level)} % interval {interval(found.low, found.high)}"
+    told = f"{_exact(found.level)} % interval {_interval_around(found.low, found.high, wanted)}"
     return f"; the {told} {includes}, so this may be chance"
 
 
@@ -143,9 +139,17 @@ def _told_apart(found: Measurement, wanted: float) -> str:
     """With as many decimals as it takes to see on which side of what is needed the value lies."""
     decimals = digits(found.half_width)
     is_met = reaches(found.value, wanted)
-    while not is_met and decimals < MOST_DECIMALS and percent(found.value, decimals) == f"{_exact(wanted)} %":
+    while decimals < MOST_DECIMALS and (round(100 * found.value, decimals) >= 100 * wanted) != is_met:
         decimals += 1
     return percent(found.value, decimals)
+
+
+def _interval_around(low: float, high: float, wanted: float) -> str:
+    """The same for an interval that holds what is needed."""
+    decimals = digits((high - low) / 2)
+    while decimals < MOST_DECIMALS and not round(100 * low, decimals) < 100 * wanted <= round(100 * high, decimals):
+        decimals += 1
+    return interval(low, high, decimals)
 
 
 def _exact(share: float) -> str:

@@ -42,7 +42,11 @@ _ALWAYS = (
     "which trials were the slowest",
     "the environment it ran in",
 )
-_FILE = ("what the suite says (case_threshold, weights, clusters)", "how long the whole run took")
+_FILE = (
+    "what the suite says (case_threshold, retry_failed, weights, clusters)",
+    "whose run it was and when (names, variant, regrade_of, timestamp)",
+    "how long the whole run took",
+)
 MIXED = ("skipped", "awaiting", "pending")
 
 
@@ -194,5 +198,7 @@ def _believed(report: Report) -> Iterator[str]:
         yield "the comparison with the baseline, but for this run's side of it"
     if report.sequential is not None:
         yield "what the sequential run was planned to decide"
+    if report.judging:
+        yield "what judges took and cost"
     if report.flaky or report.items is not None:
         yield "what other runs say about flaky cases and items"

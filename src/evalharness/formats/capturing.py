@@ -9,7 +9,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.http_responses import is_response
 from evalharness.domain.record import Json
 from evalharness.domain.suite import Suite
-from evalharness.domain.variables import escape
+from evalharness.domain.variables import escape, escape_matchers
 from evalharness.formats.dumping import case_fields, file_text, suite_fields
 
 _JUDGED_ELSEWISE = ("input", "expected", "graders", "reference", "metadata", "max_rounds")
@@ -44,20 +44,28 @@ def _regression(captured: Captured, note: CaptureNote, templated: bool) -> dict[
     case = captured.case
     asked = {key: value for key, value in case_fields(case, {}).items() if key not in _JUDGED_ELSEWISE}
     criticality = note.criticality or case.criticality
+    comparison = note.comparison or _comparison(captured.output)
+    output = _plain(captured.output, comparison)
     return {
         **asked,
         "name": f"{case.title} answers as it did",
         "baseline_version": note.version,
         "baseline": {
             # Nothing in an answer is a variable or a matcher; a file without variables is escaped as a whole.
-            "output": escape(captured.output) if templated else captured.output,
+            "output": escape(output) if templated else output,
             "captured_at": captured.captured_at,
             "environment": note.environment,
         },
         "current": {"input": case.input},
-        "comparison": {"type": note.comparison or _comparison(captured.output)},
+        "comparison": {"type": comparison},
         **({"metadata": {"criticality": criticality}} if criticality else {}),
     }
+
+
+def _plain(output: Json, comparison: str) -> Json:
+    """Where the comparison knows placeholders, what only looks like one is escaped; exact texts and data know none."""
+    knows_placeholders = comparison == "structural" or (comparison == "exact" and is_response(output))
+    return escape_matchers(output) if knows_placeholders else output
 
 
 def _comparison(output: Json) -> str:

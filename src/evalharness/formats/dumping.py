@@ -138,7 +138,7 @@ def _target(spec: TargetSpec) -> Json:
         if spec.kind == "http" and is_web:
             return options
         if spec.kind == "function" and isinstance(options, str) and ":" in options:
-            return _part(spec, shared) if is_web or options.startswith("cmd:") else options
+            return options if TargetSpec.model_validate(options).kind == "function" else _part(spec, shared)
     return _part(spec, shared)
 
 

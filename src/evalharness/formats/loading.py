@@ -28,6 +28,8 @@ class LoadedFile:
     """Empty where none was recognised."""
     parts: frozenset[Path] = field(default_factory=frozenset)
     """Other files that the suite was put together from."""
+    thresholds_from: str = ""
+    """The file of the `config` folder that its gate takes thresholds from."""
     is_passed_over: bool = False
     """Whether it was only met in a folder, and is no suite."""
 
@@ -137,7 +139,10 @@ def _load(source: Source, format_: Format) -> LoadedFile:
             Problem(str(source.path), 0, "", f"needs the variable {name}", severity="note")
             for name in sorted(names - given)
         ]
-    return LoadedFile(source.path, suite, tuple(problems), format_.name, frozenset(findings.parts))
+    parts = frozenset(findings.parts)
+    return LoadedFile(
+        source.path, suite, tuple(problems), format_.name, parts, thresholds_from=findings.thresholds_from
+    )
 
 
 def _load_rest(path: Path, error: InvalidFile, forced: Format | None) -> LoadedFile:

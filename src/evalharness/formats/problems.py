@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -28,6 +28,8 @@ class Findings:
         self.problems: list[Problem] = []
         self.parts: set[Path] = set()
         """Other files that were read because this one refers to them."""
+        self.thresholds_from = ""
+        """The file around this one that says what its suite must reach."""
 
     @property
     def has_errors(self) -> bool:
@@ -83,7 +85,7 @@ class Findings:
         for found in list(_each_place_once(error.errors(include_url=False))):
             if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
                 continue
-            if found["type"] == "extra_forbidden":
+            if found["type"] in STRAY:
                 *around, key = found["loc"]
                 inside = _as_written(around)
                 place = _reached(self.source.data, (*_placed(path, inside, moved), str(key)))
@@ -106,9 +108,11 @@ def in_words(error: ValidationError, model: type[BaseModel]) -> str:
     """Every error of a model that stands in no file."""
     findings = Findings(Source(Path(), None, lambda: 0))
     findings.invalid((), error, model)
-    return "; ".join(str(replace(problem, file="")) for problem in findings.problems)
+    return "; ".join(str(dataclasses.replace(problem, file="")) for problem in findings.problems)
 
 
+STRAY = ("extra_forbidden", "unexpected_keyword_argument")
+"""A key that a model, or a dataclass in it, does not know."""
 BRANCHES = ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
 BOUNDS = {
     "string_too_short": "min_length",
@@ -125,6 +129,7 @@ WANTED = {
     "string": "text",
     "dict": "a mapping",
     "model": "a mapping",
+    "dataclass": "a mapping",
     "list": "a list",
     "tuple": "a list",
 }
@@ -203,11 +208,19 @@ def _keys_at(model: type[BaseModel], place: FieldPath) -> list[str]:
     """The keys allowed at a place inside a model."""
     current: Any = model
     for part in place:
-        fields = (field for name, field in current.model_fields.items() if part in _spellings(name, field))
+        fields = (field for name, field in _fields(current).items() if part in _spellings(name, field))
         current = next((found for field in fields if (found := _model_in(field.annotation))), current)
     if issubclass(current, Options):
         return sorted(current.known_keys())
-    return sorted({key for name, field in current.model_fields.items() for key in _spellings(name, field)})
+    return sorted({key for name, field in _fields(current).items() for key in _spellings(name, field)})
+
+
+def _fields(shape: Any) -> Mapping[str, FieldInfo]:
+    """Of a model, or of a dataclass in one, which has neither other spellings nor models in it."""
+    if dataclasses.is_dataclass(shape):
+        return {field.name: FieldInfo() for field in dataclasses.fields(shape)}
+    found: Mapping[str, FieldInfo] = shape.model_fields
+    return found
 
 
 def _spellings(name: str, field: FieldInfo) -> set[str]:
@@ -235,7 +248,7 @@ def _reached(data: Any, path: FieldPath) -> FieldPath:
     return path
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _model_in(annotation: Any) -> type | None:
+    if isinstance(annotation, type) and (issubclass(annotation, BaseModel) or dataclasses.is_dataclass(annotation)):
         return annotation
     return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

@@ -25,12 +25,17 @@ MOST_TASKS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """`rates` by k, as shares; `decimals` is how many of a share are known; `tasks` where the table tells them."""
+    """`rates` by k, as shares; `decimals` is how many of a share are known; `tasks` where the table tells them.
+
+    `problem` says why its figures are no rates at all; `note` how it was read, where that may be doubted.
+    """
 
     label: str
     rates: dict[int, Decimal]
     decimals: int
     tasks: int | None
+    problem: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +47,25 @@ class _Written:
 
 
 def read_rate_table(path: Path) -> list[RateRow]:
-    """Every row found, in order; none where the file holds no such rates. Raises UsageError for rates that are none."""
+    """Every row found, in order; none where the file holds no such rates. Each row is in shares or in percent."""
     rows = list(_csv_rows(path) if path.suffix.lower() == ".csv" else _json_rows(_json(path), ()))
-    # One table is written in one way: 0.9 beside 81.6 is less than one percent.
-    percent = any(row.is_percent for row in rows)
-    return [_row(path, row, percent) for row in rows if row.rates]
+    is_mixed = any(row.is_percent for row in rows)
+    return [_row(row, is_mixed) for row in rows if row.rates]
 
 
-def _row(path: Path, row: _Written, percent: bool) -> RateRow:
-    whole = Decimal(100 if percent else 1)
-    for k, rate in row.rates.items():
-        if not 0 <= rate <= whole:
-            raise UsageError(f"{path}: {row.label}: pass^{k} is {rate}, which is no share of trials")
-    decimals = max(_decimals(rate) for rate in row.rates.values()) + (2 if percent else 0)
-    return RateRow(row.label, {k: rate / whole for k, rate in sorted(row.rates.items())}, decimals, row.tasks)
+def _row(row: _Written, is_mixed: bool) -> RateRow:
+    whole = Decimal(100 if row.is_percent else 1)
+    rates = dict(sorted(row.rates.items()))
+    decimals = max(map(_decimals, rates.values())) + (2 if row.is_percent else 0)
+    odd = next((f"pass^{k} is {rate}" for k, rate in rates.items() if not 0 <= rate <= whole), "")
+    return RateRow(
+        row.label,
+        {k: rate / whole for k, rate in rates.items()},
+        decimals,
+        row.tasks,
+        problem=f"{odd}, which is no share of trials" if odd else "",
+        note="read as shares of 1, unlike the rows in percent" if is_mixed and not row.is_percent else "",
+    )
 
 
 def _decimals(rate: Decimal) -> int:

@@ -25,8 +25,7 @@ from evalharness.formats.syntax.source import Source
 
 VARIANT_KEYS = {"id", "providerTypeByNode", "modelByNode", *Variant.model_fields}
 DEFAULT_SCORERS = ("latency", "cost", "tokens")
-SCORERS = (*DEFAULT_SCORERS, "similarity", "FILE.py:NAME")
-JUDGE = "llm-judge"
+SCORERS = (*DEFAULT_SCORERS, "similarity", "llm-judge", "FILE.py:NAME")
 LONELY_TAGS_FROM = 4
 """In fewer cases it is no surprise that a tag is used once."""
 
@@ -240,8 +239,6 @@ def _scorers(findings: Findings, written: Any) -> Any:
         kind = fields.get("kind")
         if not isinstance(kind, str):
             findings.add(place, "a scorer is a mapping with name, or its name alone")
-        elif kind == JUDGE:
-            findings.add(place, f"{JUDGE} comes with the judges, which this version does not have")
         elif not is_grader(kind):
             findings.unknown_name(place, UnknownName("scorer", kind, SCORERS))
         elif (scorer := _validated(findings, place, GraderSpec, fields)) is not None:

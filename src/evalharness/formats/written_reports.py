@@ -20,8 +20,11 @@ from evalharness.domain.session_results import EvalRun, Result
 from evalharness.domain.trial import GRADED
 from evalharness.errors import UsageError
 from evalharness.formats.problems import in_words
+from evalharness.stats.thresholds import SAME
 
 ENDING = ".json"
+MOST_TRIALS = 1_000_000
+"""Per case: nobody runs more."""
 HOW_TO = "write one: eval-harness baseline RUN -o FILE.json"
 
 
@@ -79,9 +82,13 @@ def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
         if case.case_id in seen:
             raise UsageError(f"{path} holds the case '{case.case_id}' twice", hint=HOW_TO)
         seen.add(case.case_id)
-        if not 0 <= case.passed <= case.trials or case.errors < 0:
+        if not (0 <= case.passed <= case.trials <= MOST_TRIALS and 0 <= case.errors <= MOST_TRIALS):
             counts = f"{case.passed} passed of {case.trials} trials, {case.errors} errors"
             raise UsageError(f"{path}: the counts of case '{case.case_id}' cannot be: {counts}", hint=HOW_TO)
+        if case.score is not None and not -SAME <= case.score <= 1 + SAME:
+            raise UsageError(
+                f"{path}: the score of case '{case.case_id}' cannot be: {case.score:g} (0 to 1)", hint=HOW_TO
+            )
 
 
 def _of_results(path: Path, document: Mapping[str, Any]) -> Report:

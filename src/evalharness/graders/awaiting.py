@@ -1,6 +1,7 @@
-"""model and human: grades that somebody else gives. Until then they are due: neither a pass nor a fail.
+"""human: a grade that a person gives. Until then it is due: neither a pass nor a fail.
 
-What a judge or a person will go by is checked here, so that a file that loads today can be graded tomorrow.
+What a person will go by is checked here, so that a file that loads today can be graded tomorrow. Grades that language
+models give are the business of `judges/`.
 """
 
 from __future__ import annotations
@@ -23,44 +24,10 @@ Range = tuple[Number, Number]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _ascending(bounds: Range) -> Range:
+def ascending(bounds: Range) -> Range:
     if bounds[0] >= bounds[1]:
         raise ValueError(f"must ascend, as in [1, 5], not [{bounds[0]:g}, {bounds[1]:g}]")
     return bounds
-
-
-class Scoring(Record):
-    """What a judge's score may be."""
-
-    type: Literal["numeric", "categorical", "boolean"] = "numeric"
-    range: Range = (1.0, 5.0)
-    categories: tuple[str, ...] = ()
-
-    _range = field_validator("range")(_ascending)
-
-    @model_validator(mode="after")
-    def _has_categories(self) -> Scoring:
-        if len(set(self.categories)) < len(self.categories):
-            raise ValueError("categories hold the same one twice")
-        if self.type == "categorical" and len(self.categories) < 2:
-            raise ValueError("categorical scoring needs at least two categories")
-        return self
-
-    def allows(self, score: Json) -> bool:
-        if self.type == "categorical":
-            return score in self.categories
-        if self.type == "boolean" or isinstance(score, bool):
-            return self.type == "boolean" and isinstance(score, bool)
-        return isinstance(score, int | float) and self.range[0] <= score <= self.range[1]
-
-
-class GradedExample(Record):
-    """An answer with the score it deserves, to calibrate a judge."""
-
-    input: Json = None
-    output: Json
-    score: bool | int | float | str
-    justification: str = ""
 
 
 class AwaitingOptions(Options):
@@ -76,23 +43,10 @@ class AwaitingOptions(Options):
     def _as_texts(cls, written: Any) -> Any:
         return as_texts(written)
 
-
-class ModelOptions(AwaitingOptions):
-    main: ClassVar[str] = "model"
-
-    model: str | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    max_tokens: Annotated[int, Field(ge=1)] = 1000
-    prompt: str | None = None
-    scoring: Scoring | None = None
-    examples: tuple[GradedExample, ...] = ()
-
-    @model_validator(mode="after")
-    def _examples_score_as_answers_do(self) -> ModelOptions:
-        for position, example in enumerate(self.examples):
-            if self.scoring is not None and not self.scoring.allows(example.score):
-                raise ValueError(f"examples[{position}].score {example.score!r} does not fit the scoring")
-        return self
+    def example(self) -> Example | None:
+        if self.expected is not None:
+            return Example(whole=self.expected)
+        return Example(holds=self.must_include) if self.must_include else None
 
 
 class Evaluators(Record):
@@ -126,7 +80,7 @@ class RatingScale(Record):
     min_items: Annotated[int, Field(ge=2)] = 2
     max_items: Annotated[int, Field(ge=2)] = 5
 
-    _range = field_validator("range")(_ascending)
+    _range = field_validator("range")(ascending)
 
     @field_validator("labels", mode="before")
     @classmethod
@@ -159,30 +113,15 @@ class HumanOptions(AwaitingOptions):
     blind_evaluation: bool = True
 
 
-class Awaiting(CodeGrader):
-    options: AwaitingOptions
-    due: ClassVar[str]
-
-    async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it
-        return Grade(state="awaiting", reason=self.due)
-
-    def example(self) -> Example | None:
-        if self.options.expected is not None:
-            return Example(whole=self.options.expected)
-        return Example(holds=self.options.must_include) if self.options.must_include else None
-
-
-class Model(Awaiting):
-    """A language model judges the answer by a rubric."""
-
-    Options: ClassVar[type[Options]] = ModelOptions
-    type: ClassVar[GraderType] = "model"
-    due: ClassVar[str] = "no judge is set"
-
-
-class Human(Awaiting):
+class Human(CodeGrader):
     """A person rates the answer."""
 
     Options: ClassVar[type[Options]] = HumanOptions
     type: ClassVar[GraderType] = "human"
-    due: ClassVar[str] = "a person's rating is due"
+    options: HumanOptions
+
+    async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it
+        return Grade(state="awaiting", reason="a person's rating is due")
+
+    def example(self) -> Example | None:
+        return self.options.example()

@@ -67,7 +67,7 @@ class CodeTestsOptions(Options):
 
 class CodeTests(CodeGrader):
     Options: ClassVar[type[Options]] = CodeTestsOptions
-    version: ClassVar[str] = "2"
+    version = "2"
     runs_code = True
     options: CodeTestsOptions
 

@@ -6,6 +6,7 @@ either, unless it is an any_of that another part decides.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +16,7 @@ from evalharness import registry
 from evalharness.contracts import GradeContext, Grader
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example, merge_examples
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, added_up
 from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
@@ -50,7 +51,7 @@ class SeveralOptions(Options):
         return graders
 
 
-class Composite(CodeGrader):
+class Composite(CodeGrader, ABC):
     Options: ClassVar[type[Options]] = SeveralOptions
     options: Any
 
@@ -59,11 +60,31 @@ class Composite(CodeGrader):
         return [(spec, registry.build_grader(spec, self.services)) for spec in self.options.graders]
 
     @property
+    def parts(self) -> list[Grader]:
+        return [part for _, part in self._parts]
+
+    @property
     def runs_code(self) -> bool:
         return any(getattr(part, "runs_code", False) for _, part in self._parts)
 
+    def judges(self) -> tuple[str, ...]:
+        return tuple(name for _, part in self._parts for name in getattr(part, "judges", tuple)())
+
+    def embedders(self) -> tuple[str, ...]:
+        return tuple(name for _, part in self._parts for name in getattr(part, "embedders", tuple)())
+
     def digest(self) -> str:
         return digest([super().digest(), [part.digest() for _, part in self._parts]])
+
+    async def grade(self, context: GradeContext) -> Grade:
+        grades = await self._grades(context)
+        whole = self._whole(grades)
+        judging = added_up(each for _, grade in grades for each in grade.judging)
+        return whole.model_copy(update={"judging": judging}) if judging else whole
+
+    @abstractmethod
+    def _whole(self, grades: Graded) -> Grade:
+        """From the grades of the parts to that of the whole."""
 
     async def _grades(self, context: GradeContext) -> Graded:
         """Every part is asked, so that the reasons are complete."""
@@ -106,8 +127,7 @@ def _mean_score(grades: Graded) -> float | None:
 class AllOf(Composite):
     """Every required part passes; the score is the weighted mean of all of them."""
 
-    async def grade(self, context: GradeContext) -> Grade:
-        grades = await self._grades(context)
+    def _whole(self, grades: Graded) -> Grade:
         required = [(spec, grade) for spec, grade in grades if spec.required]
         reasons = _reasons(required)
         return _without_verdict(required) or Grade.of(
@@ -121,8 +141,7 @@ class AllOf(Composite):
 class AnyOf(Composite):
     """At least one part passes; the score is the best of theirs."""
 
-    async def grade(self, context: GradeContext) -> Grade:
-        grades = await self._grades(context)
+    def _whole(self, grades: Graded) -> Grade:
         evidence = _evidence(grades)
         score = max(grade.score or 0.0 for _, grade in grades)
         if any(grade.passed for _, grade in grades):
@@ -149,8 +168,7 @@ class Not(Composite):
 
     Options: ClassVar[type[Options]] = NotOptions
 
-    async def grade(self, context: GradeContext) -> Grade:
-        grades = await self._grades(context)
+    def _whole(self, grades: Graded) -> Grade:
         [(spec, inner)] = grades
         score = None if inner.score is None else 1.0 - inner.score
         reason = f"{spec.label} passed and should not have" if inner.passed else ""
@@ -174,8 +192,7 @@ class Weighted(Composite):
 
     Options: ClassVar[type[Options]] = WeightedOptions
 
-    async def grade(self, context: GradeContext) -> Grade:
-        grades = await self._grades(context)
+    def _whole(self, grades: Graded) -> Grade:
         score = _mean_score(grades) or 0.0
         threshold = self.options.threshold
         passed = reaches(score, threshold)

@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 class FunctionOutput(CodeGrader):
     Options: ClassVar[type[Options]] = FunctionOutputOptions
-    version: ClassVar[str] = "3"
+    version = "3"
     runs_code = True
     options: FunctionOutputOptions
 

@@ -17,7 +17,7 @@ from evalharness.errors import Unscored
 class CodeGrader:
     Options: ClassVar[type[Options]] = Options
     type: ClassVar[GraderType] = "code"
-    version: ClassVar[str] = "1"
+    version: str = "1"
 
     @property
     def runs_code(self) -> bool:

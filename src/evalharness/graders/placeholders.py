@@ -1,7 +1,7 @@
 """`{{any_uuid}}` and its kin in a known-good answer: texts that stand for every value of a kind.
 
 A placeholder that is the whole text also settles the type: `{{any_number}}` is a number, not a text of digits. Inside
-a longer text (`user-{{any_number}}`) it matches its part of the text.
+a longer text (`user-{{any_number}}`) it matches its part of the text. `\\{{any_number}}` is that text itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import regex
 
 from evalharness.domain.record import Json
-from evalharness.domain.variables import MATCHER, has_matcher
+from evalharness.domain.variables import MATCHER, has_matcher, literal
 from evalharness.errors import Unscored, closest
 
 FORMS = {
@@ -64,11 +64,10 @@ def matches(text: str, actual: Json) -> bool:
 
 def matches_text(text: str, actual: str) -> bool:
     """The same among texts, where a number is its digits."""
-    literals_and_names = MATCHER.split(text)
-    names = [name.lower() for name in literals_and_names[1::2]]
-    pattern = regex.escape(literals_and_names[0])
-    for name, literal in zip(names, literals_and_names[2::2], strict=True):
-        pattern += f"({FORMS[name]}){regex.escape(literal)}"
+    parts = MATCHER.split(text)
+    names = [name.lower() for name in parts[1::2]]
+    first, *others = (regex.escape(literal(part)) for part in parts[::2])
+    pattern = first + "".join(f"({FORMS[name]}){part}" for name, part in zip(names, others, strict=True))
     try:
         found = regex.fullmatch(pattern, actual, flags=regex.DOTALL | regex.ASCII, timeout=MATCH_LIMIT_S)
     except TimeoutError:
@@ -93,10 +92,10 @@ def fill_placeholders(value: Json) -> Json:
         return {key: fill_placeholders(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [fill_placeholders(item) for item in value]
-    if not has_matcher(value):
+    if not isinstance(value, str):
         return value
     whole = MATCHER.fullmatch(value.strip())
-    return FILLED[whole[1].lower()] if whole else MATCHER.sub(_filled, value)
+    return FILLED[whole[1].lower()] if whole else literal(MATCHER.sub(_filled, value))
 
 
 def _filled(found: Any) -> str:

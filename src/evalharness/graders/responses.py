@@ -7,7 +7,7 @@ from typing import TypeGuard
 from evalharness.domain.case import as_text
 from evalharness.domain.http_responses import has_http_status, is_response
 from evalharness.domain.record import Json
-from evalharness.domain.variables import has_matcher
+from evalharness.domain.variables import has_matcher, literal
 from evalharness.graders.placeholders import matches_text
 
 PARTS = frozenset(("status", "headers", "body"))
@@ -24,7 +24,7 @@ def same_header(name: str, expected: Json, actual: Json, *, strict: bool) -> boo
     """`application/json` and `application/json; charset=utf-8` are the same type of content, unless strict."""
     wanted, received = as_text(expected), as_text(actual)
     if name == "content-type" and not strict and not has_matcher(wanted):
-        return _media_type(wanted) == _media_type(received)
+        return _media_type(literal(wanted)) == _media_type(received)
     return matches_text(wanted.strip(), received.strip())
 
 

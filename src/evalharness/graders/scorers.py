@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.artifact import EvalArtifact
 from evalharness.domain.artifact_view import compact_text
+from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
@@ -22,13 +23,14 @@ from evalharness.domain.scores import (
     Algorithm,
     Score,
     Scorer,
+    SimilarityScorer,
     create_cost_scorer,
     create_latency_scorer,
-    create_similarity_scorer,
     create_tokens_scorer,
-    why_no_algorithm,
 )
+from evalharness.errors import UsageError
 from evalharness.graders.artifacts import artifact_in, kept
+from evalharness.graders.meanings import due, embedding_model, named_embedders, nearness
 from evalharness.graders.part import CodeGrader
 from evalharness.stats.thresholds import reaches
 
@@ -143,27 +145,47 @@ class SimilarityOptions(ScorerOptions):
     expected_value: Json = Field(validation_alias=AliasChoices("expected_value", "expectedValue"))
     output_path: Annotated[str, Field(min_length=1)] = _spelled("output_path", "outputPath", default=ANSWER_PATH)
     algorithm: Algorithm = "exact"
+    model: str | None = None
+    """Whose embeddings `semantic` compares."""
 
-    @field_validator("algorithm", mode="before")
-    @classmethod
-    def _is_there(cls, written: Any) -> Any:
-        if written == "semantic":
-            raise ValueError(why_no_algorithm(written))
-        return written
+    @model_validator(mode="after")
+    def _model_is_asked(self) -> SimilarityOptions:
+        if self.model and self.algorithm != "semantic":
+            raise ValueError("model does nothing without 'algorithm: semantic'")
+        return self
 
 
 class Similarity(ScorerGrader):
-    """How near an output is to the one expected. On a thread: long texts take their time."""
+    """How near an output is to the one expected."""
 
     Options: ClassVar[type[Options]] = SimilarityOptions
     options: SimilarityOptions
 
+    def digest(self) -> str:
+        if self.options.algorithm != "semantic":
+            return super().digest()
+        return digest([super().digest(), embedding_model(self.services, self.options.model)])
+
+    def embedders(self) -> tuple[str, ...]:
+        is_semantic = self.options.algorithm == "semantic"
+        return named_embedders(self.services, self.options.model) if is_semantic else ()
+
+    async def grade(self, context: GradeContext) -> Grade:
+        try:
+            return await super().grade(context)
+        except UsageError as error:  # the embeddings are missing
+            return due(error)
+
     async def score(self, artifact: EvalArtifact) -> Score:
         options = self.options
-        scorer = create_similarity_scorer(options.output_path, options.expected_value, options.algorithm)
+        scorer = SimilarityScorer(options.output_path, options.expected_value, options.algorithm)
+        if options.algorithm == "semantic":
+            texts = scorer.texts(artifact)
+            near = await nearness(*texts, self.services, options.model) if texts else 0.0
+            return scorer.scored(artifact, near)
         if options.algorithm != "levenshtein":
             return scorer.score(artifact)
-        score: Score = await self.services.in_thread(scorer.score, artifact)
+        score: Score = await self.services.in_thread(scorer.score, artifact)  # long texts take their time
         return score
 
     def example(self) -> Example | None:

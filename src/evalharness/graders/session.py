@@ -1,14 +1,12 @@
-"""size_class, tool_calls_f1 and relevance: what a recorded session says about a good answer to its questions."""
+"""size_class and tool_calls_f1: what code can tell of a good answer to the questions of a recorded session."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
-from evalharness.domain.grade import Grade, GraderType
+from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.session_checks import size_class, tool_calls_f1
 from evalharness.domain.text import head
@@ -64,22 +62,3 @@ class ToolCallsF1(CodeGrader):
 
     def example(self) -> Example:
         return Example(tool_calls=tuple(ToolCall(name=name) for name in self.options.tools))
-
-
-class RelevanceOptions(Options):
-    main: ClassVar[str] = "criteria"
-
-    criteria: Annotated[tuple[str, ...], Field(min_length=1)]
-
-
-class Relevance(CodeGrader):
-    """A language model confirms each of these statements about the answer. Until one is set the grade is due."""
-
-    Options: ClassVar[type[Options]] = RelevanceOptions
-    type: ClassVar[GraderType] = "model"
-    options: RelevanceOptions
-
-    async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - the judge will look at it
-        criteria = self.options.criteria
-        listed = head("; ".join(criteria), LONGEST_REASON)
-        return Grade(state="awaiting", reason=f"no judge is set for: {listed}", evidence={"criteria": list(criteria)})

@@ -20,7 +20,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.http_responses import is_response
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
-from evalharness.domain.variables import has_matcher
+from evalharness.domain.variables import has_matcher, literal
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.part import CodeGrader, shown
@@ -193,6 +193,7 @@ class Comparison:
         if has_matcher(expected):
             same = matches(expected, actual)
         else:
+            expected = literal(expected) if isinstance(expected, str) else expected
             alike = type(expected) is type(actual) if self.options.strict else True
             same = alike and expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
         self._count(same, path, f"is {named(actual)}, expected {named(expected)}", _leaves(expected))

@@ -4,12 +4,13 @@ separate nobody, and what to do next. Only words: what was found is decided else
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from evalharness.domain.flaky_case import FLAKY_FROM, FlakyCase
 from evalharness.domain.item_analysis import CaseItem
 from evalharness.domain.plain_numbers import count, percent
-from evalharness.domain.report import Report
+from evalharness.domain.report import Recommendation, Report
 from evalharness.reports.figures import Line
 
 NAMED = 3
@@ -56,10 +57,21 @@ def items(report: Report) -> Iterator[Line]:
 
 
 def advice(report: Report) -> Iterator[Line]:
-    for position, found in enumerate(report.recommendations[:MOST_ADVICE]):
+    for position, found in enumerate(_first_of_all_kinds(report.recommendations)):
         yield Line("" if position else "advice", found.text, f"({_listed(found.cases)})" if found.cases else "")
     if len(report.recommendations) > MOST_ADVICE:
         yield Line("", f"… and {len(report.recommendations) - MOST_ADVICE:,} more in --json")
+
+
+def _first_of_all_kinds(given: Sequence[Recommendation]) -> list[Recommendation]:
+    """As many as there is room for, in their order: none of a kind twice where another would not be seen for it."""
+    seen: Counter[str] = Counter()
+    ranks = []
+    for found in given:
+        ranks.append(seen[found.kind])
+        seen[found.kind] += 1
+    chosen = sorted(range(len(given)), key=lambda place: (ranks[place], place))[:MOST_ADVICE]
+    return [given[place] for place in sorted(chosen)]
 
 
 def _item(case: CaseItem) -> str:

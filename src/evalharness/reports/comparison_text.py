@@ -17,6 +17,7 @@ COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "INCONCLUSIVE": "yello
 LABELS = {"pass_rate": "pass rate", "critical": "critical"}
 FIRST_CASES = 10
 FIRST_IDS = 5
+MOST_DECIMALS = 6
 
 
 class ComparisonReport:
@@ -48,10 +49,9 @@ class ComparisonReport:
         self._next(comparison)
 
     def _difference(self, label: str, found: Difference, comparison: Comparison) -> None:
-        ends, moved, interval = difference_text(found)
-        self._screen.line(
-            label, "   ".join(part for part in (ends, moved, interval) if part), f"({_verdict_text(found)})"
-        )
+        numbers = "   ".join(part for part in difference_text(found) if part)
+        aside = decided_by(found, comparison)
+        self._screen.line(label, numbers, f"({_verdict_text(found)}{f'; {aside}' if aside else ''})")
         self._screen.line("", "", _method_text(found, comparison))
 
     def _cases(self, comparison: Comparison) -> None:
@@ -72,7 +72,8 @@ class ComparisonReport:
     def _case(self, case: CaseChange) -> None:
         marks = [word for word, holds in (("critical", case.critical), ("clearly worse", case.flagged)) if holds]
         told = f"  {_case_text(case)}"
-        chance = f"   p {_p(case.p)}, q {_p(case.q)}" if case.direction < 0 and case.p is not None else ""
+        is_tested = case.delta < 0 and case.p is not None  # the test is about passes, not about scores
+        chance = f"   p {_p(case.p)}, q {_p(case.q)}" if is_tested else ""
         self._screen.say("  ", case.case_id, told, (f"   {', '.join(marks)}" if marks else "", "red"), (chance, "dim"))
         if case.divergence:
             self._screen.say((f"      {self._screen.one_line(case.divergence, 300)}", "dim"))
@@ -108,32 +109,21 @@ def baseline_line(comparison: Comparison) -> str:
         moved = f"{'critical cases' if found.metric == 'critical' else found.metric} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
-        shows = found.why if found.metric == "critical" else _shows(found)
+        shows = found.why if found.metric == "critical" else _shows(found) or _why_never(found)
         finds = f": {'; '.join(part for part in (shows, comparison.settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
         finds = f" of {_size(comparison.margin, found)} or more"
-    source = comparison.old.source or comparison.old.run_name
-    return "   ".join(part for part in (moved, interval, f"{comparison.verdict}{finds}", f"against {source}") if part)
+    aside = decided_by(found, comparison)
+    verdict = f"{comparison.verdict}{finds}{f' ({aside})' if aside else ''}"
+    source = f"against {comparison.old.source or comparison.old.run_name}"
+    return "   ".join(part for part in (moved, interval, verdict, source, comparison.left_out) if part)
 
 
 def compared_text(comparison: Comparison) -> str:
     """`3 of 50 cases changed; compared on 47`, and how many trials that are."""
-    parts = []
-    shared = comparison.n_cases + len(comparison.changed) + len(comparison.unjudged)
-    if comparison.changed:
-        parts.append(f"{len(comparison.changed):,} of {count(shared, 'case')} changed")
-    for number, what in (
-        (len(comparison.removed), "removed"),
-        (len(comparison.added), "added"),
-        (len(comparison.unjudged), "not judged in both"),
-    ):
-        if number:
-            parts.append(f"{number:,} {what}")
     rate = comparison.differences["pass_rate"]
     trials = f"{count(rate.n_trials_old, 'trial')} before, {rate.n_trials_new:,} now"
-    on = f"{comparison.n_cases:,}" if comparison.changed else count(comparison.n_cases, "case")
-    parts.append(f"{'compared on ' if parts else ''}{on} ({trials})")
-    return "; ".join(parts)
+    return f"{comparison.left_out or count(comparison.n_cases, 'case')} ({trials})"
 
 
 def difference_text(found: Difference) -> tuple[str, str, str]:
@@ -144,6 +134,27 @@ def difference_text(found: Difference) -> tuple[str, str, str]:
     size, ends = change(found.old, found.new, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
     return ends, f"{sign}{size}", _interval(found, "")
+
+
+def decided_by(found: Difference, comparison: Comparison) -> str:
+    """What decided, where the interval printed beside the verdict seems to say something else; else empty."""
+    if found.low is None or found.high is None:
+        return ""
+    is_ratio = found.unit == "ratio"
+    least, most = (found.low, found.high) if is_ratio else (-found.high, -found.low)
+    bound = found.lower_bound
+    margin = 100 * comparison.margin - SAME
+    seems_open = max(100 * most, round(100 * most, digits(found.half_width))) >= margin
+    if found.gated and found.verdict == "NO REGRESSION" and bound is not None and seems_open:
+        decimals = 1
+        while decimals < MOST_DECIMALS and round(100 * abs(bound), decimals) >= margin:
+            decimals += 1
+        return f"by the one-sided bound: at worst {_signed(bound, decimals)} {'%' if is_ratio else 'points'}"
+    if found.verdict == "REGRESSION" and least <= 0:
+        return "by the test, which looks at these cases alone; the interval is about cases like these"
+    if found.verdict != "REGRESSION" and least > SAME and (found.p_adjusted or found.p or 0.0) > comparison.alpha:
+        return "the interval leaves 0 out, but the test decides, and by it this may be chance"
+    return ""
 
 
 def _interval(found: Difference, unit: str) -> str:
@@ -188,6 +199,11 @@ def _shows(found: Difference) -> str:
     if found.detectable is None:
         return ""
     return f"shows {'rises' if found.unit == 'ratio' else 'drops'} from {_size(found.detectable, found)} on"
+
+
+def _why_never(found: Difference) -> str:
+    """`too small to ever show a loss`, without the chances that belong to it."""
+    return "" if found.unit == "ratio" else found.why.partition("; ")[0].partition(": ")[0]
 
 
 def _size(loss: float, found: Difference) -> str:

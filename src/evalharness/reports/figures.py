@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import Report
@@ -30,6 +31,7 @@ def figures(report: Report) -> Iterator[Line]:
     yield from _categories(report)
     yield from _latency(report)
     yield from _cost(report)
+    yield from _judges(report)
 
 
 def _rates(report: Report) -> Iterator[Line]:
@@ -38,12 +40,15 @@ def _rates(report: Report) -> Iterator[Line]:
         yield Line("pass rate", "none: no trial was judged")
         return
     yield Line("pass rate", "   ".join(with_interval(rate)), f"({_basis(rate)})")
+    by_weight = ["cases by weight"] if len({case.weight for case in report.cases}) > 1 else []
     score = report.measurements.get("score")
     if score is not None and abs(score.value - rate.value) > SAME:
-        yield Line("score", "   ".join(with_interval(score)), "(mean over cases)")
+        yield Line("score", "   ".join(with_interval(score)), f"({', '.join(['mean over cases', *by_weight])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and abs(first.value - rate.value) > SAME:
-        yield Line("pass@1", "   ".join(with_interval(first)), "(only first answers count here; cases by weight)")
+        retried = ["only first answers count here"] if report.metadata.retry_failed else []
+        why = "; ".join([*retried, *by_weight])
+        yield Line("pass@1", "   ".join(with_interval(first)), f"({why})" if why else "")
 
 
 def _basis(found: Measurement) -> str:
@@ -54,20 +59,35 @@ def _basis(found: Measurement) -> str:
 
 
 def _tries(report: Report) -> Iterator[Line]:
-    """Per k: the chance that one of k trials passes, and that all do."""
+    """Per k: the chance that one of k trials passes, and that all do. That nothing was judged is said already."""
+    if "pass_rate" not in report.measurements:
+        return
     for k in sorted(int(name.removeprefix("pass_at_")) for name in report.metrics if name.startswith("pass_at_")):
         at, hat = report.measurements.get(f"pass_at_{k}"), report.measurements.get(f"pass_hat_{k}")
         if at is None or hat is None:
-            yield Line(f"in {k} tries" if k > 1 else "pass@1", "not known: a case has too few judged trials")
+            yield Line(f"in {k} tries" if k > 1 else "pass@1", f"not known: {_unknown(report, k)}")
         elif k > 1:
             one, every = (f"{with_interval(found)[0]} ({interval_of(found)})" for found in (at, hat))
             text = f"at least one passes {one}   all pass {every}"
             yield Line(f"in {k} tries", text, f"(pass@{k}, pass^{k}, unbiased, {at.level * 100:.0f} % intervals)")
 
 
+def _unknown(report: Report, k: int) -> str:
+    """Why there is no pass@k: by how many of the cases that count."""
+    counted = [case for case in report.cases if case.weight > 0 and case.state != "skipped"]
+    if report.cases and not counted:
+        return "every case weighs 0"
+    short = sum(case.trials < k for case in counted)
+    if not short:  # a report without its cases
+        return "a case has too few judged trials"
+    return f"{short:,} of {count(len(counted), 'case')} {'has' if short == 1 else 'have'} fewer than {k} judged trials"
+
+
 def _errors(report: Report) -> Iterator[Line]:
     bounds = report.error_bounds
-    if bounds is not None:
+    if bounds is not None and "pass_rate" not in report.measurements:
+        yield Line("errors", f"{count(bounds.trials, 'trial')} could not be judged, so the pass rate may be anything")
+    elif bounds is not None:
         low, high = percent(bounds.pass_rate_if_failed), percent(bounds.pass_rate_if_passed)
         text = f"{count(bounds.trials, 'trial')} could not be judged: had all failed, the pass rate would be {low}"
         yield Line("errors", f"{text}; had all passed, {high}")
@@ -100,6 +120,21 @@ def _cost(report: Report) -> Iterator[Line]:
         parts.append(f"a trial: {_median(found, money)}")
     if parts:
         yield Line("cost", "   ".join(parts))
+
+
+def _judges(report: Report) -> Iterator[Line]:
+    for position, took in enumerate(report.judging):
+        yield Line("judges" if position == 0 else "", judging_text(took))
+
+
+def judging_text(took: Judging) -> str:
+    parts = [count(took.calls, "call")]
+    if took.cached:
+        parts.append(f"{count(took.cached, 'verdict')} from the cache")
+    if took.calls:
+        parts.append(f"{took.input_tokens:,} tokens in, {took.output_tokens:,} out")
+        parts.append("at an unknown price" if took.cost_usd is None else money(took.cost_usd))
+    return f"{took.model}: {', '.join(parts)}"
 
 
 def is_sure(found: Measurement) -> bool:

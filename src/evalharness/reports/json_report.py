@@ -43,8 +43,11 @@ def _pieces(report: Report, trials: Iterable[Trial] | None, redact: Callable[[st
     yield "\n ]\n}"
 
 
-def _raised(grade: Grade) -> dict[str, Any]:
-    """Of the evidence no more than whether a score of 0 stands for a scorer that raised."""
+def _grounds(grade: Grade) -> dict[str, Any]:
+    """What a judge said and what it took. Of other evidence only whether a score of 0 stands for one that raised."""
+    if grade.type == "model":
+        judging = [took.model_dump(mode="json") for took in grade.judging]
+        return {"evidence": grade.evidence, "judging": judging} if judging else {"evidence": grade.evidence}
     metadata = grade.evidence.get("metadata") if isinstance(grade.evidence, Mapping) else None
     error = metadata.get("error") if isinstance(metadata, Mapping) else None
     return {} if error is None else {"evidence": {"metadata": {"error": error}}}
@@ -79,7 +82,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
                 "type": grade.type,
                 "required": grade.required,
                 "weight": grade.weight,
-                **_raised(grade),
+                **_grounds(grade),
             }
             for grade in trial.grades
         ],

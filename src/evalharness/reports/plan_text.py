@@ -53,15 +53,20 @@ def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         told = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
         yield "do this", f"{told} of {effect} on {these}: {_price(best)}"
     elif plan.is_chosen:
-        seen = f"{count(best.trials, 'trial')} of each {'shows' if best.trials == 1 else 'show'}"
-        told = f"{seen} drops of {points(best.detectable)} or more on {these}"
-        yield "do this", f"add cases: {told}; {_cases(best)} show one of {effect}"
+        yield "do this", f"add cases: {_shown_by(best, these)}; {_cases(best)} show one of {effect}"
     else:
         told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
         yield "do this", f"add cases: {told}; {_cases(now)} show it too"
     if plan.is_reasonable and now.cases_needed > plan.cases:
         yield "more cases", f"to know whether a drop of {effect} holds for other cases like these: {_cases(now)}"
     yield from _more_trials(plan)
+
+
+def _shown_by(row: PlanRow, these: str) -> str:
+    each, one = f"{count(row.trials, 'trial')} of each", row.trials == 1
+    if row.detectable is None:
+        return f"{each} can never show a loss on {these}, not even that of every pass"
+    return f"{each} {'shows' if one else 'show'} drops of {points(row.detectable)} or more on {these}"
 
 
 def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
@@ -86,7 +91,8 @@ def _asked(plan: TrialPlan) -> str:
 def _basis(plan: TrialPlan) -> str:
     if plan.spread.basis == "assumed":
         return f"nothing: {plan.why_no_run}, so the worst is assumed, every case passing half the time"
-    run = f"run {plan.run_name}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
+    on = f" on {plan.run_target}" if plan.run_target else ""
+    run = f"run {plan.run_name}{on}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
     rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"
     if plan.spread.basis == "bound" and plan.run_cases == 1:
         return f"{rate}; one case does not tell how much cases differ, so the worst is assumed"
@@ -106,7 +112,8 @@ def _variances(plan: TrialPlan) -> str:
 
 def _cells(row: PlanRow, plan: TrialPlan) -> list[Part]:
     mark = "bold" if row.trials == plan.recommended.trials else ""
-    cells = [f"{row.trials:,}", points(row.detectable), f"{row.cases_needed:,}", f"{row.run_trials:,}"]
+    seen = "none" if row.detectable is None else points(row.detectable)
+    cells = [f"{row.trials:,}", seen, f"{row.cases_needed:,}", f"{row.run_trials:,}"]
     cells += [money(row.cost_usd)] if row.cost_usd is not None else []
     cells += [duration(row.duration_s)] if row.duration_s is not None else []
     return [(cell, mark) for cell in cells]

@@ -25,13 +25,32 @@ def outcome_of(result: SequentialResult) -> tuple[str, str]:
     """The sentence, and what it rests on."""
     trials = f"{result.trials_used:,} of {count(result.cap, 'trial')}"
     if result.decision != "UNDECIDED":
-        told = f"decided after {trials}: {result.why}"
+        told = f"decided after {trials}: {result.why}{_beside_the_interval(result)}"
     elif result.is_over or result.trials_used == result.cap:
         told = f"not decided by {trials}: {result.why}"
     else:
         told = f"not decided so far, after {trials}: {result.why}"
-    basis = [f"saved {percent(result.saved, 0)}"] if result.saved else []
-    basis.append(f"{result.rule}, α {result.alpha:g}{f', β {result.beta:g}' if result.floor is not None else ''}")
+    basis = [
+        _spent(result),
+        f"{result.rule}, α {result.alpha:g}{f', β {result.beta:g}' if result.floor is not None else ''}",
+    ]
     basis += [f"E {result.e_value:.3g}"] if result.e_value is not None else []
-    basis.append(f"for {points(result.effect)} a fixed number would be {result.fixed_n:,}")
     return told, f"({'; '.join(basis)}; seed {result.seed})"
+
+
+def _spent(result: SequentialResult) -> str:
+    """Against the number of trials that would decide the same if it were fixed before."""
+    fixed = f"a fixed {result.fixed_n:,} for {points(result.effect)}"
+    if not result.saved:
+        return f"instead of {fixed}"
+    return f"{percent(abs(result.saved), 0)} {'fewer' if result.saved > 0 else 'more'} than {fixed}"
+
+
+def _beside_the_interval(result: SequentialResult) -> str:
+    """Why a decision and the interval printed above it may disagree; at the cap, the interval itself was asked."""
+    if result.floor is None or result.floor_met is None or result.trials_used == result.cap:
+        return ""
+    too_low = result.floor - result.effect
+    is_inside = (result.low or 0.0) <= too_low if result.floor_met else (result.high or 1.0) >= result.floor
+    rates = f"{percent(result.floor)} against {percent(too_low)}"
+    return f"; the test weighs {rates} alone, the interval allows for every rate" if is_inside else ""

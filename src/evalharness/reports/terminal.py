@@ -150,7 +150,7 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     named = naming(store)
     regrade = f"{command} regrade {run.regrade_of}{named}" if run.regrade_of else ""
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        resume = f"{command} resume {run.regrade_of or run.name}{named}"
+        resume = f"{command} resume {run.regrade_of or run.name}{_larger_cap(run, report)}{named}"
         return f"{resume}; {regrade}" if regrade else resume
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
         return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
@@ -158,6 +158,13 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
         return f"mend the cause, then: {regrade or f'{command} resume {run.name}{named}'}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
     return f"{command} show {run.name}{case}{named}"
+
+
+def _larger_cap(run: Run, report: Report) -> str:
+    """A run that has spent all it may needs a larger purse to go on."""
+    if not report.why.startswith("the spend cap"):
+        return ""
+    return " --max-cost USD" if run.options.max_cost_usd or run.suite.config.max_cost_usd else " --max-tokens N"
 
 
 def awaited_types(run: Run) -> set[GraderType]:

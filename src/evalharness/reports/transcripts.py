@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from evalharness.domain.case import Case, as_text
+from evalharness.domain.grade import Grade
 from evalharness.domain.run import Run
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
@@ -64,10 +65,14 @@ class TranscriptReport:
                 (f"{grade.state}{score}", STYLES.get(grade.state, "yellow")),
                 (f"{optional}  {grade.reason}", "dim"),
             )
+            for line in _feedback(grade):
+                self._block("feedback", line)
 
     def _transcript(self, transcript: Transcript) -> None:
         for message in transcript.messages:
-            self._block(str(message.get("role", "message")), as_text(message.get("content")))
+            ended = message.get("finish_reason")  # told of replies that did not end by themselves: cut, refused
+            role = str(message.get("role", "message"))
+            self._block(f"{role} ({ended})" if ended else role, as_text(message.get("content")))
         for call in transcript.tool_calls:
             result = f" → {as_text(call.result)}" if call.result is not None else ""
             arguments = "" if call.arguments in (None, "", {}) else as_text(call.arguments)
@@ -90,3 +95,9 @@ class TranscriptReport:
         self._say((f"  {label}: ", "dim"), lines[0])
         for line in lines[1:]:
             self._say(f"    {line}")
+
+
+def _feedback(grade: Grade) -> list[str]:
+    """What a judge would change about the answer."""
+    said = grade.evidence.get("specific_feedback") if isinstance(grade.evidence, Mapping) else None
+    return [line for line in said if isinstance(line, str)] if isinstance(said, list) else []

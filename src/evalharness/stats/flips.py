@@ -51,7 +51,7 @@ def strict_flips_false_alarm(counts: Sequence[tuple[int, int]], new_trials: int 
     An estimate, not a bound. Simulated agents (8 to 100 cases) came out within 5 points where failures are common; up
     to 17 points too low where rare failures strike all cases alike, 13 too high where nearly all cases are sure.
     """
-    for n, c in counts:
+    for n, c in dict.fromkeys(counts):
         _check(n, c)
     if new_trials is not None and new_trials < 1:
         raise UsageError(f"a new run has at least 1 trial per case, got {new_trials}")
@@ -61,8 +61,8 @@ def strict_flips_false_alarm(counts: Sequence[tuple[int, int]], new_trials: int 
     mean, weight = _fitted(tried)
     passes, fails = mean * weight, (1 - mean) * weight
     log_silent = log_silent_now = 0.0
-    sure = Counter(n for n, c in tried if c == n)
-    for n, cases in Counter(n for n, _ in tried).items():
+    sure = Counter([n for n, c in tried if c == n])
+    for n, cases in Counter([n for n, _ in tried]).items():
         always, repeats = _all_pass(passes, fails, n), _all_pass(passes + n, fails, new_trials or n)
         log_silent += cases * math.log1p(-always * (1 - repeats))
         log_silent_now += sure[n] * math.log(repeats)
@@ -72,7 +72,7 @@ def strict_flips_false_alarm(counts: Sequence[tuple[int, int]], new_trials: int 
 
 def _fitted(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """Mean and weight (in trials) of the Beta law of pass rates, by its moments."""
-    mean = (math.fsum(c / n for n, c in counts) + _UNSEEN_MEAN) / (len(counts) + 1)
+    mean = (math.fsum([c / n for n, c in counts]) + _UNSEEN_MEAN) / (len(counts) + 1)
     noises = [c * (n - c) / (n * (n - 1)) for n, c in counts if n > 1]
     if not noises:
         return mean, _UNSEEN_WEIGHT

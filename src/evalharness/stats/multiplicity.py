@@ -6,34 +6,37 @@ through: the share of false entries among those listed stays below it. Which que
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Sequence
 
 from evalharness.errors import UsageError
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down adjustment; compare each with the level as if it were the only one."""
-    order = _ascending(p_values)
-    raised = [p_values[index] * (len(order) - rank) for rank, index in enumerate(order)]
-    return _in_given_order(order, accumulate(raised, max))
+    adjusted: dict[float, float] = {}
+    left, highest = len(p_values), 0.0
+    for p, repeats in _ascending(p_values):
+        highest = max(highest, p * left)
+        adjusted[p] = min(1.0, highest)
+        left -= repeats
+    return [adjusted[p] for p in p_values]
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Benjamini and Hochberg's step-up adjustment (also known as q-values)."""
-    order = _ascending(p_values)[::-1]
-    raised = [p_values[index] / ((len(order) - rank) / len(order)) for rank, index in enumerate(order)]
-    return _in_given_order(order, accumulate(raised, min))
+    adjusted: dict[float, float] = {}
+    left, lowest = len(p_values), 1.0
+    for p, repeats in reversed(_ascending(p_values)):
+        lowest = min(lowest, p / (left / len(p_values)))
+        adjusted[p] = lowest
+        left -= repeats
+    return [adjusted[p] for p in p_values]
 
 
-def _ascending(p_values: Sequence[float]) -> list[int]:
-    if not all(0 <= p <= 1 for p in p_values):
+def _ascending(p_values: Sequence[float]) -> list[tuple[float, int]]:
+    """Each p-value once, with how often it is there: equal ones are adjusted alike, and many cases have few."""
+    counted = sorted(Counter(p_values).items())
+    if not all(0 <= p <= 1 for p, _ in counted):
         raise UsageError("every p-value must lie between 0 and 1")
-    return sorted(range(len(p_values)), key=p_values.__getitem__)
-
-
-def _in_given_order(order: Sequence[int], adjusted: Iterable[float]) -> list[float]:
-    placed = [0.0] * len(order)
-    for index, p in zip(order, adjusted, strict=True):
-        placed[index] = min(1.0, p)
-    return placed
+    return counted

@@ -19,6 +19,7 @@ from evalharness.stats.sum_laws import COIN, law_of_sum
 
 # Equal differences can differ in the last bits; such a spread is no evidence of any.
 _NO_VARIANCE = 1e-24
+_LEFT_OPEN = "1 - (1 - level)^(1/cases)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def paired_difference(
 
     `span` is the width of the scale: 1 for rates and for scores from 0 to 1, infinite where there is no limit. No
     bound leaves [-span, span]. Where all differences agree, their spread is 0 by luck, not by nature: the margin is
-    then what so many agreeing cases leave open; a single case leaves everything open.
+    then what so many agreeing cases leave open; a single case leaves everything open. On a limited scale Student's
+    margin is never narrower than that: one case that differs must not make the others look surer.
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
@@ -83,15 +85,24 @@ def paired_difference(
         two_sided = one_sided = 2 * span
         method = "all that is possible (a single case says nothing about others)"
     elif squared_error * cases <= _NO_VARIANCE * max(1.0, mean * mean):
-        two_sided = one_sided = (1 - (1 - level) ** (1 / cases)) * span
-        method = "margin of equal differences, 1 - (1 - level)^(1/cases)"
+        two_sided = one_sided = _left_open(cases, level) * span
+        method = f"margin of equal differences, {_LEFT_OPEN}"
     else:
         error = math.sqrt(squared_error)
         two_sided = error * student_t_quantile((1 + level) / 2, cases - 1)
         one_sided = error * student_t_quantile(level, cases - 1)
         method = "Student's t over cases"
+        least = _left_open(cases, level) * span if math.isfinite(span) else 0.0
+        if one_sided < least:
+            two_sided, one_sided = max(two_sided, least), least
+            method = f"margin of nearly equal differences, {_LEFT_OPEN}, wider than Student's t"
     low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
     return PairedDifference(mean, low, high, lower_bound, level, method, cases)
+
+
+def _left_open(cases: int, level: float) -> float:
+    """The largest share of cases that may change although none of so many did."""
+    return 1 - math.pow(1 - level, 1 / cases)
 
 
 def _mean_and_squared_error(differences: Sequence[float], weights: Sequence[float] | None) -> tuple[float, float]:

@@ -31,15 +31,16 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
 def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased") -> float | None:
     """Chance that all of k trials pass, given c passes in n; None if n trials cannot tell.
 
-    "plugin" is (c/n)^k: known for every n >= 1, even k > n, but it overstates reliability.
+    "plugin" is (c/n)^k, which overstates reliability, and never more than where k > n: so it is None there too.
     """
     _check(n, c, k)
     if estimator not in get_args(PassHatEstimator):
         raise UnknownName("pass^k estimator", estimator, get_args(PassHatEstimator))
-    if estimator == "plugin":
-        return c**k / n**k if n else None
     if k > n:
         return None
+    if estimator == "plugin":
+        plugin: float = c**k / n**k
+        return plugin
     return math.exp(_log_chance_of_all(n, c, k)) if n > MOST_IN_INTEGERS else math.comb(c, k) / math.comb(n, k)
 
 

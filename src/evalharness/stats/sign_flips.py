@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from operator import getitem
 from random import Random
 
@@ -39,7 +40,7 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> PValues:
     if not changed:
         return PValues(1.0, 1.0, "sign-flip test (no case changed)", 0)
     _, exponent = math.frexp(max(map(abs, changed)))
-    changed = [math.ldexp(difference, -exponent) for difference in changed]  # so that no sum overflows
+    changed = list(map(math.ldexp, changed, repeat(-exponent)))  # so that no sum overflows
     steps = _on_a_grid(changed)
     if steps:
         return _by_convolution([steps[difference] for difference in changed])
@@ -55,17 +56,19 @@ def _on_a_grid(differences: Sequence[float]) -> Mapping[float, int]:
 
     Most scores are shares or decimals of few digits. On their grid equal sums are equal, whatever floats made of them.
     """
-    counts = Counter(differences)
-    largest = max(map(abs, counts))
+    largest = max(map(abs, differences))
     shares: dict[float, Fraction] = {}
     grid = 1
-    for difference in counts:
+    for difference in differences:
+        if difference in shares:
+            continue
         exact = Fraction(difference / largest)
         shares[difference] = exact.limit_denominator(_FINEST_GRID)
         grid = math.lcm(grid, shares[difference].denominator)
         if not shares[difference] or grid > _FINEST_GRID or abs(shares[difference] - exact) > _SAME:
             return {}
     steps = {difference: int(share * grid) for difference, share in shares.items()}
+    counts = Counter(differences)
     farthest = sum(abs(steps[difference]) * repeats for difference, repeats in counts.items())
     variance = sum(steps[difference] ** 2 * repeats for difference, repeats in counts.items())
     likely_width = 10 * math.sqrt(variance)  # ten standard deviations to each side of what the positive ones sum to

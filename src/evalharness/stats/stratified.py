@@ -27,13 +27,14 @@ def stratified_exact(rows: Iterable[Sequence[int]]) -> PValues:
     """
     kinds: Counter[tuple[int, int, int]] = Counter()
     observed = 0
-    for n_old, c_old, n_new, c_new in rows:
+    for row, repeats in Counter(map(tuple, rows)).items():
+        n_old, c_old, n_new, c_new = row
         if not (0 <= c_old <= n_old and 0 <= c_new <= n_new):
-            raise _impossible((n_old, c_old, n_new, c_new))
+            raise _impossible(row)
         passes = c_old + c_new
         if 0 < passes < n_old + n_new and n_old and n_new:
-            kinds[n_old, n_new, passes] += 1
-            observed += c_new
+            kinds[n_old, n_new, passes] += repeats
+            observed += repeats * c_new
     if not kinds:
         return PValues(1.0, 1.0, f"{_METHOD} (no case could show a change)", 0)
     law = law_of_sum((_passes_of_new(*kind), repeats) for kind, repeats in sorted(kinds.items()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from sqlite3 import Connection
+from typing import Any
 
 from evalharness.domain.case import Case
 from evalharness.domain.history import CaseHistory, written_history
@@ -27,13 +28,17 @@ def add_verdicts(
     """Each judged case and whether it passed. A run that was finished before has been counted before."""
     unfinished = connection.execute("SELECT suite_name FROM runs WHERE id = ? AND finished_at IS NULL", (run_id,))
     for (suite_name,) in unfinished.fetchall():
-        for case, passed in judged:
+        passed: list[tuple[Any, ...]] = []
+        failed: list[tuple[Any, ...]] = []
+        for case, has_passed in judged:
             count, last_passed = written_history(case)
-            if passed:
-                connection.execute(_PASSED, (suite_name, case.id, count, moment))
+            if has_passed:
+                passed.append((suite_name, case.id, count, moment))
             else:
                 before = None if last_passed is None else clean(last_passed)
-                connection.execute(_FAILED, (suite_name, case.id, count + 1, before))
+                failed.append((suite_name, case.id, count + 1, before))
+        connection.executemany(_PASSED, passed)
+        connection.executemany(_FAILED, failed)
 
 
 def read_histories(database: Database, suite_name: str) -> dict[str, CaseHistory]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json
 
-from evalharness.domain.case_result import CaseOutline
+from evalharness.domain.case_result import CaseOutlines
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
@@ -35,7 +34,7 @@ class RunOutline:
     trials: int
     case_threshold: float
     gate: Gate | None
-    cases: list[CaseOutline]
+    cases: CaseOutlines
     report: Report | None
 
 
@@ -46,7 +45,7 @@ def read_outline(database: Database, run_id: str) -> RunOutline:
     columns = dict(zip(_COLUMNS, row, strict=False))
     name = columns["name"]
     try:
-        run = from_json(unpack(body))
+        run = from_json(unpack(body), cache_strings="keys")  # hardly a value comes twice
         suite, lock = run["suite"], run["lock"]
         return RunOutline(
             **columns,
@@ -54,7 +53,7 @@ def read_outline(database: Database, run_id: str) -> RunOutline:
             trials=lock["trials"],
             case_threshold=suite.get("case_threshold", 1.0),
             gate=None if suite.get("gate") is None else Gate.model_validate(suite["gate"]),
-            cases=list(_cases(suite, lock["cases"])),
+            cases=_cases(suite, lock["cases"]),
             report=report_from(report, name) if report else None,
         )
     except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
@@ -64,18 +63,20 @@ def read_outline(database: Database, run_id: str) -> RunOutline:
         ) from error
 
 
-def _cases(suite: dict[str, Any], locks: dict[str, Any]) -> Iterator[CaseOutline]:
+def _cases(suite: dict[str, Any], locks: dict[str, Any]) -> CaseOutlines:
     """As they were written: what has its default value is left out."""
-    eval_type = suite.get("eval_type", "")
-    for case in suite.get("test_cases", ()):
-        case_id = case["id"]
-        lock = locks.get(case_id)
-        yield CaseOutline(
-            case_id,
-            CaseLock.joined(lock["case"], lock["graders"]) if lock else "",
-            case.get("weight", 1.0),
-            case.get("cluster", ""),
-            case.get("eval_type", "") or eval_type or case.get("category", ""),
-            case.get("criticality", ""),
-            case.get("category", ""),
-        )
+    cases, eval_type = suite.get("test_cases", ()), suite.get("eval_type", "")
+
+    def column(key: str, default: Any) -> list[Any]:
+        return [case.get(key, default) for case in cases]
+
+    ids, topics = [case["id"] for case in cases], column("category", "")
+    return CaseOutlines(
+        ids,
+        [CaseLock.joined(lock["case"], lock["graders"]) if (lock := locks.get(case_id)) else "" for case_id in ids],
+        column("weight", 1.0),
+        column("cluster", ""),
+        [own or eval_type or topic for own, topic in zip(column("eval_type", ""), topics, strict=True)],
+        column("criticality", ""),
+        topics,
+    )

@@ -68,5 +68,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             UNIQUE (suite_name, name)
         )""",
     ),
+    (
+        """CREATE TABLE judge_cache (
+            key TEXT PRIMARY KEY,
+            body TEXT NOT NULL,
+            kept_at TEXT NOT NULL
+        ) WITHOUT ROWID""",
+        "ALTER TABLE trials ADD COLUMN judging TEXT",
+        "CREATE TABLE spending (purse TEXT PRIMARY KEY, cost_usd REAL NOT NULL, tokens INTEGER NOT NULL)",
+    ),
 )
-"""`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals."""
+"""`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals.
+
+`cost_usd`, the tokens and `judging` (what the judges took, a JSON list with one entry per model) are of all attempts.
+"""

@@ -19,28 +19,20 @@ from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.baselines import Baseline, delete_baseline, read_baselines, write_baseline
 from evalharness.stores.claims import claimed
-from evalharness.stores.encoding import RUN_COLUMNS, TRIAL_COLUMNS, report_body, run_body, run_from, trial_row
+from evalharness.stores.encoding import RUN_COLUMNS, report_body, run_body, run_from, trial_row
 from evalharness.stores.histories import add_verdicts, read_histories
+from evalharness.stores.judge_cache import StoredJudgeCache
 from evalharness.stores.naming import free_names
 from evalharness.stores.outlines import RunOutline, read_outline
 from evalharness.stores.past_runs import PastRun, read_judged, read_past_runs
 from evalharness.stores.run_lines import RunLine, RunLink, read_links, read_run_lines
+from evalharness.stores.spending import StoredSpending
 from evalharness.stores.sqlite import MEMORY, Database
 from evalharness.stores.suites import RegisteredSuite, SuiteLine, read_suite, read_suites, write_suite
-from evalharness.stores.trial_rows import read_figures, read_outcomes, read_trials
+from evalharness.stores.trial_rows import INSERT_TRIAL, MEND_TRIAL, read_figures, read_outcomes, read_trials
 from evalharness.stores.writing import GroupWriter
 
 _RUN = f"SELECT {RUN_COLUMNS} FROM runs"
-_ONCE = (
-    f"INSERT INTO trials ({TRIAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT (run_seq, case_id, idx) DO "
-)
-_INSERT = f"{_ONCE} NOTHING"
-_MEND = (
-    f"{_ONCE} UPDATE SET "
-    + ", ".join(f"{column} = excluded.{column}" for column in TRIAL_COLUMNS.split(", ")[3:])
-    + " WHERE trials.state = 'error'"
-)
 
 
 class SqlStore:
@@ -50,11 +42,15 @@ class SqlStore:
         self._rng = rng or Random()
         self._database = Database(place, timeout_s)
         self._writer = GroupWriter(self._commit_trials)
+        self.judge_cache = StoredJudgeCache(self._database, self._clean, timestamp)
+        self.spending = StoredSpending(self._database)
         self._seqs: dict[str, int] = {}
 
     def close(self) -> None:
         try:
             self._writer.close()
+            self.judge_cache.close()
+            self.spending.close()
         finally:
             self._database.close()
 
@@ -196,6 +192,7 @@ class SqlStore:
                 raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
             connection.execute("DELETE FROM trials WHERE run_seq = ?", (self._seq(run.id),))
             connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+            connection.execute("DELETE FROM spending WHERE purse = ?", (run.id,))
             # SQLite gives the number of the newest run to the next one when that run is gone.
             del self._seqs[run.id]
 
@@ -251,11 +248,11 @@ class SqlStore:
 
     def put(self, run_id: str, trial: Trial) -> None:
         """Queue a finished trial; it is committed within about 20 ms, together with others."""
-        self._writer.put((_INSERT, self._seq(run_id), trial))
+        self._writer.put((INSERT_TRIAL, self._seq(run_id), trial))
 
     def mend(self, run_id: str, trial: Trial) -> None:
         """Queue a trial that replaces one that ended in `error`; its attempts include the earlier ones."""
-        self._writer.put((_MEND, self._seq(run_id), trial))
+        self._writer.put((MEND_TRIAL, self._seq(run_id), trial))
 
     def flush(self) -> None:
         self._writer.flush()

@@ -22,12 +22,16 @@ _RETRY_PAUSE_S = 0.01
 
 
 class Database:
-    """One connection for reading and writing, guarded by a lock: SQLite has one writer anyway."""
+    """One connection for reading and writing, guarded by a lock: SQLite has one writer anyway.
+
+    `read_beside` is for one thread, that of the event loop.
+    """
 
     def __init__(self, place: str, timeout_s: float) -> None:
         self.place = place
         self._timeout_s = timeout_s
         self._lock = threading.RLock()
+        self._beside: sqlite3.Connection | None = None
         if place != MEMORY:
             _make_room(Path(place))
         with self._explained():
@@ -42,6 +46,8 @@ class Database:
 
     def close(self) -> None:
         with self._lock, self._explained():
+            if self._beside is not None:
+                self._beside.close()
             self._connection.close()
 
     @contextmanager
@@ -61,6 +67,17 @@ class Database:
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock, self._explained():
             return self._connection.execute(sql, values).fetchall()
+
+    def read_beside(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """From a connection of its own, so that nobody waits for what is being written: only what is committed."""
+        if self.place == MEMORY:
+            return self.read(sql, values)
+        with self._explained():
+            if self._beside is None:
+                self._beside = sqlite3.connect(
+                    self.place, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
+                )
+            return self._beside.execute(sql, values).fetchall()
 
     def compact(self) -> None:
         with self._lock, self._explained():

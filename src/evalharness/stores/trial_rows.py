@@ -1,7 +1,8 @@
-"""The rows of trials, read by pages, so that a run of any size is read in little memory.
+"""The rows of trials: how one is written, and how they are read.
 
-Each page is a query of its own: a cursor left open would keep the connection from writing once another process has
-written, and the log from being folded into the file.
+They are read by pages, so that a run of any size takes little memory. Each page is a query of its own: a cursor left
+open would keep the connection from writing once another process has written, and the log from being folded into the
+file.
 """
 
 from __future__ import annotations
@@ -10,9 +11,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalharness.domain.trial import Outcome, Trial, TrialFigures
-from evalharness.stores.encoding import trial_from
+from evalharness.stores.encoding import TRIAL_COLUMNS, trial_from
 from evalharness.stores.sqlite import Database
 
+_ONCE = (
+    f"INSERT INTO trials ({TRIAL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (run_seq, case_id, idx) DO "
+)
+INSERT_TRIAL = f"{_ONCE} NOTHING"
+MEND_TRIAL = (
+    f"{_ONCE} UPDATE SET "
+    + ", ".join(f"{column} = excluded.{column}" for column in TRIAL_COLUMNS.split(", ")[3:])
+    + " WHERE trials.state = 'error'"
+)
+"""A trial that already has a row keeps it, unless that one ended in error and is mended."""
 _PAGE_OF_BODIES = 20
 _PAGE = 500
 _PAGE_OF_FIGURES = 10_000

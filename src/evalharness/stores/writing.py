@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -20,6 +19,7 @@ class GroupWriter:
     def __init__(self, commit: Callable[[Sequence[Any]], None]) -> None:
         self._commit = commit
         self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._hurry = threading.Event()
         self._failure: StoreError | None = None
         self._failure_told = False
         self._thread: threading.Thread | None = None
@@ -43,6 +43,7 @@ class GroupWriter:
         if thread is not None:
             reached = threading.Event()
             self._queue.put(reached)
+            self._hurry.set()
             while not reached.wait(timeout=0.5):
                 if not thread.is_alive():
                     self._raise_failure()
@@ -54,6 +55,7 @@ class GroupWriter:
         self._closed = True
         if self._thread is not None:
             self._queue.put(None)
+            self._hurry.set()
             self._thread.join()
             self._thread = None
         if not self._failure_told:
@@ -97,20 +99,24 @@ class GroupWriter:
                 self._failure = error
 
     def _next_group(self) -> tuple[list[Any], list[threading.Event], bool]:
-        """What to write together, who waits for it, and whether there may be more."""
+        """What to write together, who waits for it, and whether there may be more.
+
+        Between the first and the rest the thread sleeps: to be woken by every trial would cost as much as to write it.
+        """
         group: list[Any] = []
         item = self._queue.get()
-        deadline = time.monotonic() + GROUP_WAIT_S
+        if self._queue.qsize() < GROUP_SIZE:
+            self._hurry.wait(GROUP_WAIT_S)
         while True:
             if item is None:
                 return group, [], False
             if isinstance(item, threading.Event):
+                self._hurry.clear()
                 return group, [item], True
             group.append(item)
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or len(group) >= GROUP_SIZE:
+            if len(group) >= GROUP_SIZE:
                 return group, [], True
             try:
-                item = self._queue.get(timeout=left_s)
+                item = self._queue.get_nowait()
             except Empty:
                 return group, [], True

@@ -14,6 +14,7 @@ class TargetPart:
     Options: ClassVar[type[Options]] = Options
     keeps_time_limit: bool = False
     reads_input: ClassVar[bool] = True
+    is_metered: ClassVar[bool] = False
 
     def __init__(self, options: Any, spec: TargetSpec, services: Services) -> None:
         self.options = options
@@ -22,6 +23,11 @@ class TargetPart:
 
     def digest(self) -> str:
         return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools, self.spec.variant])
+
+    @classmethod
+    def declared_tools(cls, options: Any, spec: TargetSpec) -> tuple[str, ...] | None:  # noqa: ARG003
+        """The names of the tools it says it has; None where it says nothing."""
+        return spec.tools
 
     async def open(self) -> None:
         """Nothing to prepare, unless a target says otherwise."""

@@ -85,6 +85,16 @@ def test_tasks_must_be_numbers(written: str) -> None:
         parse_tasks([written])
 
 
-def test_fewer_trials_than_the_table_tells_of_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="takes 2 trials"):
-        checked(tmp_path, {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, trials=1)
+def test_fewer_trials_than_a_row_tells_of_make_it_impossible(tmp_path: Path) -> None:
+    [found] = checked(tmp_path, {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, trials=1)
+    assert (found.possible, "takes 2 trials" in found.text) == (False, True)
+
+
+def test_one_bad_row_does_not_end_the_check_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("model,pass^1,pass^2,tasks\nodd,140,20,50\nshares,0.5,0.25,4\npercent,50,25,4\n")
+    odd, shares, percent = check_rates(path, {})
+    assert [each.possible for each in (odd, shares, percent)] == [False, True, True]
+    assert "pass^1 is 140, which is no share of trials" in odd.text
+    assert shares.text.endswith("(read as shares of 1, unlike the rows in percent)")
+    assert shares.histogram == percent.histogram

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalharness.domain.plain_numbers import chance, change, count, interval, percent, points
+from evalharness.domain.plain_numbers import chance, chances, change, count, interval, percent, points
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,9 @@ from evalharness.domain.plain_numbers import chance, change, count, interval, pe
         (0.0625, "62 of 1,000"),
         (0.32, "32 of 100"),
         (1.0, "100 of 100"),
-        (0.00021, "2 of 10,000"),
-        (0.00098, "1 of 1,000"),
+        (0.00021, "21 of 100,000"),
+        (0.00098, "98 of 100,000"),
+        (0.0018, "18 of 10,000"),
         (1e-6, "1 of 1,000,000"),
         (1e-9, "fewer than 1 of 1,000,000"),
         (0.0, "fewer than 1 of 1,000,000"),
@@ -24,6 +25,13 @@ from evalharness.domain.plain_numbers import chance, change, count, interval, pe
 )
 def test_a_chance_is_a_count(p: float, told: str) -> None:
     assert chance(p) == told
+
+
+def test_chances_of_one_sentence_are_out_of_the_same_number() -> None:
+    assert chances(0.0625, 0.05) == ["62 of 1,000", "50 of 1,000"]
+    assert chances(0.5, 0.00021) == ["50,000 of 100,000", "21 of 100,000"]
+    assert chances(0.0504, 0.05) == ["504 of 10,000", "500 of 10,000"], "unlike ones do not look alike"
+    assert chances(0.05, 0.05) == ["5 of 100", "5 of 100"]
 
 
 @pytest.mark.parametrize(

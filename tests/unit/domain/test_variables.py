@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evalharness.domain.variables import escape, fill, has_braces, needed
+from evalharness.domain.variables import escape, escape_matchers, fill, has_braces, has_matcher, literal, needed
 
 VALUES = {"name": "Ada", "base.url": "https://example.com", "n": "5", "sly": "{{name}}"}
 TEXTS = (
@@ -79,3 +79,13 @@ def test_needed_names_are_lower_case_and_without_matchers_and_escapes() -> None:
 )
 def test_the_quick_look(value: Any, found: bool) -> None:
     assert has_braces(value) is found
+
+
+@given(TEXTS)
+@example("{{any_number}}")
+@example(r"\{{any_number}} \\{{ ANY_uuid }}b{{any_string}}")
+def test_what_only_looks_like_a_matcher_can_be_written_so_that_it_is_none(text: str) -> None:
+    written = escape_matchers({"a": [text]})["a"][0]
+    assert not has_matcher(written)
+    assert literal(written) == text
+    assert fill(escape(written), {}) == written, "variables are filled in before"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -258,15 +259,28 @@ class TestClusters:
         old = report(*(case(f"c{n}", 2, 1, cluster=f"repo {n // 5}") for n in range(20)))
         new = report(*(case(f"c{n}", 2, 1 + (n // 5 == 0), cluster=f"repo {n // 5}") for n in range(20)))
         alone = compared(
-            report(*(c.model_copy(update={"cluster": ""}) for c in old.cases)),
-            report(*(c.model_copy(update={"cluster": ""}) for c in new.cases)),
+            report(*(replace(c, cluster="") for c in old.cases)),
+            report(*(replace(c, cluster="") for c in new.cases)),
         ).differences["pass_rate"]
         found = compared(old, new).differences["pass_rate"]
         assert found.value == pytest.approx(alone.value)
         assert found.half_width is not None
         assert alone.half_width is not None
         assert found.half_width > 2 * alone.half_width
-        assert found.interval_method == "Student's t over 4 clusters"
+        assert found.interval_method.endswith("(1/clusters), wider than Student's t, over 4 clusters")
+
+    def test_the_number_of_clusters_is_told_whatever_the_method(self) -> None:
+        same = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 5}") for n in range(20)))
+        found = compare(same, same, RegressionRule()).differences["pass_rate"]
+        assert found.interval_method == "margin of equal differences, 1 - (1 - level)^(1/clusters), over 4 clusters"
+
+    def test_one_cluster_is_no_single_case(self) -> None:
+        old = report(*(case(f"c{n}", 3, 3, cluster="repo") for n in range(12)))
+        new = report(*(case(f"c{n}", 3, 3 - (n < 2), cluster="repo") for n in range(12)))
+        found = compare(old, new, RegressionRule()).differences["pass_rate"]
+        assert (found.low, found.high) == (-1.0, 1.0)
+        assert "one cluster only" in found.interval_method
+        assert "single case" not in found.interval_method
 
 
 class TestNotes:

@@ -65,6 +65,10 @@ def judged(
     )
 
 
+def suite_of(*ids: str, trials: int) -> Suite:
+    return Suite(name="s", cases=tuple(Case(id=id_, input="?") for id_ in ids), trials=trials)
+
+
 def only(result: GateResult) -> GateCheck:
     [check] = result.checks
     return check
@@ -98,6 +102,12 @@ def test_a_missed_threshold_never_reads_as_if_it_were_met() -> None:
     assert text.startswith("pass rate 99.8 %, 99.9 % needed")
     text = only(judged({"thresholds": {"pass_rate": 0.9}}, many(8996, 1004))).text
     assert text.startswith("pass rate 89.96 %, 90 % needed"), "one decimal would read 90 %"
+    text = only(judged({"thresholds": {"pass_rate": 0.967}}, many(29, 1))).text
+    assert text.startswith("pass rate 96.67 %, 96.7 % needed"), "97 % would read as enough"
+    met = only(judged({"thresholds": {"pass_rate": 0.966}}, many(29, 1))).text
+    assert met.startswith("pass rate 97 %, 96.6 % needed")
+    text = only(judged({"thresholds": {"pass_rate": 0.993}}, many(29, 1))).text
+    assert "the 95 % interval 82.1–99.5 % includes that" in text, "82–99 % would not"
 
 
 def test_a_preset_asks_for_three_figures_of_three_trials() -> None:
@@ -130,9 +140,19 @@ def test_more_trials_than_there_are_cannot_be_computed(metric: str) -> None:
     assert (result.verdict, result.exit_code, only(result).computable) == ("INVALID", 2, False)
     assert "run with --repeat 3" in only(result).text
     with pytest.raises(UsageError) as raised:
-        check_trials(gate, 2)
+        check_trials(gate, suite_of("a", trials=2))
     assert "--repeat 3" in raised.value.hint
-    check_trials(gate, 3)
+    check_trials(gate, suite_of("a", trials=3))
+
+
+def test_a_group_without_cases_asks_for_no_trials() -> None:
+    gate = Gate.model_validate({"thresholds": {"criticality": {"critical": {"pass^3": 0.8}}}})
+    check_trials(gate, suite_of("a", trials=1))
+    critical = Suite(name="s", cases=(Case(id="a", input="?", criticality="critical"),))
+    with pytest.raises(UsageError, match=r"\(thresholds come from evals/config/thresholds.yaml, too\): pass\^3 asks"):
+        check_trials(gate, critical, "evals/config/thresholds.yaml")
+    result = judged(gate.model_dump(), {"a": P})
+    assert result.notes == ("no case of criticality critical counts here, so its thresholds were not checked",)
 
 
 def test_errors_that_leave_too_few_trials_are_told() -> None:
@@ -199,7 +219,7 @@ def test_other_numbers_of_trials_than_the_rule_is_about(rule: Any, repeat: int) 
     assert result.exit_code == 2
     assert f"--repeat {repeat}" in only(result).text
     with pytest.raises(UsageError, match="each_case asks for 3 trials"):
-        check_trials(Gate.model_validate({"each_case": rule}), 2)
+        check_trials(Gate.model_validate({"each_case": rule}), suite_of("a", trials=2))
 
 
 def test_required_cases_that_are_missing_or_unjudged_fail_and_are_named() -> None:
@@ -258,6 +278,28 @@ def test_a_limit_on_what_was_not_measured_cannot_be_judged(key: str) -> None:
     result = judged({key: 5}, {"a": P})
     assert (result.verdict, result.exit_code) == ("INVALID", 2)
     assert "no trial said what it cost" in only(result).text
+
+
+@pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s"])
+def test_a_limit_stays_open_while_grades_are_due(key: str) -> None:
+    nothing_yet = judged({key: 5}, {"a": A, "b": A})
+    assert (nothing_yet.verdict, nothing_yet.exit_code) == ("INCONCLUSIVE", 4), only(nothing_yet).text
+    assert only(nothing_yet).text.endswith("2 trials still to be graded")
+    half = judged({key: 5}, {"a": A, "b": P}, cost_usd=1.0)
+    told = "PASSED" if key == "max_cost_usd" else "INCONCLUSIVE"
+    assert half.verdict == told, "what the whole run cost is known"
+    assert judged({key: 5}, {"a": P, "b": P}, cost_usd=1.0).verdict == "PASSED"
+    too_much = judged({key: 0.01}, {"a": A, "b": P}, cost_usd=1.0)
+    assert too_much.verdict == ("INCONCLUSIVE" if "median" in key else "FAILED"), "grades do not make it less"
+    if "cost" in key:
+        assert judged({key: 5}, {"a": A, "b": P}).verdict == "INVALID", "grades do not tell what b cost"
+
+
+def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
+    over = only(judged({"max_latency_s": 0.1002}, {"a": P}, duration_s=0.1004))
+    assert (over.passed, over.text) == (False, "slowest trial (a) 0.1004 s, less than 0.1002 s needed")
+    within = only(judged({"max_cost_usd": 0.00998}, {"a": P}, cost_usd=0.00996))
+    assert (within.passed, within.text) == (True, "cost $0.00996, less than $0.00998 needed")
 
 
 def test_a_cost_that_only_some_trials_tell() -> None:
@@ -322,6 +364,17 @@ def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool |
     assert (only(result).passed, result.exit_code, only(result).cases) == (passed, exit_code, ("a",))
     assert only(result).text.startswith(f"{verdict}: because")
     assert ("8 trials" in only(result).text) == (passed is None)
+
+
+def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
+    found = compared("NO REGRESSION", n_cases=17, changed=("c3", "c4"), removed=("c5",))
+    result = judged({"regression": True, "strict_flips": True}, {"a": P}, comparison=found)
+    assert [check.text.endswith("(2 of 20 cases changed, 1 removed; compared on 17)") for check in result.checks] == [
+        True,
+        True,
+    ]
+    whole = judged({"regression": True}, {"a": P}, comparison=compared("NO REGRESSION", n_cases=20))
+    assert "compared on" not in only(whole).text
 
 
 def test_strict_flips_tells_how_often_it_cries_wolf() -> None:

@@ -29,6 +29,8 @@ def summary(**cases: int) -> Summary:
         (summary(passed=3, skipped=1), "", "PASSED", 0, ""),
         (summary(passed=2, failed=1), "", "FAILED", 1, "1 case failed"),
         (summary(failed=2), "", "FAILED", 1, "2 cases failed"),
+        (summary(errors=6), "", "INVALID", 3, "all 6 trials ended in error, so nothing is known about the target"),
+        (summary(errors=1), "", "INVALID", 3, "the only trial ended in error, so nothing is known about the target"),
         (summary(passed=9, errors=1), "", "INVALID", 3, "1 of 10 trials ended in error, more than the 2 % allowed"),
         (summary(passed=1, trials_passed=97, trials_error=3), "", "INVALID", 3, "3 of 100 trials"),
         (summary(passed=1, trials_passed=98, trials_error=2), "", "PASSED", 0, ""),
@@ -80,7 +82,7 @@ def test_the_share_of_errors_a_suite_allows(rate: float, errors: int, invalid: b
 
 
 def test_a_share_that_is_no_whole_percent_is_shown_as_it_is() -> None:
-    assert "the 2.5 % allowed" in judge(summary(errors=1), 0.025, "")[2]
+    assert "the 2.5 % allowed" in judge(summary(passed=1, errors=1), 0.025, "")[2]
 
 
 def test_the_worst_of_several_runs_in_any_order() -> None:

@@ -277,6 +277,18 @@ class TestIntervals:
         assert alone.low is not None and together.low is not None
         assert together.low < alone.low
 
+        assert together.method == "clustered Wilson over 3 clusters"
+
+    def test_a_single_cluster_is_a_single_observation(self) -> None:
+        states = {str(n): [P, P] if n % 4 else [P, F] for n in range(40)}
+        cases = [Case(id=id_, input="?", cluster="k") for id_ in states]
+        found = measured(states, trials=2, cases=cases)["pass_rate"]
+        one_trial = clustered_wilson([found.value], 1)
+        assert one_trial is not None
+        assert (found.low, found.high, found.n_eff) == (one_trial.low, one_trial.high, 1.0)
+        assert found.method == "Wilson (one cluster only: a single observation)"
+        assert found.low is not None and found.low < 0.25
+
     def test_a_cluster_is_not_mixed_up_with_a_case_of_its_name(self) -> None:
         cases = [Case(id="a", input="?"), Case(id="b", input="?", cluster="a")]
         found = measured({"a": [P], "b": [F]}, trials=1, cases=cases)["pass_rate"]

@@ -63,13 +63,14 @@ def test_what_goes_over_a_limit_is_not_told_again_as_failing_alike() -> None:
     assert (text.startswith("2 cases go over the latency limit"), cases) == (True, ("a", "b"))
 
 
-def test_every_kind_comes_before_a_second_of_one_kind() -> None:
+def test_advice_of_one_kind_stands_together() -> None:
     given = [
-        *(Recommendation(kind="errors", text=f"error {n}") for n in range(4)),
         Recommendation(kind="never", text="never"),
+        *(Recommendation(kind="errors", text=f"error {n}") for n in range(2)),
         Recommendation(kind="quarantine", text="hold"),
+        Recommendation(kind="limit", text="dear"),
     ]
-    assert [found.text for found in in_order(given)] == ["error 0", "never", "hold", "error 1", "error 2", "error 3"]
+    assert [found.text for found in in_order(given)] == ["error 0", "error 1", "dear", "never", "hold"]
 
 
 class TestLimits:

@@ -30,7 +30,7 @@ from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting
 from evalharness.engine.judging import judge
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import plan_cases
-from evalharness.engine.running import LONGEST_PAUSE_S, Running, pause_s, pending_trials
+from evalharness.engine.running import LONGEST_PAUSE_S, Running, pause_s, pending_trials, skipped_trials
 from evalharness.engine.summarising import summarise
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import StoreError, TargetUnavailable, TrialSkipped
@@ -432,3 +432,18 @@ def test_states_always_add_up(
         assert counts["pending"] == 0
     if counts["passed"] < planned:
         assert run.exit_code != 0 or counts["failed"] + counts["pending"] == 0
+
+
+def test_trials_that_are_not_tried_share_what_became_of_them() -> None:
+    """There may be a hundred thousand of them, and each has a seed of its own."""
+    suite = Suite(name="s", cases=(Case(id="a", input=""), Case(id="b", input="")))
+    planned = plan_cases(suite, {}, Services(Path.cwd(), NoSandbox(), Offloader(1), {}))
+    left = pending_trials(planned, 2, {"a": 0b01}, {})
+    skipped = list(skipped_trials(left, 7, "not needed"))
+    assert [(trial.case_id, trial.index, trial.reason) for trial in skipped] == [
+        ("b", 0, "not needed"),
+        ("a", 1, "not needed"),
+        ("b", 1, "not needed"),
+    ]
+    assert len({id(trial.last) for trial in skipped}) == 1
+    assert len({trial.seed for trial in skipped}) == 3

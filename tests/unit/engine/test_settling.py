@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,13 +22,12 @@ TRIALS = re.compile(
 def enlarged(told: Report, cases: int = 1, trials: int = 1) -> Report:
     """So many copies of every case, each with so many times its trials."""
     more = [
-        case.model_copy(
-            update={
-                "case_id": f"{case.case_id} {copy}",
-                "trials": case.trials * trials,
-                "passed": case.passed * trials,
-                "cluster": f"{case.cluster} {copy}" if case.cluster else "",
-            }
+        replace(
+            case,
+            case_id=f"{case.case_id} {copy}",
+            trials=case.trials * trials,
+            passed=case.passed * trials,
+            cluster=f"{case.cluster} {copy}" if case.cluster else "",
         )
         for case in told.cases
         for copy in range(cases)

@@ -120,3 +120,16 @@ def test_a_plan_that_would_take_hundreds_of_trials_per_case_is_not_reasonable() 
 def test_a_drop_too_small_to_ever_be_seen_is_refused() -> None:
     with pytest.raises(UsageError, match="so small a drop"):
         make_plan("airline", 50, 4, Known(AIRLINE), Wish(1e-5))
+
+
+@pytest.mark.parametrize(("cases", "trials", "can"), [(4, 1, False), (5, 1, True), (1, 2, False), (1, 3, True)])
+def test_a_design_that_the_exact_test_cannot_fail_shows_no_drop(cases: int, trials: int, can: bool) -> None:
+    """Four flips come up in 1 of 16 runs by chance; three trials of one case in 1 of 20."""
+    assert (seen_on_these(spread_of([]), cases, trials, Wish(1.0)) is not None) is can
+
+
+def test_a_design_that_can_never_show_a_loss_is_not_advised() -> None:
+    plan = make_plan("s", 4, 1, Known([(1, 1)] * 4), Wish(1.0))
+    assert plan.rows[0].detectable is None
+    assert (plan.recommended.trials, plan.rows[0].cases_needed) == (2, 5)
+    assert not make_plan("s", 4, 1, Known([(1, 1)] * 4), Wish(1.0), is_chosen=True).is_reasonable

@@ -12,6 +12,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.sequential import NOT_NEEDED, SequentialPlan
 from evalharness.domain.trial import Outcome, TrialState
 from evalharness.engine.stopping import Stopping, follow, measured_sequentially, planned_order
+from evalharness.reports.sequential_text import outcome_of
 from evalharness.stats.sequential import confidence_sequence, e_value_discordant_pairs
 
 CASES = [f"case-{number}" for number in range(40)]
@@ -227,7 +228,35 @@ def test_the_rows_of_a_decided_run_decide_the_same_again() -> None:
     rows += [row(key, "skipped", f"{NOT_NEEDED}decided after 14 trials") for key in (*order[14:20], *order[21:])]
     result = follow(FLOOR, CASES, 3, rows)
     assert (result.decision, result.trials_used, result.not_needed) == ("PASSED", 14, 105)
-    assert result.saved == pytest.approx(105 / 120)
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "used", "told"),
+    [(0, 14, "82 % fewer than a fixed 78 for 10 points"), (12, 96, "23 % more than a fixed 78 for 10 points")],
+)
+def test_what_was_saved_is_told_against_a_fixed_number_of_trials(doubtful: int, used: int, told: str) -> None:
+    """Six passes after each fail leave it open: however far below the cap of 240, that may be more than 78."""
+    stopping = Stopping(FLOOR, CASES, 6)
+    heard(stopping, [*["failed", *["passed"] * 6] * doubtful, *["passed"] * 240])
+    result = stopping.result()
+    assert (result.decision, result.trials_used, result.saved) == ("PASSED", used, pytest.approx(1 - used / 78))
+    assert told in outcome_of(result)[1]
+
+
+def test_what_is_undecided_saved_nothing() -> None:
+    stopping = Stopping(FLOOR, CASES[:4], 1)
+    heard(stopping, ["passed"] * 4)
+    assert (stopping.result().decision, stopping.result().saved) == ("UNDECIDED", 0.0)
+
+
+def test_a_decision_that_the_interval_seems_to_deny_is_explained() -> None:
+    few, many = Stopping(FLOOR, CASES, 6), Stopping(FLOOR, CASES, 6)
+    heard(few, ["passed"] * 240)
+    heard(many, ["failed"] * 240)
+    assert (few.result().low or 0.0) < 0.8
+    assert "the test weighs 90 % against 80 % alone, the interval allows for every rate" in outcome_of(few.result())[0]
+    assert (many.result().high or 1.0) < 0.9
+    assert "interval" not in outcome_of(many.result())[0]
 
 
 def test_figures_for_a_fixed_number_of_trials_are_not_told() -> None:

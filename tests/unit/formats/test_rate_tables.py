@@ -42,7 +42,8 @@ def test_groups_give_rows_their_names(tmp_path: Path) -> None:
     )
     retail, air = rows(tmp_path, text)
     assert (retail.label, retail.rates, retail.tasks) == ("retail", {1: Decimal("0.816")}, None)
-    assert (air.label, air.rates) == ("air", {1: Decimal("0.009")})  # beside 81.6, less than one percent
+    assert (air.label, air.rates, retail.note) == ("air", {1: Decimal("0.9")}, "")
+    assert air.note == "read as shares of 1, unlike the rows in percent"
 
 
 def test_rows_in_a_list_are_called_by_their_names_or_numbers(tmp_path: Path) -> None:
@@ -71,9 +72,9 @@ def test_a_file_without_such_rates_holds_no_rows(text: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ['{"pass_1": 140}', '{"pass_1": -0.1}'])
-def test_what_is_no_share_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no share of trials"):
-        rows(tmp_path, text)
+def test_what_is_no_share_is_a_problem_of_its_row(text: str, tmp_path: Path) -> None:
+    [row] = rows(tmp_path, text)
+    assert "no share of trials" in row.problem
 
 
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:

@@ -68,8 +68,14 @@ COMPARED: list[tuple[str, str, str, Any]] = [
         "numeric_deltas",
         {"value": {"n": 1, "at": 5}, "tolerance": {}, "ignore_fields": ["at"]},
     ),
-    ("says this", "{type: semantic}", "model", {"expected": "says this"}),
-    ("[says, this]", "{type: semantic}", "model", {"expected": ["says", "this"]}),
+    ("says this", "{type: semantic}", "semantic_similarity", {"value": "says this"}),
+    ("[says, this]", "{type: semantic}", "semantic_similarity", {"value": ["says", "this"]}),
+    (
+        "says this",
+        "{type: semantic, tolerance: {threshold: 0.9}, options: {model: openai/small}}",
+        "semantic_similarity",
+        {"value": "says this", "threshold": 0.9, "model": "openai/small"},
+    ),
 ]
 
 
@@ -95,6 +101,8 @@ def test_what_is_wrong_with_a_comparison_is_told(tmp_path: Path) -> None:
     [line] = told(tmp_path, regression("{n: 1}", "{type: numeric, require_keys: [a]}"))
     assert "warning" in line
     assert "does nothing in a numeric comparison" in line
+    [line] = told(tmp_path, regression("says this", "{type: semantic, ignore_fields: [a]}"))
+    assert "does nothing in a semantic comparison" in line
     [line] = told(tmp_path, regression("{a: 1}", "{type: structural, ignore_field: [a]}"))
     assert "warning" in line
     assert "did you mean 'ignore_fields'?" in line

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evalharness import registry
 from evalharness.domain.assertions import ASSERTIONS, evaluate_assertions
 from evalharness.domain.problem import Problem
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -287,10 +288,22 @@ def test_variants_without_an_id_or_with_a_taken_one_are_told_beside_what_else_is
 
 
 def test_a_scorer_that_is_none_is_told_with_the_scorers_there_are() -> None:
-    _, findings = load({**SOUND, "scorers": ["latncy", "nothing", "llm-judge", {"name": "llm-judge"}]})
+    _, findings = load({**SOUND, "scorers": ["latncy", "nothing", "llm-judge", {"name": "llm-judge", "model": "a/b"}]})
     assert [problem.suggestion for problem in findings.problems] == ["latency", "", "", ""]
-    assert findings.problems[1].allowed == "latency, cost, tokens, similarity, FILE.py:NAME"
-    assert ["comes with the judges" in problem.message for problem in findings.problems] == [False, False, True, True]
+    assert findings.problems[1].allowed == "latency, cost, tokens, similarity, llm-judge, FILE.py:NAME"
+    assert [f"{problem.field}: {problem.message}" for problem in findings.problems[2:]] == [
+        "scorers[2]: is missing",
+        "scorers[3].criteria: is missing",
+    ]
+
+
+def test_a_judge_scores_what_stands_at_its_path() -> None:
+    judge = {"name": "llm-judge", "outputPath": "main.text", "criteria": "Is it kind?", "cache": False, "enabled": True}
+    suite = loaded({**SOUND, "scorers": [judge]})
+    [spec] = suite.graders
+    assert (spec.kind, spec.required) == ("llm-judge", False)
+    options = registry.parse_options("grader", spec)
+    assert (options.output_path, options.enabled, options.cache) == ("main.text", True, False)
 
 
 def test_scorers_take_the_place_of_the_default_ones() -> None:

@@ -63,6 +63,24 @@ def test_what_is_no_report_is_refused_in_words(tmp_path: Path, data: Any, told: 
     assert str(path) in refusal.value.message
 
 
+@pytest.mark.parametrize(
+    ("figures", "told"),
+    [
+        ({"score": 7.5}, "the score of case 'a' cannot be: 7.5"),
+        ({"score": -0.1}, "the score of case 'a' cannot be: -0.1"),
+        ({"trials": 10**9}, "the counts of case 'a' cannot be: 2 passed of 1000000000 trials"),
+        ({"errors": 10**9}, "the counts of case 'a' cannot be"),
+        ({"trails": 3}, r"cases\[0\]\.trails: unknown key 'trails'; did you mean 'trials'\?"),
+        ({"trials": "many"}, r"cases\[0\]\.trials: must be a whole number, not 'many'"),
+    ],
+)
+def test_figures_that_cannot_be_are_refused(tmp_path: Path, figures: dict[str, Any], told: str) -> None:
+    data = make_report(make_run()).model_dump(mode="json")
+    data["cases"] = [{"case_id": "a", "trials": 3, "passed": 2, "state": "failed", "score": 0.5} | figures]
+    with pytest.raises(UsageError, match=told):
+        read_report(written(tmp_path, {"eval_report": data}))
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     for path in (tmp_path / "missing.json", tmp_path):
         with pytest.raises(UsageError, match=path.name):

@@ -50,7 +50,7 @@ def options_of(kind: str, options: Any) -> Options:
 @pytest.mark.parametrize(
     ("written", "type_", "reason"),
     [
-        ({"type": "model", **MODEL}, "model", "no judge is set"),
+        ({"type": "model", **{key: MODEL[key] for key in MODEL if key != "model"}}, "model", "no judge is set"),
         ("model", "model", "no judge is set"),
         ({"type": "human", **HUMAN}, "human", "a person's rating is due"),
         ("human", "human", "a person's rating is due"),
@@ -73,7 +73,7 @@ def test_a_grade_is_due_and_never_given(
             "scoring": {"type": "categorical", "categories": ["good", "bad"]},
             "examples": [{"output": "x", "score": "bad"}],
         },
-        {"examples": [{"output": "x", "score": 0.25}]},
+        {"examples": [{"output": "x", "score": 2.5}]},
         {"rubric": None},
     ],
 )

@@ -81,6 +81,16 @@ def test_many_items_are_cut_and_none_is_said_in_words() -> None:
     assert "not known" in line.small
 
 
+def test_advice_that_is_left_out_leaves_every_kind_in() -> None:
+    given = [
+        *(Recommendation(kind="errors", text=f"error {n}", cases=()) for n in range(9)),
+        Recommendation(kind="never", text="never"),
+        Recommendation(kind="quarantine", text="hold"),
+    ]
+    texts = [line.text for line in advice(told(recommendations=tuple(given)))]
+    assert texts == ["error 0", "error 1", "error 2", "error 3", "never", "hold", "… and 5 more in --json"]
+
+
 def test_advice_is_short_names_its_cases_and_says_what_it_leaves_out() -> None:
     given = tuple(Recommendation(text=f"do {n}", cases=tuple(f"c{i}" for i in range(7))) for n in range(9))
     lines = list(advice(told(recommendations=given)))

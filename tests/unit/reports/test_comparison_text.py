@@ -53,10 +53,11 @@ def test_changed_cases_are_counted_and_named() -> None:
 def test_method_n_and_level_stand_beside_each_number() -> None:
     lines = shown(compared())
     number = line(lines, "pass rate")
-    assert number == "71.3 % → 60.6 %   -10.6 points   95 % interval -14.3 to -7.0   (REGRESSION)"
+    assert number == "71.3 % → 60.6 %   -10.6 points   95 % interval -17 to -4   (REGRESSION)"
     method = lines[lines.index(next(each for each in lines if each.startswith("pass rate"))) + 1]
     assert "exact stratified permutation test: one-sided p 0.0" in method
-    assert "interval: Student's t over cases, 47 cases" in method
+    assert "interval: margin of nearly equal differences, 1 - (1 - level)^(1/cases), wider than Student's t" in method
+    assert ", 47 cases" in method
     assert "(power 0.8)" in method
 
 
@@ -78,7 +79,7 @@ def test_gains_losses_of_cases_and_gaps_are_listed() -> None:
     assert line(lines, "removed").startswith("gone ")
     assert line(lines, "added").startswith("new ")
     assert line(lines, "not judged").startswith("broken ")
-    assert "1 removed; 1 added; 1 not judged in both; compared on 10 cases" in line(lines, "compared")
+    assert "1 of 12 cases removed, 1 not judged in both, 1 added; compared on 10 (" in line(lines, "compared")
 
 
 def test_times_and_costs_are_told_in_their_units() -> None:
@@ -97,6 +98,12 @@ def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:
     assert line(lines, "to settle it").startswith("about 59 cases like these (now 4) would mean NO REGRESSION")
 
 
+def test_a_comparison_too_small_to_show_a_loss_names_no_drop_that_it_shows() -> None:
+    few = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, 0)))
+    assert "shows drops" not in "".join(shown(few)) + baseline_line(few)
+    assert "INCONCLUSIVE: too small to ever show a loss; twice as many trials" in baseline_line(few)
+
+
 def test_the_next_command_shows_the_first_worse_case() -> None:
     assert line(shown(compared(), "my store.db"), "next") == (
         "eval-harness show brave-otter-042 c0 --store 'my store.db'"
@@ -113,9 +120,54 @@ def test_nothing_reads_plus_or_minus_zero() -> None:
             assert " +0 " not in each
 
 
+def test_a_loss_of_score_alone_has_no_test_of_its_own() -> None:
+    old = report(*alike(9, 4, 4), case("lower", 4, 4, score=0.9), case("fails", 4, 4))
+    new = report(*alike(9, 4, 4), case("lower", 4, 4, score=0.6), case("fails", 4, 1))
+    lines = shown(compared(old, new))
+    assert "  lower  score 0.9 → 0.6" in lines
+    assert any(each.startswith("  fails  4 of 4 passed before, now 1 of 4   p 0.") for each in lines)
+
+
+class TestWhatDecided:
+    """Where the interval seems to contradict the verdict, what decided stands beside it."""
+
+    def test_a_margin_ruled_out_by_the_one_sided_bound_alone(self) -> None:
+        half = [report(*alike(50, 4, 2), *alike(50, 4, p, first=50), *alike(50, 4, 4 - p, first=100)) for p in (3, 1)]
+        found = compared(*half, margin=0.0605)
+        rate = found.differences["pass_rate"]
+        assert rate.verdict == "NO REGRESSION"
+        assert rate.low is not None and rate.low < -0.0605
+        told = "by the one-sided bound: at worst -5.5 points"
+        assert told in baseline_line(found)
+        assert told in line(shown(found), "pass rate")
+        assert "at worst" not in baseline_line(compared(*half, margin=0.1))
+
+    def test_an_interval_without_0_beside_a_test_that_sees_chance(self) -> None:
+        old = report(*alike(8, 4, 4, first=100), *alike(4, 4, 2))
+        new = report(*alike(8, 4, 4, first=100), *alike(4, 4, 1))
+        found = compared(old, new).differences["pass_rate"].model_copy(update={"low": -0.2, "high": -0.01})
+        told = compared(old, new).model_copy(update={"differences": {"pass_rate": found}})
+        assert "the interval leaves 0 out, but the test decides" in line(shown(told), "pass rate")
+
+    def test_an_interval_with_0_beside_a_certain_loss(self) -> None:
+        old, new = report(*alike(10, 8, 8)), report(*alike(9, 8, 8, first=1), case("c0", 8, 0))
+        found = compared(old, new)
+        assert found.verdict == "REGRESSION"
+        assert "by the test, which looks at these cases alone" in line(shown(found), "pass rate")
+
+    def test_times_are_told_in_percent(self) -> None:
+        old = report(*(case(f"c{n}", 4, 4, duration_s=1.0) for n in range(12)))
+        new = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + (-1) ** n / 13) for n in range(12)))
+        told = baseline_line(compared(old, new, metrics=("latency",)))
+        assert (
+            "95 % interval -5 to +5 %   NO REGRESSION of 5 % or more (by the one-sided bound: at worst +4.0 %)" in told
+        )
+
+
 class TestBaselineLine:
     def test_a_regression(self) -> None:
-        told = "-10.6 points   95 % interval -14.3 to -7.0   REGRESSION   against baseline default"
+        told = "-10.6 points   95 % interval -17 to -4   REGRESSION   against baseline default"
+        told += "   3 of 50 cases changed; compared on 47"
         assert baseline_line(compared()) == told
 
     def test_an_inconclusive_comparison_names_what_it_can_show(self) -> None:

@@ -41,6 +41,30 @@ def test_score_and_first_answers_are_told_only_where_they_differ() -> None:
     assert lines({"a": [P], "b": [F]}, cases=heavy)["score"].text.startswith("75 %")
 
 
+def test_what_makes_score_and_first_answers_differ_is_told_and_nothing_else() -> None:
+    heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
+    weighed = lines({"a": [P], "b": [F]}, cases=heavy)
+    assert weighed["score"].small == "(mean over cases, cases by weight)"
+    assert weighed["pass@1"].small == "(cases by weight)"
+    report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
+    retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
+    mended = {line.label: line for line in figures(retried)}
+    assert mended["pass@1"].small == "(only first answers count here)"
+
+
+def test_cases_without_any_weight_are_said_to_have_none() -> None:
+    light = tuple(Case(id=id_, input="?", weight=0) for id_ in "ab")
+    report, _ = reported({"a": [P], "b": [F]}, light)
+    assert {name: report.metrics[name] for name in ("pass_at_1", "pass_hat_1", "score")} == {
+        "pass_at_1": None,
+        "pass_hat_1": None,
+        "score": None,
+    }
+    found = {line.label: line for line in figures(report)}
+    assert found["pass rate"].text.startswith("50 %")
+    assert found["pass@1"].text == "not known: every case weighs 0"
+
+
 def test_several_tries() -> None:
     found = lines({"a": [P, P, F, F], "b": [P, P, P, P]})
     assert found["in 2 tries"].text.startswith("at least one passes 92 % (")
@@ -51,7 +75,7 @@ def test_several_tries() -> None:
 
 def test_tries_that_errors_left_too_few_of() -> None:
     found = lines({f"c{number}": [P, P, P, P] for number in range(9)} | {"a": [P, E, E, P]})
-    assert found["in 3 tries"].text == "not known: a case has too few judged trials"
+    assert found["in 3 tries"].text == "not known: 1 of 10 cases has fewer than 3 judged trials"
     assert found["in 2 tries"].text.startswith("at least one passes")
 
 
@@ -60,6 +84,13 @@ def test_errors_tell_how_far_they_could_matter() -> None:
     told = "1 trial could not be judged: had all failed, the pass rate would be 75 %; had all passed, 100 %"
     assert found["errors"].text == told
     assert "errors" not in lines({"a": [P, F]})
+
+
+def test_where_every_trial_erred_nothing_is_told_twice() -> None:
+    found = lines({"a": [E, E, E], "b": [E, E, E]})
+    assert found["pass rate"].text == "none: no trial was judged"
+    assert found["errors"].text == "6 trials could not be judged, so the pass rate may be anything"
+    assert not {"pass@1", "in 3 tries"} & set(found)
 
 
 def test_categories_are_told_where_there_are_several() -> None:

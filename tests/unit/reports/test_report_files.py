@@ -41,6 +41,33 @@ def test_endings_count_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert check_endings(["a.JSON", "b.xml"]) == [Path("a.JSON"), Path("b.xml")]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("package.json", '{"name": "mine"}'),
+        ("notes.json", "[1, 2]"),
+        ("notes.json", "not JSON at all"),
+        ("pom.xml", '<?xml version="1.0"?><project/>'),
+        ("raw.xml", "eval_report"),
+    ],
+)
+def test_a_file_that_is_no_report_is_not_replaced(name: str, content: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(UsageError, match="exists and is no report of ours"):
+        check_endings([str(path)])
+    assert path.read_text() == content
+
+
+def test_reports_and_empty_files_are_replaced(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.json", "b.xml", "c.json", "d.json", "e.xml")]
+    write_reports(paths[:2], [(REPORT, trials)])
+    paths[2].write_text(json.dumps(json.loads(paths[0].read_text()), indent=4))
+    for empty in paths[3:]:
+        empty.touch()
+    assert check_endings(map(str, paths)) == paths
+
+
 def test_several_files_are_written_each_in_its_form(tmp_path: Path) -> None:
     paths = [tmp_path / "a.json", tmp_path / "b.xml", tmp_path / "c.JSON"]
     write_reports(paths, [(REPORT, trials)])

@@ -44,7 +44,7 @@ def test_mcnemar_refuses_negative_counts() -> None:
 
 def test_difference_by_hand() -> None:
     # mean -0.2, sd 0.3291403, t(9) 2.2621572 and 1.8331129
-    found = difference([-0.25, -0.5, 0, 0.25, -0.75, -0.25, 0, -0.5, -0.25, 0.25])
+    found = difference([-0.25, -0.5, 0, 0.25, -0.75, -0.25, 0, -0.5, -0.25, 0.25], span=math.inf)
     assert found.mean == pytest.approx(-0.2)
     assert (found.low, found.high) == pytest.approx((-0.43545278, 0.03545278), abs=1e-8)
     assert found.lower_bound == pytest.approx(-0.39079644, abs=1e-8)
@@ -58,6 +58,19 @@ def test_equal_differences_keep_a_margin(value: float) -> None:
     assert (found.low, found.high) == pytest.approx((value - margin, value + margin), rel=1e-12)
     assert found.lower_bound == pytest.approx(value - margin, rel=1e-12)
     assert "equal differences" in found.method
+
+
+def test_one_case_that_differs_makes_the_others_no_surer() -> None:
+    same, one_worse = difference([0.0] * 40), difference([0.0] * 39 + [-0.5])
+    margin = 1 - 0.05 ** (1 / 40)
+    assert same.lower_bound == pytest.approx(-margin)
+    # Student's bound would be -0.0336, above that of forty cases that did not change at all.
+    assert one_worse.lower_bound == pytest.approx(-0.0125 - margin)
+    assert (one_worse.low, one_worse.high) == pytest.approx((-0.0125 - margin, -0.0125 + margin))
+    assert "nearly equal differences" in one_worse.method
+    assert "wider than Student's t" in one_worse.method
+    half = difference([-1.0, 1.0] * 20)
+    assert half.method == "Student's t over cases"
 
 
 def test_the_margin_of_equal_differences_follows_level_and_scale() -> None:

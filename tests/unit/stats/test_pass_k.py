@@ -56,8 +56,9 @@ def test_more_k_than_trials_is_unknown_even_if_all_agree() -> None:
     assert pass_hat_k(3, 0, 4) is None
 
 
-def test_plugin_needs_no_more_than_one_trial() -> None:
-    assert pass_hat_k(2, 1, 3, estimator="plugin") == 0.125
+def test_the_plugin_is_known_where_the_unbiased_estimate_is() -> None:
+    assert pass_hat_k(2, 1, 3, estimator="plugin") is None
+    assert pass_hat_k(3, 1, 3, estimator="plugin") == pytest.approx(1 / 27)
 
 
 def test_large_counts_stay_exact() -> None:

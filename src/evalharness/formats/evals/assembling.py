@@ -12,7 +12,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.evals.cases import CaseReader, Defaults
 from evalharness.formats.evals.documents import Document
-from evalharness.formats.evals.layout import Layout
+from evalharness.formats.evals.layout import THRESHOLDS, Layout
 from evalharness.formats.evals.rebasing import rebased_target
 from evalharness.formats.evals.refs import Folder
 from evalharness.formats.evals.suite_fields import own_defaults, part_defaults, read_suite
@@ -76,6 +76,7 @@ class Assembly:
             return None, self.findings
         suite = self._with_parts(self.suite)
         if thresholds != Thresholds():
+            self.findings.thresholds_from = str(self.layout.folder.path / THRESHOLDS)
             suite = suite.model_copy(update={"gate": _gate(thresholds, suite.gate)})
         return suite.model_copy(update={"templated": "{{" in suite.model_dump_json()}), self.findings
 
@@ -93,6 +94,13 @@ class Assembly:
                 meant = closest(name, known) or ""
                 message = f"the suite has no {noun} '{name}'"
                 self.findings.add((*self.place, *place), message, severity="warning", suggestion=meant)
+        held = [entry.case for entry in gate.quarantine]
+        for at, name in enumerate(held):
+            if name in held[:at]:
+                message = (
+                    f"'{name}' is in quarantine already (entry {held.index(name) + 1}): say once why, and until when"
+                )
+                self.findings.add((*self.place, "quarantine", at, "case"), message)
 
     def _merge(self, document: Document, part: Suite, prefix: str) -> None:
         """What cases of a part need, but only a suite can hold. Where parts disagree, the suite itself must decide."""

@@ -29,6 +29,7 @@ STRUCTURAL_OPTIONS = (
     "allow_field_reordering",
     "strict",
 )
+SEMANTIC_OPTIONS = ("threshold", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def read_comparison(written: WrittenEval, baseline: Baseline) -> Expected | None
         return None
     options = _options(written, value, type_)
     if type_ == "semantic":
-        return Expected("model", (baseline.output,), decides=True)
+        return Expected("semantic_similarity", (baseline.output,), options, decides=True)
     if type_ == "numeric":
         return Expected("numeric_deltas", (baseline.output,), options, decides=True)
     if type_ == "exact":
@@ -134,13 +135,14 @@ def _method(written: WrittenEval) -> str:
 
 def _options(written: WrittenEval, value: Mapping[str, Any], type_: str) -> dict[str, Json]:
     """Options stand in `tolerance`, in `options`, or beside them; only numbers have a tolerance that is one."""
-    used = {"numeric": ("ignore_fields",), "semantic": ()}.get(type_, STRUCTURAL_OPTIONS)
+    used = {"numeric": ("ignore_fields",), "semantic": SEMANTIC_OPTIONS}.get(type_, STRUCTURAL_OPTIONS)
+    known = (*STRUCTURAL_OPTIONS, *SEMANTIC_OPTIONS)
     found: dict[str, Json] = {}
     for path in (("comparison", "tolerance"), ("comparison", "options"), ("comparison",)):
         group = written.mapping(*path) if path[-1] != "tolerance" or type_ != "numeric" else {}
         beside = ("type", "tolerance", "options") if len(path) == 1 else ("tolerance",)
-        written.findings.unknown_keys(written.at(*path), group, (*beside, *STRUCTURAL_OPTIONS), written.severity)
-        for key in [key for key in group if key in STRUCTURAL_OPTIONS]:
+        written.findings.unknown_keys(written.at(*path), group, (*beside, *known), written.severity)
+        for key in [key for key in group if key in known]:
             if key in used:
                 found[key] = group[key]
             else:

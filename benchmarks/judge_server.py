@@ -1,0 +1,47 @@
+"""A judge as a server of its own: `python -m benchmarks.judge_server SECONDS` prints its port and serves.
+
+It speaks chat completions, passes everything it is asked about, and takes so many seconds over it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+
+from aiohttp import web
+
+from benchmarks.http_server import BACKLOG
+
+NONCE = re.compile(r'"nonce": "(\w+)"')
+USAGE = {"prompt_tokens": 300, "completion_tokens": 40, "total_tokens": 340}
+SCORES = {"justification": "It is right.", "overall_score": 5, "passed": True, "specific_feedback": []}
+DELAY_S = web.AppKey("delay_s", float)
+STATEMENT = {"reason": "It is so.", "result": "pass"}
+
+
+async def verdict(request: web.Request) -> web.Response:
+    body = await request.json()
+    nonce = NONCE.findall(body["messages"][-1]["content"])[-1]
+    wanted = body["response_format"]["json_schema"]["schema"]["properties"]
+    said = {"nonce": nonce, **(STATEMENT if "result" in wanted else SCORES)}
+    await asyncio.sleep(request.app[DELAY_S])
+    choice = {"message": {"role": "assistant", "content": json.dumps(said)}, "finish_reason": "stop"}
+    return web.json_response({"model": "judge", "choices": [choice], "usage": USAGE})
+
+
+async def serve(delay_s: float) -> None:
+    application = web.Application()
+    application[DELAY_S] = delay_s
+    application.router.add_post("/v1/chat/completions", verdict)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG)
+    await site.start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(float(sys.argv[1])))

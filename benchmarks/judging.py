@@ -1,0 +1,160 @@
+"""Judges: many calls of one that takes 200 ms, beside a bare aiohttp loop; and grading again what is in the cache."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import aiohttp
+
+from benchmarks.bare_loop import ask_all
+from benchmarks.http_server import DELAY_S
+from benchmarks.options import BenchmarkOptions
+from benchmarks.question import ANSWER, QUESTION
+from benchmarks.table import Row
+from benchmarks.timing import cost_of, typical
+from evalharness import settings
+from evalharness.actions.execute_runs import NoWatcher
+from evalharness.actions.open_store import open_store
+from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
+from evalharness.actions.run_suite import RunRequest, run_suites
+from evalharness.domain.case import Case
+from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.formats.loading import LoadedFile
+from evalharness.graders.judges.asking import Sampling
+from evalharness.graders.judges.forms import with_echo
+from evalharness.graders.judges.scoring import ScoreSheet, Scoring
+from evalharness.graders.judges.templates import template
+from evalharness.llms.openai_compatible import request_body
+from evalharness.redaction import Redactor
+from evalharness.stores.sql_store import SqlStore
+
+CALLS = 2_000
+AT_ONCE = 200
+MOST_RATIO = 1.3
+REGRADED = 10_000
+TRIALS_PER_CASE = 10
+LONGEST_REGRADE_S = 3.0
+JUDGE = "bench/judge"
+
+
+def measure(options: BenchmarkOptions) -> Iterator[Row]:
+    yield _calls(options)
+    yield _warm_regrade(options)
+
+
+def _calls(options: BenchmarkOptions) -> Row:
+    """Not fewer in a quick run: a judge is approached with care, and that must not weigh more than it does."""
+    ours, bare = [], []
+    with judge_server(DELAY_S) as url:
+        for _ in range(options.rounds):
+            bare.append(cost_of(lambda: asyncio.run(_bare(url))))
+            ours.append(cost_of(lambda: _run_judged(url, CALLS)))
+    cost, yardstick = typical(ours), typical(bare)
+    ratio = cost.wall_s / yardstick.wall_s
+    return Row(
+        f"{CALLS:,} verdicts of a {DELAY_S * 1000:.0f} ms judge, {AT_ONCE} at once",
+        f"{cost.wall_s:.2f} s wall, {cost.cpu_s:.2f} s CPU (the waiting alone: {CALLS / AT_ONCE * DELAY_S:.1f} s)",
+        f"{ratio:.2f} × bare aiohttp ({yardstick.wall_s:.2f} s; CPU {cost.cpu_s / yardstick.cpu_s:.2f} ×)",
+        f"≤ {MOST_RATIO} ×",
+        ratio <= MOST_RATIO,
+    )
+
+
+def _warm_regrade(options: BenchmarkOptions) -> Row:
+    trials = options.scaled(REGRADED)
+    with judge_server(0.0) as url, TemporaryDirectory() as folder:
+        with _store(folder) as store:
+            run = _judged_run(store, Path(folder), url, trials)
+        cost = typical(cost_of(lambda: _regrade(folder, run, url)) for _ in range(options.rounds))
+    return Row(
+        f"regrade of {trials:,} trials whose verdicts are in the cache",
+        f"{cost.wall_s:.2f} s wall, {cost.cpu_s:.2f} s CPU",
+        "",
+        f"≤ {LONGEST_REGRADE_S * trials / REGRADED:g} s",
+        cost.wall_s <= LONGEST_REGRADE_S * trials / REGRADED,
+    )
+
+
+def _run_judged(url: str, trials: int) -> None:
+    with TemporaryDirectory() as folder, _store(folder) as store:
+        _judged_run(store, Path(folder), url, trials)
+
+
+def _judged_run(store: SqlStore, folder: Path, url: str, trials: int) -> Run:
+    """Every trial is judged by a call of its own, so that no verdict of one serves another."""
+    request = RunRequest(options=RunOptions(max_concurrency=AT_ONCE), env={"BENCH_BASE_URL": url})
+    [run] = run_suites([LoadedFile(folder / "suite.yaml", judged_suite(trials))], request, store, NoWatcher())
+    _check(run, trials, calls=trials)
+    return run
+
+
+def _regrade(folder: str, run: Run, url: str) -> None:
+    request = RegradeRequest(run.name, env={"BENCH_BASE_URL": url})
+    with _store(folder) as store:
+        [regrade] = regrade_runs(request, store, NoWatcher())
+    _check(regrade.run, run.planned_trials, calls=0)
+
+
+def _check(run: Run, trials: int, calls: int) -> None:
+    report = run.report
+    if report is None or not run.passed or [took.calls for took in report.judging] != [calls]:
+        raise SystemExit(f"{trials} trials were not judged by {calls} calls: {report and (report.why, report.judging)}")
+
+
+def judged_suite(trials: int) -> Suite:
+    """Cases of ten trials each; a judge that samples is asked about each of them."""
+    options = {"model": JUDGE, "rubric": "Is it polite?", "temperature": 1.0}
+    return Suite(
+        name="judged",
+        target=TargetSpec(kind="echo"),
+        trials=TRIALS_PER_CASE,
+        graders=(GraderSpec(kind="model", options=options),),
+        cases=tuple(
+            Case(id=f"case-{number}", input=f"{ANSWER} {number}") for number in range(trials // TRIALS_PER_CASE)
+        ),
+    )
+
+
+def _store(folder: str) -> AbstractContextManager[SqlStore]:
+    return open_store(f"{folder}/store.db", Redactor(settings.secrets()))
+
+
+async def _bare(url: str) -> None:
+    """The same request again and again; of the reply only the verdict is looked at."""
+    body = _request()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def answer(_question: str) -> str:
+            async with session.post(f"{url}/chat/completions", json=body) as response:
+                said = json.loads((await response.json())["choices"][0]["message"]["content"])
+                return ANSWER if said["overall_score"] == 5 else ""
+
+        await ask_all(answer, CALLS, AT_ONCE)
+
+
+def _request() -> object:
+    """As large as one of ours."""
+    form = with_echo(ScoreSheet((), Scoring()).form, "0" * 32)
+    told = template("scores").filled({"input": QUESTION, "output": ANSWER, "rubric": "Is it polite?", "expected": ""})
+    closing = template("closing").filled({"nonce": "0" * 32, "form": form.shown()})
+    return request_body("judge", Sampling().request(f"{told}\n\n{closing}", form.schema()))
+
+
+@contextmanager
+def judge_server(delay_s: float) -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.judge_server", str(delay_s)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None, "it was asked for"
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        finally:
+            server.terminate()

@@ -1,0 +1,135 @@
+"""Calibrate a judge: the judges of a suite score its few-shot examples and withstand known tricks, or do not.
+
+No target is asked and no run is stored; verdicts are kept in the cache like those of a run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from evalharness.actions.collect_variables import collect_variables
+from evalharness.actions.execute_runs import run_to_end
+from evalharness.actions.lend_services import close_services, concurrency_of, services_for
+from evalharness.actions.regrade_run import without_targets
+from evalharness.contracts import Services
+from evalharness.domain.calibration import AttackCalibration, Calibration, ExampleCalibration
+from evalharness.domain.case import Case
+from evalharness.domain.grade import Judging, added_up
+from evalharness.domain.run import RunOptions
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.engine.calibrating import attack_figures, example_figures
+from evalharness.engine.planning import PlannedCase, plan_cases
+from evalharness.errors import UsageError
+from evalharness.formats.loading import LoadedFile
+from evalharness.graders.judges.calibrating import attack_judge, models_in, scale, score_examples, width
+from evalharness.graders.judges.rubric import Model
+from evalharness.stores.sql_store import SqlStore
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRequest:
+    examples: bool = True
+    attacks: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
+    options: RunOptions = field(default_factory=RunOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """A grader that has examples; `case` is theirs, where they have no questions of their own."""
+
+    grader: Model
+    cases: tuple[str, ...]
+    case: Case | None
+
+
+def calibrate_judge(file: LoadedFile, request: CalibrationRequest, store: SqlStore) -> Calibration:
+    """Raises UsageError where there is no judge or no example, ModelUnavailable where a judge cannot be asked."""
+    suite = file.suite
+    assert suite is not None, "files with problems have been refused"
+    return run_to_end(_calibrate(file, without_targets(suite), request, store))
+
+
+async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest, store: SqlStore) -> Calibration:
+    variables = collect_variables(suite, request.variables)
+    variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
+    services = services_for(file.root, request.options, suite.config, judge_cache=store.judge_cache)
+    at_once = concurrency_of(request.options, suite.config)
+    try:
+        planned = plan_cases(suite, variables.values, services)
+        rubrics = rubrics_in(planned) if request.examples else []
+        if request.examples and not rubrics:
+            raise UsageError(
+                f"no `model` grader of {suite.name} has examples",
+                hint="write `examples: [{output: …, score: …}]` into one, or measure known tricks: --attacks",
+            )
+        attacked = _judges(planned, services) if request.attacks else []
+        for name in {*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))}:
+            services.llm(name)  # a name that nobody knows is told before anything is paid for
+        judgings: list[Judging] = []
+        examples = [
+            await _examples(rubric, name, at_once, judgings) for rubric in rubrics for name in _judges_of(rubric)
+        ]
+        attacks = [await _attacks(services, name, at_once, judgings) for name in attacked]
+        return Calibration(
+            suite_name=suite.name, examples=tuple(examples), attacks=tuple(attacks), judging=added_up(judgings)
+        )
+    finally:
+        await close_services(services)
+
+
+def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
+    """Each grader with examples once, however many cases it grades; equal ones of several cases are one."""
+    found = [(model, plan.case) for plan in planned for _, grader in plan.graders for model in models_in(grader)]
+    found = [(model, case) for model, case in found if model.options.examples]
+    uses = Counter(id(model) for model, _ in found)
+    rubrics: dict[str, Rubric] = {}
+    for model, case in found:
+        is_about_case = uses[id(model)] == 1 and any(example.input is None for example in model.options.examples)
+        key = f"{model.digest()} {case.id if is_about_case else ''}"
+        before = rubrics[key].cases if key in rubrics else ()
+        rubrics[key] = Rubric(model, (*before, case.id), case if is_about_case else None)
+    return list(rubrics.values())
+
+
+def _judges(planned: Iterable[PlannedCase], services: Services) -> list[str]:
+    graders = [grader for plan in planned for _, grader in plan.graders]
+    asked = [name for grader in graders for name in getattr(grader, "judges", tuple)()]
+    named = asked or [name for name in (services.judge_model, services.usual_judge) if name not in ("", "none")][:1]
+    return list(dict.fromkeys(named)) or _no_judge()
+
+
+def _judges_of(rubric: Rubric) -> list[str]:
+    return list(dict.fromkeys(rubric.grader.judges())) or _no_judge()
+
+
+def _no_judge() -> list[str]:
+    raise UsageError("no judge is set", hint="name one: --judge-model provider/model")
+
+
+async def _examples(rubric: Rubric, judge: str, at_once: int, judgings: list[Judging]) -> ExampleCalibration:
+    grader = rubric.grader
+    scores, took = await score_examples(grader, judge, rubric.case, at_once)
+    judgings.extend(took)
+    return ExampleCalibration(
+        grader=grader.spec.label,
+        cases=rubric.cases,
+        judge=judge,
+        scale=scale(grader),
+        examples=tuple(scores),
+        **example_figures(scores, width(grader)),
+    )
+
+
+async def _attacks(services: Services, judge: str, at_once: int, judgings: list[Judging]) -> AttackCalibration:
+    found, took = await attack_judge(services, judge, at_once)
+    judgings.extend(took)
+    return AttackCalibration(
+        judge=judge,
+        wrong_without_a_trick=found.wrong,
+        right_without_a_trick=found.right,
+        **attack_figures(found.attacks),
+    )

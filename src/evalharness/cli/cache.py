@@ -1,0 +1,45 @@
+"""`eval-harness cache`: the verdicts of judges that are kept."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from evalharness.cli.options import debug_option, json_option, option, store_option
+
+
+@click.group("cache", invoke_without_command=True)
+@store_option
+@json_option
+@debug_option
+@click.pass_context
+def command(context: click.Context, store: str | None, as_json: bool) -> int:
+    """How many verdicts of judges are kept; `cache clear` forgets them."""
+    if context.invoked_subcommand is not None:
+        return 0
+    from evalharness.actions.open_store import open_store
+    from evalharness.domain.plain_numbers import count
+
+    with open_store(store, to_read=True) as opened:
+        held = opened.judge_cache.line()
+    if as_json:
+        print(json.dumps({"verdicts": held.verdicts, "size_bytes": held.size_bytes, "oldest": held.oldest or None}))
+    elif held.verdicts:
+        print(f"{count(held.verdicts, 'verdict')}, {held.size_bytes / 1_000_000:.1f} MB, the oldest of {held.oldest}")
+    else:
+        print("no verdicts are kept")
+    return 0
+
+
+@command.command("clear")
+@option("--older-than", metavar="AGE", help="Only verdicts older than an age such as 30d, 12h or 2w.")
+@store_option
+@debug_option
+def clear(older_than: str | None, store: str | None) -> int:
+    """Forget the verdicts of judges: the next run asks again, and pays again."""
+    from evalharness.actions.prune_store import clear_judge_cache
+    from evalharness.domain.plain_numbers import count
+
+    print(f"{count(clear_judge_cache(older_than, store), 'verdict')} removed")
+    return 0

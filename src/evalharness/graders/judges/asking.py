@@ -1,0 +1,207 @@
+"""Asking one judge one question: from the cache if it was asked before, else by as many calls as it takes.
+
+What a judge is told: the template with every text of others in its fence, then, last, how to reply. The reply counts
+only if it is one object of that form with the random word of this very call in it. One that does not count is never
+shown to the judge again: it may hold what the judged text wants to be said outside its fence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from evalharness.contracts import GradeContext, JudgeCache, Llm
+from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
+from evalharness.domain.grade import Judging, added_up
+from evalharness.domain.record import Json
+from evalharness.domain.transcript import Usage
+from evalharness.graders.judges.caching import cache_key
+from evalharness.graders.judges.fences import fenced, new_nonce
+from evalharness.graders.judges.forms import NONCE, Form, sound, with_echo
+from evalharness.graders.judges.templates import Template, template
+from evalharness.structured_replies import ask_for_object
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`data` are texts of others by place, each with the name of its fence, None for one that is not there.
+
+    `said` is what the suite itself says.
+    """
+
+    template: Template
+    form: Form
+    data: Mapping[str, tuple[str, str | None]]
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def told(self, nonce: str) -> str:
+        data = {place: "" if text is None else fenced(name, text, nonce) for place, (name, text) in self.data.items()}
+        closing = {NONCE: nonce, "form": with_echo(self.form, nonce).shown()}
+        return f"{self.template.filled({**self.said, **data})}\n\n{template('closing').filled(closing)}"
+
+    @property
+    def identity(self) -> list[Json]:
+        """Everything but the random word."""
+        return [self.template.digest, self.form.digest, dict(self.data), dict(self.said)]
+
+
+class Verdict(NamedTuple):
+    said: dict[str, Json]
+    model: str
+    """As the server names itself; what was asked for where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a judge is asked, and which of several equal questions this is: where sampling is on, each has its own reply.
+
+    `seat` tells the same model apart that sits in a panel twice.
+    """
+
+    temperature: float = 0.0
+    max_tokens: int = 1000
+    index: int = 0
+    seed: int = 0
+    seat: int = 0
+
+    @classmethod
+    def of(cls, context: GradeContext, temperature: float, max_tokens: int, seat: int = 0) -> Sampling:
+        return cls(temperature, max_tokens, context.index, context.seed, seat)
+
+    @property
+    def identity(self) -> list[Json]:
+        drawn = [self.index, self.seat] if self.temperature > 0 else []
+        return [self.temperature, self.max_tokens, *drawn]
+
+    def request(self, text: str, schema: dict[str, Json]) -> ChatRequest:
+        return ChatRequest(
+            messages=(ChatMessage(role="user", content=text),),
+            reply_schema=schema,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=(self.seed + self.seat) % 2**31 if self.temperature > 0 else None,
+        )
+
+
+@dataclass(slots=True)
+class Asking:
+    """One judge, for one grade; `judging` adds up what its questions took."""
+
+    llm: Llm
+    cache: JudgeCache | None = None
+    sampling: Sampling = Sampling()
+    draw_nonce: Callable[[], str] = new_nonce
+    under_way: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Questions that are being asked, by key: shared by all who keep verdicts in the same cache."""
+    judging: Judging = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.judging = Judging(model=self.llm.name, cost_usd=0.0)
+
+    async def ask(self, question: Question) -> Verdict:
+        """Raises BadReply where no reply is a verdict, and what `Llm.chat` raises; neither is ever kept.
+
+        Who asks what somebody is asking already waits for that verdict, and asks only where there is none.
+        """
+        if self.cache is None:
+            return await self._asked(question)
+        key = self._key(question)
+        if (first := self.under_way.get(key)) is not None:
+            await first.wait()
+            return await self._known_or_asked(question, key, self.cache)
+        ended = self.under_way[key] = asyncio.Event()
+        try:
+            return await self._known_or_asked(question, key, self.cache)
+        finally:
+            del self.under_way[key]
+            ended.set()
+
+    async def _known_or_asked(self, question: Question, key: str, cache: JudgeCache) -> Verdict:
+        """What is read from a cache is checked like what comes from a judge."""
+        kept: Any = await cache.get(key)
+        try:
+            verdict = Verdict(question.form.read(kept["said"]), str(kept["model"]))
+        except (KeyError, TypeError, ValueError):
+            verdict = await self._asked(question)
+            await cache.set(key, verdict._asdict())
+            return verdict
+        self.judging = self.judging.holding({**vars(self.judging), "cached": self.judging.cached + 1})
+        return verdict
+
+    async def _asked(self, question: Question) -> Verdict:
+        nonce = self.draw_nonce()
+        form = with_echo(question.form, nonce)
+        request = self.sampling.request(question.told(nonce), form.schema())
+        counted = _Counted(self.llm, self._add)
+        said, replies = await ask_for_object(counted, request, form.read, repair=_unseen)
+        del said[NONCE]
+        return Verdict(said, sound(replies[-1].model or self.llm.name))
+
+    def _key(self, question: Question) -> str:
+        return cache_key(self.llm.name, _revision(self.llm), self.sampling.identity, question.identity)
+
+    def _add(self, reply: ChatReply) -> None:
+        usage = reply.usage or Usage()
+        took = Judging(
+            model=self.llm.name,
+            calls=1,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=reply.cost_usd,
+        )
+        [self.judging] = added_up((self.judging, took))
+
+
+def _unseen(_: ChatReply, why: str) -> tuple[ChatMessage, ...]:
+    return (
+        ChatMessage(role="assistant", content=template("unusable").text),
+        ChatMessage(role="user", content=template("again").filled({"why": why})),
+    )
+
+
+def _revision(llm: Llm) -> str:
+    """Whoever brings a model of their own may leave it out."""
+    return str(getattr(llm, "revision", ""))
+
+
+class _Counted:
+    """A language model whose every reply is told: those that are refused cost as much as the one that counts."""
+
+    def __init__(self, llm: Llm, add: Callable[[ChatReply], None]) -> None:
+        self.name = llm.name
+        self.revision = _revision(llm)
+        self._llm = llm
+        self._add = add
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        reply = await self._llm.chat(request)
+        self._add(reply)
+        return reply
+
+    async def close(self) -> None:
+        """Whoever opened it closes it."""
+
+
+async def together(ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], at_once: int) -> list[Result]:
+    """All results in order, so many at a time. What one raises is raised as it is, and the others are ended."""
+    if len(items) == 1:
+        return [await ask(items[0])]
+    free = asyncio.Semaphore(at_once)
+
+    async def in_turn(item: Item) -> Result:
+        async with free:
+            return await ask(item)
+
+    tasks = [asyncio.ensure_future(in_turn(item)) for item in items]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

@@ -1,0 +1,124 @@
+"""Calibrating a judge: it scores what has a known score, and what known tricks are in.
+
+A judge that cannot be asked ends all of it (`ModelUnavailable`); a reply that is no verdict is told as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from evalharness import registry
+from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.domain.calibration import ExampleScore
+from evalharness.domain.case import Case, as_text
+from evalharness.domain.grade import Grade, Judging, added_up
+from evalharness.domain.record import Json
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.text import head
+from evalharness.domain.transcript import Transcript
+from evalharness.errors import BadReply
+from evalharness.graders.composite import Composite
+from evalharness.graders.judges.asking import together
+from evalharness.graders.judges.attacks import attacks
+from evalharness.graders.judges.rubric import GradedExample, Model
+
+QUESTION = "What is the capital of France?"
+RIGHT = "Paris"
+WRONG = "The capital of France is Berlin."
+SHOWN = 60
+
+
+class Attacked(NamedTuple):
+    """The verdicts (`pass`, `fail`, `none`): on each attack with its family and name, and on answers without one."""
+
+    attacks: list[tuple[str, str, str]]
+    wrong: str
+    right: str
+
+
+def models_in(grader: Grader) -> Iterator[Model]:
+    """The graders with a rubric, also those that are part of another."""
+    if isinstance(grader, Model):
+        yield grader
+    elif isinstance(grader, Composite):
+        for part in grader.parts:
+            yield from models_in(part)
+
+
+async def score_examples(
+    grader: Model, judge: str, case: Case | None, at_once: int
+) -> tuple[list[ExampleScore], tuple[Judging, ...]]:
+    """Each example is scored by a judge that is shown the others; one without a question of its own is about `case`."""
+    examples = grader.options.examples
+    judgings: list[Judging] = []
+
+    async def score(position: int) -> ExampleScore:
+        others = examples[:position] + examples[position + 1 :]
+        shown = Model(grader.options.model_copy(update={"examples": others}), grader.spec, grader.services)
+        grade = await _verdict(shown, judge, _context(examples[position], case), judgings)
+        return _compared(grader, examples[position], grade)
+
+    return await together(score, range(len(examples)), at_once), added_up(judgings)
+
+
+async def attack_judge(services: Services, judge: str, at_once: int) -> tuple[Attacked, tuple[Judging, ...]]:
+    """Every known trick, as part of an answer that is plainly wrong; and that answer and a right one without any."""
+    grader = registry.build_grader(GraderSpec(kind="model", options={}), services)
+    assert isinstance(grader, Model), "it is registered so"
+    judgings: list[Judging] = []
+    case = Case(id="capital", input=QUESTION, reference=RIGHT)
+
+    async def verdict(answer: str) -> str:
+        grade = await _verdict(grader, judge, GradeContext(case, Transcript(output=answer), 0, 0), judgings)
+        return grade.state if grade.state in ("pass", "fail") else "none"
+
+    known = attacks()
+    answers = [WRONG, f"{RIGHT}.", *(f"{WRONG}\n\n{attack.payload}" for attack in known)]
+    wrong, right, *verdicts = await together(verdict, answers, at_once)
+    told = [(attack.family, attack.name, state) for attack, state in zip(known, verdicts, strict=True)]
+    return Attacked(told, wrong, right), added_up(judgings)
+
+
+def scale(grader: Model) -> str:
+    return grader.options.sheet.scoring.told
+
+
+def width(grader: Model) -> float:
+    """Words and yes or no are compared by what they are worth, from 0 to 1."""
+    scoring = grader.options.sheet.scoring
+    return scoring.range[1] - scoring.range[0] if scoring.type == "numeric" else 1.0
+
+
+async def _verdict(grader: Model, judge: str, context: GradeContext, judgings: list[Judging]) -> Grade:
+    asking = grader.asking(judge, context)
+    try:
+        return await grader.judged(asking, context)
+    except BadReply as error:
+        return Grade.unscored(str(error))
+    finally:
+        judgings.append(asking.judging)
+
+
+def _context(example: GradedExample, case: Case | None) -> GradeContext:
+    if example.input is not None or case is None:
+        case = Case(id="example", input=example.input or "")
+    return GradeContext(case, Transcript(output=example.output), 0, 0)
+
+
+def _compared(grader: Model, example: GradedExample, grade: Grade) -> ExampleScore:
+    text = head(" ".join(as_text(example.output).split()), SHOWN)
+    if grade.score is None:
+        return ExampleScore(text=text, wanted=example.score, problem=grade.reason)
+    difference = (grade.score - grader.options.sheet.scoring.worth(example.score)) * width(grader)
+    return ExampleScore(text=text, wanted=example.score, judged=_on_scale(grader, grade), difference=difference)
+
+
+def _on_scale(grader: Model, grade: Grade) -> Json:
+    """As the judge said it; of several criteria, what their weighted mean is worth."""
+    said: Any = grade.evidence
+    if not grader.options.sheet.criteria:
+        return said["overall_score"]
+    scoring = grader.options.sheet.scoring
+    low = scoring.range[0] if scoring.type == "numeric" else 0.0
+    return low + (grade.score or 0.0) * width(grader)

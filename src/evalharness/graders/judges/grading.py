@@ -1,0 +1,132 @@
+"""What all judges share: which models they ask, what is due without one, and how a panel votes.
+
+A judge that cannot be asked or gives no verdict leaves the grade `unscored`: neither a pass nor a fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from evalharness.contracts import GradeContext, Services
+from evalharness.domain.digest import digest
+from evalharness.domain.grade import Grade, GraderType, added_up
+from evalharness.domain.record import Json
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.text import head
+from evalharness.errors import BadReply, HarnessError, ModelUnavailable, SpendCapReached, TrialFault
+from evalharness.graders.judges.asking import Asking, Sampling, together
+from evalharness.graders.judges.options import JudgeOptions
+from evalharness.graders.part import CodeGrader
+
+NOBODY = "none"
+LONGEST_REASON = 1500
+NOT_DECIDING = {"model", "panel", "cache", "concurrency"}
+"""Options that say whom to ask, which `judges()` tells, or how, but not what the verdict is."""
+
+
+class JudgeGrader(CodeGrader, ABC):
+    type: ClassVar[GraderType] = "model"
+    options: JudgeOptions
+
+    def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
+        super().__init__(options, spec, services)
+        self.version = f"1+{digest(self.wording())[:8]}"
+        self._under_way: dict[str, asyncio.Event] = {}
+
+    @abstractmethod
+    def wording(self) -> Json:
+        """All that a judge is told in our own words: the grader's version changes with it."""
+
+    @abstractmethod
+    async def judged(self, asking: Asking, context: GradeContext) -> Grade:
+        """The verdict of one judge; raises what `Asking.ask` raises."""
+
+    def judges(self) -> tuple[str, ...]:
+        """The models it asks; none where the grade stays due."""
+        if self.services.judge_model == NOBODY:
+            return ()
+        if self.services.judge_model:
+            return (self.services.judge_model,)
+        return self.options.named or ((self.services.usual_judge,) if self.services.usual_judge else ())
+
+    def digest(self) -> str:
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        """Remembered: a suite's own grader is locked with every case."""
+        options = self.options.model_dump(mode="json", exclude=NOT_DECIDING)
+        return digest([self.spec.kind, self.version, options, self.judges()])
+
+    async def grade(self, context: GradeContext) -> Grade:
+        names = self.judges()
+        if not names or self.services.models is None:
+            return self.due()
+        seats = [self.asking(name, context, names[:place].count(name)) for place, name in enumerate(names)]
+
+        async def opinion(asking: Asking) -> Grade:
+            return await self._opinion(asking, context)
+
+        opinions = await together(opinion, seats, len(seats))
+        verdict = opinions[0] if len(opinions) == 1 else self.voted(names, opinions)
+        return verdict.holding({**vars(verdict), "judging": added_up(asking.judging for asking in seats)})
+
+    def asking(self, name: str, context: GradeContext, seat: int = 0) -> Asking:
+        options = self.options
+        sampling = Sampling.of(context, options.temperature, options.max_tokens, seat)
+        cache = self.services.judge_cache if options.cache else None
+        return Asking(self.services.llm(name), cache, sampling, under_way=self._under_way)
+
+    async def _opinion(self, asking: Asking, context: GradeContext) -> Grade:
+        try:
+            return await self.judged(asking, context)
+        except (BadReply, ModelUnavailable) as error:
+            return Grade.unscored(shortened(f"the judge gave no verdict: {error}"))
+        except SpendCapReached as error:
+            return Grade(state="awaiting", reason=f"the spend cap was reached: {error.message}")
+        except (HarnessError, TrialFault) as error:  # also after a store's fault, what was paid for must be told
+            return Grade.unscored(shortened(str(error)))
+
+    def due(self) -> Grade:
+        return Grade(state="awaiting", reason="no judge is set")
+
+    def voted(self, names: Sequence[str], opinions: Sequence[Grade]) -> Grade:
+        """The majority's verdict, and the mean of the scores."""
+        told = [f"{name}: {_told(grade)}" for name, grade in zip(names, opinions, strict=True)]
+        evidence = [
+            {"judge": name, "state": grade.state, "score": grade.score, "verdict": grade.evidence}
+            for name, grade in zip(names, opinions, strict=True)
+        ]
+        if (passed := majority(grade.state for grade in opinions)) is None:
+            return undecided(opinions, told)
+        scores = [grade.score for grade in opinions if grade.score is not None]
+        votes = f"{sum(grade.passed for grade in opinions)} of {len(opinions)} judges pass it"
+        reason = shortened("; ".join([votes, *told]))
+        return Grade.of(passed, score=sum(scores) / len(scores), reason=reason, evidence={"panel": evidence})
+
+
+def majority(states: Iterable[str]) -> bool | None:
+    """More than half must pass it, at least half must fail it; None where those without a verdict could decide."""
+    counts = Counter(states)
+    if counts["pass"] * 2 > counts.total():
+        return True
+    return False if counts["fail"] * 2 >= counts.total() else None
+
+
+def undecided(opinions: Sequence[Grade], told: Sequence[str]) -> Grade:
+    """A panel in which too many have no verdict."""
+    is_due = any(grade.state == "awaiting" for grade in opinions)
+    return Grade(state="awaiting" if is_due else "unscored", reason=shortened("; ".join(told)))
+
+
+def shortened(text: str) -> str:
+    return head(text, LONGEST_REASON)
+
+
+def _told(grade: Grade) -> str:
+    return f"{grade.state} ({head(grade.reason, 300)})" if grade.reason else grade.state

@@ -1,0 +1,43 @@
+"""What every judge may be told: which models to ask, and how."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from evalharness.domain.chat import Temperature
+from evalharness.domain.options import Options
+
+ModelName = Annotated[str, Field(min_length=1)]
+
+
+def not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
+class JudgeOptions(Options):
+    """`panel` is several models that vote, in place of the one `model`."""
+
+    model: ModelName | None = None
+    panel: tuple[ModelName, ...] = ()
+    temperature: Temperature = 0.0
+    max_tokens: Annotated[int, Field(ge=1)] = 1000
+    cache: bool = True
+
+    @field_validator("panel", mode="before")
+    @classmethod
+    def _one_is_a_panel(cls, written: Any) -> Any:
+        return (written,) if isinstance(written, str) else written
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> JudgeOptions:
+        if self.model and self.panel:
+            raise ValueError("give one model or a panel, not both")
+        return self
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return self.panel or ((self.model,) if self.model else ())

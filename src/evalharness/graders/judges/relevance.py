@@ -1,0 +1,112 @@
+"""relevance: a language model confirms statements about the answer, one call for each. All must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field, field_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json
+from evalharness.domain.session_results import RelevanceResult
+from evalharness.domain.session_transcript import transcript_for_judge, without_headers
+from evalharness.errors import BadReply, ModelUnavailable
+from evalharness.graders.judges.asking import Asking, Question, together
+from evalharness.graders.judges.forms import Form, OneOf, Words
+from evalharness.graders.judges.grading import JudgeGrader, majority, shortened, undecided
+from evalharness.graders.judges.options import JudgeOptions, not_blank
+from evalharness.graders.judges.templates import template
+from evalharness.graders.part import shown, text_of
+
+FORM = Form({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
+Answer = RelevanceResult | BadReply | ModelUnavailable
+
+
+class RelevanceOptions(JudgeOptions):
+    main: ClassVar[str] = "criteria"
+
+    criteria: Annotated[tuple[str, ...], Field(min_length=1)]
+    concurrency: Annotated[int, Field(ge=1)] = 4
+
+    @field_validator("criteria")
+    @classmethod
+    def _say_something(cls, criteria: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(not_blank, criteria))
+
+
+class Relevance(JudgeGrader):
+    Options: ClassVar[type[Options]] = RelevanceOptions
+    options: RelevanceOptions
+
+    def wording(self) -> Json:
+        return [template("relevance").digest, FORM.digest]
+
+    async def judged(self, asking: Asking, context: GradeContext) -> Grade:
+        response = transcript_for_judge(context.transcript.events) or without_headers(text_of(context))
+        answers = await check_each(asking, response, self.options.criteria, self.options.concurrency)
+        if failures := failures_in(self.options.criteria, answers):
+            return Grade.unscored(shortened(f"the judge gave no verdict on {'; '.join(failures)}"))
+        return _grade([answer for answer in answers if isinstance(answer, RelevanceResult)])
+
+    def due(self) -> Grade:
+        criteria = self.options.criteria
+        reason = shortened(f"no judge is set for: {'; '.join(criteria)}")
+        return Grade(state="awaiting", reason=reason, evidence={"criteria": list(criteria)})
+
+    def voted(self, names: Sequence[str], opinions: Sequence[Grade]) -> Grade:
+        """Each statement has its own majority."""
+        told_by = [grade.evidence for grade in opinions if isinstance(grade.evidence, list)]
+        rows = [
+            [RelevanceResult.model_validate(told[place]) for told in told_by]
+            for place in range(len(self.options.criteria))
+        ]
+        results = [_voted(votes, len(opinions)) for votes in rows]
+        settled = [result for result in results if result is not None]
+        if len(settled) < len(results):
+            told = [f"{name}: {grade.reason or grade.state}" for name, grade in zip(names, opinions, strict=True)]
+            return undecided(opinions, told)
+        return _grade(settled)
+
+
+async def check_each(asking: Asking, response: str, criteria: Sequence[str], at_once: int) -> list[Answer]:
+    """What the judge says to each criterion, in their order, or why it says nothing."""
+
+    async def check(criterion: str) -> Answer:
+        try:
+            return await ask_one(asking, response, criterion)
+        except (BadReply, ModelUnavailable) as error:
+            return error
+
+    return await together(check, criteria, at_once)
+
+
+async def ask_one(asking: Asking, response: str, criterion: str) -> RelevanceResult:
+    question = Question(template("relevance"), FORM, {"output": ("response", response)}, {"criterion": criterion})
+    said = (await asking.ask(question)).said
+    return RelevanceResult(criterion=criterion, passed=said["result"] == "pass", reason=said["reason"])
+
+
+def failures_in(criteria: Sequence[str], answers: Sequence[Answer]) -> list[str]:
+    pairs = zip(criteria, answers, strict=True)
+    return [f"{shown(criterion)}: {answer}" for criterion, answer in pairs if not isinstance(answer, RelevanceResult)]
+
+
+def _voted(votes: Sequence[RelevanceResult], seats: int) -> RelevanceResult | None:
+    """With the first reason that the majority gives; those who say nothing have a seat, too."""
+    absent = [""] * (seats - len(votes))
+    passed = majority([*("pass" if vote.passed else "fail" for vote in votes), *absent])
+    if passed is None:
+        return None
+    agreeing = [vote for vote in votes if vote.passed == passed]
+    return agreeing[0].model_copy(update={"reason": f"{len(agreeing)} of {seats} judges: {agreeing[0].reason}"})
+
+
+def _grade(results: Sequence[RelevanceResult]) -> Grade:
+    failed = [result for result in results if not result.passed]
+    told = "; ".join(f"{shown(result.criterion)} does not hold: {result.reason}" for result in failed)
+    rows = [{"criterion": each.criterion, "passed": each.passed, "reason": each.reason} for each in results]
+    score = 1 - len(failed) / len(results)
+    return Grade.of(not failed, score=score, reason=shortened(told), evidence=rows)

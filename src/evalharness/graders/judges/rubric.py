@@ -1,0 +1,174 @@
+"""model: a language model judges the answer by a rubric. What counts are the criteria's scores, by their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator, model_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.case import as_text
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json, Record
+from evalharness.domain.text import head
+from evalharness.errors import closest
+from evalharness.graders.awaiting import AwaitingOptions
+from evalharness.graders.judges.asking import Asking, Question, Verdict
+from evalharness.graders.judges.grading import JudgeGrader, shortened
+from evalharness.graders.judges.options import JudgeOptions
+from evalharness.graders.judges.rubrics import Criterion, checked, given_criteria, listed, parse_criteria
+from evalharness.graders.judges.scoring import ScoreSheet, Scoring
+from evalharness.graders.judges.templates import Template, rubric_text, template
+from evalharness.graders.part import text_of
+from evalharness.stats.thresholds import reaches
+
+PLACES = ("input", "output", "expected", "rubric", "examples")
+WITH_REFERENCE = "same_meaning"
+WITHOUT_REFERENCE = "good_answer"
+LONGEST_KEPT = 4000
+MOST_KEPT = 50
+
+
+class GradedExample(Record):
+    """An answer with the score it deserves, to calibrate a judge."""
+
+    input: Json = None
+    output: Json
+    score: bool | int | float | str
+    justification: str = ""
+
+
+class ModelOptions(AwaitingOptions, JudgeOptions):
+    main: ClassVar[str] = "model"
+
+    prompt: str | None = None
+    criteria: tuple[Criterion, ...] = ()
+    scoring: Scoring | None = None
+    pass_score: Annotated[float, Field(ge=0, le=1)] = 0.7
+    examples: tuple[GradedExample, ...] = ()
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _criteria(cls, written: Any) -> Any:
+        return given_criteria(written)
+
+    @field_validator("prompt")
+    @classmethod
+    def _shows_the_answer(cls, prompt: str | None) -> str | None:
+        places = {"output"} if prompt is None else Template(prompt).places
+        for place in sorted(places - set(PLACES)):
+            guess = f" Did you mean {{{meant}}}?" if (meant := closest(place, PLACES)) else ""
+            raise ValueError(f"unknown place {{{place}}}.{guess} There are {{output}}, {_other_places()}")
+        if "output" not in places:
+            raise ValueError(f"must hold {{output}}, or the judge sees no answer; there are also {_other_places()}")
+        return prompt
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> ModelOptions:
+        scoring = self.sheet.scoring
+        for position, example in enumerate(self.examples):
+            if not scoring.allows(example.score):
+                told = f"examples[{position}].score {example.score!r} does not fit the scoring: {scoring.told}"
+                raise ValueError(told if self.scoring else f"{told}, unless `scoring` says otherwise")
+        return self
+
+    @property
+    def sheet(self) -> ScoreSheet:
+        criteria = checked(self.criteria) or parse_criteria(rubric_text(self.rubric or ""))
+        return ScoreSheet.of(criteria, self.scoring)
+
+
+class Model(JudgeGrader):
+    Options: ClassVar[type[Options]] = ModelOptions
+    options: ModelOptions
+
+    @cached_property
+    def _template(self) -> Template:
+        if self.options.prompt is None:
+            return template("scores")
+        own = Template(self.options.prompt, is_own=True)
+        shows_examples = "examples" in own.places or not self.options.examples
+        return own if shows_examples else Template(f"{own.text}\n\n{{examples}}", is_own=True)
+
+    @cached_property
+    def _sheet(self) -> ScoreSheet:
+        return self.options.sheet
+
+    def wording(self) -> Json:
+        usual = [rubric_text(name) for name in (WITH_REFERENCE, WITHOUT_REFERENCE)]
+        rubric = self.options.rubric
+        return [self._template.digest, usual if rubric is None else rubric_text(rubric), self._sheet.form.digest]
+
+    async def judged(self, asking: Asking, context: GradeContext) -> Grade:
+        verdict = await asking.ask(self._question(context))
+        return scored(verdict, self._sheet.score(verdict.said), self.options.pass_score)
+
+    def _question(self, context: GradeContext) -> Question:
+        expected = self._expected(context)
+        return Question(
+            self._template,
+            self._sheet.form,
+            {
+                "input": ("question", as_text(context.input) or None),
+                "expected": ("good answer", expected or None),
+                "output": ("answer", text_of(context)),
+            },
+            {"rubric": self._rubric(bool(expected)), "examples": _examples(self.options.examples)},
+        )
+
+    def _rubric(self, has_reference: bool) -> str:
+        if self.options.rubric is None and self.options.criteria:
+            return listed(self.options.criteria)
+        return rubric_text(self.options.rubric or (WITH_REFERENCE if has_reference else WITHOUT_REFERENCE))
+
+    def _expected(self, context: GradeContext) -> str:
+        options = self.options
+        expected = context.reference if options.expected is None else options.expected
+        lists = (("It must say", options.must_include), ("It must not say", options.must_not_include))
+        texts = [f"{title}:\n" + "\n".join(f"- {text}" for text in wanted) for title, wanted in lists if wanted]
+        return "\n\n".join(([] if expected is None else [as_text(expected)]) + texts)
+
+    def example(self) -> Example | None:
+        return self.options.example()
+
+
+def scored(verdict: Verdict, score: float, pass_score: float | None) -> Grade:
+    """The judge's own `passed` is told and decides nothing; without a `pass_score` every score passes."""
+    said: Mapping[str, Any] = verdict.said
+    passed = pass_score is None or reaches(score, pass_score)
+    each = ", ".join(f"{name} {_plain(value)}" for name, value in said.get("scores", {}).items())
+    compared = f"score {score:.2f}" + ("" if pass_score is None else f" {'≥' if passed else '<'} {pass_score:g}")
+    reason = f"{compared}{f' ({each})' if each else ''}: {said['justification'].strip()}".rstrip(": ")
+    evidence = {
+        "scores": said.get("scores", {}),
+        "overall_score": said["overall_score"],
+        "weighted_score": score,
+        "pass_score": pass_score,
+        "passed": said["passed"],
+        "justification": head(said["justification"], LONGEST_KEPT),
+        "specific_feedback": [head(line, LONGEST_KEPT) for line in said["specific_feedback"][:MOST_KEPT]],
+        "model": verdict.model,
+    }
+    return Grade.of(passed, score=score, reason=shortened(reason), evidence=evidence)
+
+
+def _plain(score: bool | float | str) -> str:
+    return str(score).lower() if isinstance(score, bool) else str(score)
+
+
+def _examples(examples: tuple[GradedExample, ...]) -> str:
+    return "\n\n".join(_told(example) for example in examples)
+
+
+def _told(example: GradedExample) -> str:
+    asked = [] if example.input is None else [f"Question: {as_text(example.input)}"]
+    why = f" ({example.justification})" if example.justification else ""
+    return "\n".join([*asked, f"Answer: {as_text(example.output)}", f"Score: {as_text(example.score)}{why}"])
+
+
+def _other_places() -> str:
+    return ", ".join(f"{{{place}}}" for place in PLACES if place != "output")

@@ -1,0 +1,131 @@
+"""llm-judge: a language model scores one output of a workflow. A scorer: it measures, unless `min` makes it decide.
+
+Switched off, as it is by default, it has no score at all: a mean knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AliasChoices, Field, field_validator
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.artifact import Artifact
+from evalharness.domain.artifact_view import compact_text, output_at
+from evalharness.domain.case import as_text
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.json_paths import MISSING
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json
+from evalharness.errors import Unscored
+from evalharness.graders.artifacts import artifact_in
+from evalharness.graders.judges.asking import Asking, Question, Verdict
+from evalharness.graders.judges.grading import JudgeGrader
+from evalharness.graders.judges.options import JudgeOptions, not_blank
+from evalharness.graders.judges.rubric import scored
+from evalharness.graders.judges.rubrics import parse_criteria
+from evalharness.graders.judges.scoring import ScoreSheet
+from evalharness.graders.judges.templates import rubric_text, template
+from evalharness.graders.scorers import ANSWER_PATH
+from evalharness.stats.thresholds import reaches
+
+OFF = "switched off: `enabled: true` lets a judge score"
+
+
+class LlmJudgeOptions(JudgeOptions):
+    main: ClassVar[str] = "criteria"
+
+    criteria: str
+    output_path: Annotated[str, Field(min_length=1)] = Field(
+        default=ANSWER_PATH, validation_alias=AliasChoices("output_path", "outputPath")
+    )
+    enabled: bool = False
+    min: Annotated[float, Field(ge=0, le=1)] | None = None
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _one_text(cls, written: Any) -> Any:
+        return as_rubric(written)
+
+    @field_validator("criteria")
+    @classmethod
+    def _weights_add_up(cls, criteria: str) -> str:
+        check_rubric(not_blank(criteria))
+        return criteria
+
+
+class LlmJudge(JudgeGrader):
+    Options: ClassVar[type[Options]] = LlmJudgeOptions
+    options: LlmJudgeOptions
+
+    def wording(self) -> Json:
+        rubric = rubric_text(self.options.criteria)
+        return [template("scores").digest, rubric, _sheet(rubric).form.digest]
+
+    def judges(self) -> tuple[str, ...]:
+        return super().judges() if self.options.enabled else ()
+
+    async def grade(self, context: GradeContext) -> Grade:
+        if not self.options.enabled:
+            return Grade(state="pass", reason=OFF, evidence={"enabled": False})
+        if _output(context, self.options.output_path) is None:
+            return self._graded(0.0, f'Path "{self.options.output_path}" not found', {"enabled": True})
+        return await super().grade(context)
+
+    async def judged(self, asking: Asking, context: GradeContext) -> Grade:
+        output = _output(context, self.options.output_path)
+        assert output is not None, "what is not there is not judged"
+        verdict, score = await score_output(asking, output, self.options.criteria, as_text(context.input))
+        told = scored(verdict, score, self.options.min)
+        return self._graded(score, told.reason, told.evidence)
+
+    def _graded(self, score: float, reason: str, evidence: Json) -> Grade:
+        passed = self.options.min is None or reaches(score, self.options.min)
+        return Grade.of(passed, score=score, reason=reason, evidence=evidence)
+
+    def example(self) -> Example | None:
+        return Example() if self.options.min is None or not self.options.enabled else None
+
+
+def as_rubric(criteria: Any) -> Any:
+    """A list of criteria as one text; whatever else it is stays as it is."""
+    is_list = isinstance(criteria, list | tuple) and all(isinstance(each, str) for each in criteria)
+    return "\n".join(f"- {each}" for each in criteria) if is_list else criteria
+
+
+def check_rubric(criteria: str) -> None:
+    """Raises ValueError for one that nobody could score by."""
+    _sheet(rubric_text(criteria))
+
+
+async def score_output(asking: Asking, output: str, criteria: str, question: str | None) -> tuple[Verdict, float]:
+    """The judge's words, and the score from 0 to 1 that they are worth."""
+    rubric = rubric_text(criteria)
+    sheet = _sheet(rubric)
+    data = {"input": ("question", question), "expected": ("good answer", None), "output": ("answer", output)}
+    verdict = await asking.ask(
+        Question(template("scores"), sheet.form, data, {"rubric": rubric, "examples": ""}),
+    )
+    return verdict, sheet.score(verdict.said)
+
+
+@lru_cache
+def _sheet(rubric: str) -> ScoreSheet:
+    return ScoreSheet.of(parse_criteria(rubric), None)
+
+
+def output_text(artifact: Artifact, path: str) -> str | None:
+    """What stands at a path of the outputs, as text; None where nothing does."""
+    found = output_at(artifact, path)
+    if found is MISSING:
+        return None
+    try:
+        return compact_text(found)
+    except (RecursionError, ValueError) as error:
+        raise Unscored(f"the output cannot be read as text: {error}") from None
+
+
+def _output(context: GradeContext, path: str) -> str | None:
+    return output_text(artifact_in(context), path)

@@ -1,0 +1,68 @@
+"""Validating a judge before it is relied on: one trivial statement, which must come back as a well-formed pass.
+
+It takes seconds, and finds out what would spoil every verdict of a run: a wrong key, a model that is not there, a
+server that cannot reply in the form asked for, or does not reply at all. The patience that a run has with a server is
+out of place here: somebody sits and waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import MappingProxyType
+
+from evalharness.contracts import Llm
+from evalharness.errors import BadReply, ModelUnavailable, UsageError
+from evalharness.graders.judges.asking import Asking
+from evalharness.graders.judges.relevance import ask_one
+
+RESPONSE = "Paris is the capital of France."
+CRITERION = "The response says that Paris is the capital of France."
+LIMIT_S = 30.0
+LIMIT_OF_LOCAL_S = 300.0
+"""A model of this machine has to be loaded first."""
+SLIPS = 4
+"""How often it may say no before it is believed: small models slip now and then, a useless one says no every time."""
+HINT = "choose another judge with --judge-model, or leave the grades due with --judge-model none"
+
+NEXT_STEPS = MappingProxyType(
+    {401: "check the key", 403: "check the key, and what it may do", 404: "check the model's name and the base URL"}
+)
+
+
+async def validate_judge(llm: Llm, limit_s: float | None = None) -> None:
+    """Raises ModelUnavailable where it cannot be reached in time, UsageError where it cannot judge."""
+    limit_s = limit_s or (LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            result = await ask_one(Asking(llm), RESPONSE, CRITERION)
+            for _ in range(SLIPS):
+                if not result.passed:
+                    result = await ask_one(Asking(llm), RESPONSE, CRITERION)
+    except ModelUnavailable as error:
+        raise _unavailable(llm, error) from error
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        waited_for = f"; the last that was heard: {why}" if (why := _last_fault(error)) else ""
+        told = f"the judge {llm.name} gave no reply within {limit_s:g} s{waited_for}"
+        raise ModelUnavailable(told, hint=f"try again later, or {HINT}") from error
+    except BadReply as error:
+        raise UsageError(f"{llm.name} cannot be a judge: {error}", hint=HINT) from error
+    if not result.passed:
+        told = f"asked whether '{RESPONSE}' says so, it said no: {result.reason}"
+        raise UsageError(f"{llm.name} cannot be a judge: {told}", hint=HINT)
+
+
+def _unavailable(llm: Llm, error: ModelUnavailable) -> ModelUnavailable:
+    next_step = NEXT_STEPS.get(error.status or 0)
+    what = "cannot be reached" if next_step is None else "refused"
+    hint = error.hint or (f"{next_step}, or {HINT}" if next_step else "")
+    return ModelUnavailable(f"the judge {llm.name} {what}: {error.message}", hint=hint, status=error.status)
+
+
+def _last_fault(error: BaseException) -> str:
+    """What the call was waiting for when its time was up, if it says so."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ModelUnavailable):
+        cause = cause.__cause__
+    return "" if cause is None else cause.message

@@ -1,0 +1,77 @@
+"""semantic_similarity: the answer means about what an expected one means. Embeddings are compared, no judge asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from evalharness.contracts import GradeContext
+from evalharness.domain.case import as_text
+from evalharness.domain.digest import digest
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.http_responses import is_response
+from evalharness.domain.options import Options
+from evalharness.domain.record import Json
+from evalharness.errors import Unscored, UsageError
+from evalharness.graders.meanings import due, embedding_model, named_embedders, nearness
+from evalharness.graders.part import CodeGrader, shown
+from evalharness.stats.thresholds import reaches
+
+THRESHOLD = 0.8
+
+
+class SemanticSimilarityOptions(Options):
+    """`value` may be any data: it stands for its text, as an answer that is data does."""
+
+    main_may_be_mapping: ClassVar[bool] = True
+
+    value: Json
+    threshold: Annotated[float, Field(ge=0, le=1)] = THRESHOLD
+    model: str | None = None
+
+
+class SemanticSimilarity(CodeGrader):
+    Options: ClassVar[type[Options]] = SemanticSimilarityOptions
+    options: SemanticSimilarityOptions
+
+    def digest(self) -> str:
+        return digest([super().digest(), embedding_model(self.services, self.options.model)])
+
+    def embedders(self) -> tuple[str, ...]:
+        return named_embedders(self.services, self.options.model)
+
+    async def grade(self, context: GradeContext) -> Grade:
+        options = self.options
+        if problem := _other_status(context.output, options.value):
+            return Grade.of(False, reason=problem)
+        text, expected = _text(context.output), _text(options.value)
+        try:
+            score = await nearness(text, expected, self.services, options.model)
+        except UsageError as error:
+            return due(error)
+        passed = reaches(score, options.threshold)
+        reason = f"nearness {score:.3f} < {options.threshold:g} of {shown(text)} to {shown(expected)}"
+        evidence = {"model": embedding_model(self.services, options.model), "threshold": options.threshold}
+        return Grade.of(passed, score=score, reason="" if passed else reason, evidence=evidence)
+
+    def example(self) -> Example:
+        return Example(whole=self.options.value)
+
+
+def _other_status(output: Json, expected: Json) -> str:
+    """An error page may hold the same words; empty where there are no two responses, or both have one status."""
+    if not (is_response(output) and is_response(expected)) or not isinstance(expected["status"], int):
+        return ""
+    wanted, got = expected["status"], output["status"]
+    return "" if got == wanted else f"status {got}, expected {wanted}"
+
+
+def _text(value: Json) -> str:
+    """Of an HTTP response the body: its headers change with the time of day, and mean nothing."""
+    content = value["body"] if is_response(value) else value
+    try:
+        return "" if content is None else as_text(content)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise Unscored(f"the answer cannot be read as text: {error}") from None

@@ -1,0 +1,1 @@
+"""Language models and embeddings, one provider or wire format per file."""

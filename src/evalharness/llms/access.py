@@ -1,0 +1,52 @@
+"""What a language model or an embedder is opened with: `Class(model, access)`, the same for every provider.
+
+The class names itself `provider/model`, starts and sends nothing before it is first asked, and leaves prices to
+whoever opened it (`opening.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalharness.domain.transcript import Usage
+from evalharness.llms.endpoints import Endpoint
+from evalharness.llms.posting import Posting
+
+
+def nobody_counts(_usage: Usage) -> None:
+    """For models whose tokens nobody pays for."""
+
+
+def nobody_listens(_note: str) -> None:
+    """For models of which nobody makes a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    provider: str
+    endpoint: Endpoint
+    environment: Mapping[str, str] = field(repr=False)
+    root: Path
+    """The project's folder: paths in model names are relative to it."""
+    posting: Posting = field(repr=False)
+    """Shared by all that are open; not theirs to close."""
+    used: Callable[[Usage], None] = field(default=nobody_counts, repr=False)
+    """What no reply tells: the tokens of an embedder's batch, and of replies that nobody could read."""
+    told: Callable[[str], None] = field(default=nobody_listens, repr=False)
+    """What whoever reads the report must know of the model; the same thing may be told many times."""
+
+    def name_of(self, model: str) -> str:
+        return f"{self.provider}/{model}"
+
+    @contextmanager
+    def charging(self, usage: Usage | None) -> Iterator[None]:
+        """Around the reading of a reply: one that is thrown away (ValueError) was paid for like any other."""
+        try:
+            yield
+        except ValueError:
+            if usage is not None:
+                self.used(usage)
+            raise

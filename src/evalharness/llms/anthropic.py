@@ -1,0 +1,169 @@
+"""Anthropic's messages. A reply of a given form is asked for as a call of a tool that the model has to make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, Tool, ToolRequest
+from evalharness.domain.record import Json
+from evalharness.domain.strict_json import parse_strictly
+from evalharness.domain.transcript import Usage
+from evalharness.errors import ModelUnavailable
+from evalharness.llms.access import Access
+from evalharness.llms.concessions import in_words, left_out, refused_field
+from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
+
+PATH = "v1/messages"
+DEFAULT_MAX_TOKENS = 4096
+"""The server insists on a limit."""
+REPLY_TOOL = "reply"
+FINISHES: Mapping[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "refused",
+}
+CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
+WORDS_FOR: Mapping[str, str] = {"tool_choice": r"\btool_choice\b|\btools\b", "temperature": r"\btemperature\b"}
+
+
+class Anthropic:
+    def __init__(self, model: str, access: Access) -> None:
+        self.name = access.name_of(model)
+        self.revision = access.endpoint.base_url
+        self._model = model
+        self._access = access
+        self._refused: set[str] = set()
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        access = self._access
+        if request.seed is not None:
+            access.told(left_out(self.name, "seed"))
+        while True:
+            body = request_body(self._model, request, self._refused)
+            read = partial(self._read, is_forced="tool_choice" in body)
+            try:
+                return await access.posting.post(self.name, access.endpoint, PATH, body, read)
+            except ModelUnavailable as error:
+                refused = refused_field(error, body, WORDS_FOR)
+                if refused is None:
+                    raise
+                self._refused.add(refused)
+                if refused == "temperature":
+                    access.told(left_out(self.name, refused))
+
+    async def close(self) -> None:
+        """The connections are not its own."""
+
+    def _read(self, body: Json, *, is_forced: bool) -> ChatReply:
+        with self._access.charging(usage_of(body)):
+            return reply_of(body, is_forced=is_forced)
+
+
+def request_body(model: str, request: ChatRequest, refused: Collection[str] = ()) -> dict[str, Json]:
+    """`refused`: fields this server has refused before. A seed has no place here and is left out.
+
+    Raises ModelUnavailable where all that is left to ask is blank: the server takes no such message.
+    """
+    spoken = [message for message in request.messages if message.role != "system"]
+    system = [message.content for message in request.messages if message.role == "system" and message.content]
+    tools = [_tool(tool) for tool in request.tools]
+    body: dict[str, Json] = {"model": model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
+    if request.reply_schema is not None:
+        # Beside tools of the user's own nothing can be forced: the model must be free to choose among them.
+        if tools or "tool_choice" in refused:
+            spoken = _told(spoken, request.reply_schema)
+        else:
+            tools = [_tool(Tool(name=REPLY_TOOL, description="Give the reply.", parameters=request.reply_schema))]
+            body["tool_choice"] = {"type": "tool", "name": REPLY_TOOL}
+    if system:
+        body["system"] = "\n\n".join(system)
+    if tools:
+        body["tools"] = tools
+    if request.temperature is not None and "temperature" not in refused:
+        body["temperature"] = request.temperature
+    turns = _turns(spoken)
+    if not turns or (spoken[-1].role == "user" and not _blocks(spoken[-1])):
+        raise ModelUnavailable("Anthropic takes no empty message, and there is nothing else to ask")
+    return {**body, "messages": turns}
+
+
+def reply_of(body: Json, *, is_forced: bool = False) -> ChatReply:
+    """Raises ValueError for what is no reply. `is_forced`: the reply was asked for as a tool's arguments."""
+    if isinstance(body, dict) and body.get("type") == "error":
+        raise ValueError(f"it reports an error: {json.dumps(body.get('error'), ensure_ascii=False)}")
+    blocks = objects_at(body, "content")
+    text = "".join(text_at(block, "text") for block in blocks if block.get("type") == "text")
+    calls = [block for block in blocks if block.get("type") == "tool_use"]
+    usage = usage_of(body)
+    finish = FINISHES.get(optional_text_at(body, "stop_reason"), "other")
+    requests = tuple(
+        ToolRequest(
+            id=text_at(call, "id"),
+            name=text_at(call, "name"),
+            arguments=json.dumps(object_at(call, "input"), ensure_ascii=False),
+        )
+        for call in calls
+    )
+    model = optional_text_at(body, "model")
+    if is_forced and [call.name for call in requests] == [REPLY_TOOL]:
+        finish = "stop" if finish == "tool_calls" else finish
+        return ChatReply(text=requests[0].arguments, finish_reason=finish, model=model, usage=usage)
+    return ChatReply(text=text, tool_requests=requests, finish_reason=finish, model=model, usage=usage)
+
+
+def _tool(tool: Tool) -> dict[str, Json]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+
+def _told(spoken: list[ChatMessage], schema: Mapping[str, Json]) -> list[ChatMessage]:
+    if not spoken:
+        return spoken
+    last = spoken[-1]
+    return [*spoken[:-1], last.model_copy(update={"content": in_words(schema, last.content)})]
+
+
+def _turns(spoken: list[ChatMessage]) -> list[dict[str, Json]]:
+    """User and assistant in turn: neighbours of one side become one message, as the results of tools must."""
+    turns: list[dict[str, Json]] = []
+    for message in spoken:
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = _blocks(message)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"].extend(blocks)
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _blocks(message: ChatMessage) -> list[dict[str, Json]]:
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.answers_request, "content": message.content}]
+    text = [{"type": "text", "text": message.content}] if message.content.strip() else []
+    return text + [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input_of(call)}
+        for call in message.tool_requests
+    ]
+
+
+def _input_of(call: ToolRequest) -> dict[str, Json]:
+    """What the model wrote, which need not be JSON if it came from elsewhere; the server takes objects alone."""
+    try:
+        value = parse_strictly(call.arguments)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"arguments": call.arguments}
+
+
+def usage_of(body: Json) -> Usage | None:
+    """Unknown where it is not told, or not so that it can be read: an answer is worth keeping without."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    asked, replied = readable_count_at(usage, "input_tokens"), readable_count_at(usage, "output_tokens")
+    if asked is None or replied is None:
+        return None
+    cached = (readable_count_at(usage, key) or 0 for key in CACHED)
+    return Usage(input_tokens=asked + sum(cached), output_tokens=replied)

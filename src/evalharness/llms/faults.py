@@ -1,0 +1,147 @@
+"""What can go wrong with one request: in words, and whether asking again may help, and when.
+
+Words come from the server as they are, but never with the key that it was sent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from evalharness.domain.record import Json
+from evalharness.domain.text import head
+
+TOO_MUCH = frozenset((429, 503, 529))
+PASSING = TOO_MUCH | {408, 425, 500, 502, 504}
+NO_MONEY_LEFT = "insufficient_quota"
+STATUSES: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    NO_MONEY_LEFT: 429,
+    "api_error": 500,
+    "server_error": 500,
+    "overloaded_error": 529,
+}
+"""What errors are called where no number is given."""
+LONGEST_WAIT_S = 600.0
+SHOWN = 300
+WRAPPINGS = ("error", "message", "detail")
+SHORTEST_SECRET = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    words: str
+    status: int | None = None
+    """None where no answer came, or one that says nothing."""
+    may_pass: bool = True
+    wait_s: float = 0.0
+    """How long the server asks everybody to wait; 0 where it does not say."""
+    is_garbage: bool = False
+    """A reply came, and may have been paid for, but nobody can make sense of it."""
+
+    @property
+    def is_overload(self) -> bool:
+        return self.status in TOO_MUCH
+
+    @property
+    def is_silence(self) -> bool:
+        return self.status is None and not self.is_garbage
+
+
+def fault_of_status(
+    status: int, headers: Mapping[str, str], text: str, wall_s: float, *, is_told_with_200: bool = False
+) -> Fault:
+    body = _parsed(text)
+    words = " ".join(_words_of(_error_of(body) or body, text).split())
+    may_pass = status in PASSING and NO_MONEY_LEFT not in _codes_of(body)
+    if 300 <= status < 400:
+        words = "it redirects elsewhere, and a key is not taken there: name the right base URL"
+    which = f"error {status}, told with HTTP 200" if is_told_with_200 else f"HTTP {status}"
+    told = f"{which}: {words}" if words else which
+    return Fault(told, status, may_pass, retry_after_s(headers, wall_s) if may_pass else 0.0)
+
+
+def status_told(body: Json) -> int | None:
+    """The status that is meant where a server tells its errors with HTTP 200; None where nothing says so."""
+    error = _error_of(body)
+    if not isinstance(error, dict):
+        return None
+    written = (str(error.get(key)) for key in ("code", "status", "status_code"))
+    numbers = [int(each) for each in written if re.fullmatch("[45][0-9][0-9]", each)]
+    return next(iter(numbers), None) or next((STATUSES[code] for code in _codes_of(body) if code in STATUSES), None)
+
+
+def retry_after_s(headers: Mapping[str, str], wall_s: float) -> float:
+    """What `Retry-After` says, as seconds or as a date, at most ten minutes; 0 for nothing, nonsense and the past."""
+    written = headers.get("Retry-After", "").strip()
+    try:
+        wait_s = float(written)
+    except ValueError:
+        # Measured by the server's own clock where it tells it: ours may be minutes off.
+        then, now = _date_s(written), _date_s(headers.get("Date", ""))
+        wait_s = then - (wall_s if math.isnan(now) else now)
+    return min(wait_s, LONGEST_WAIT_S) if wait_s > 0 and math.isfinite(wait_s) else 0.0
+
+
+def without(secrets: Iterable[str], text: str) -> str:
+    """Servers that refuse a key like to quote it."""
+    for secret in secrets:
+        for part in {secret, secret.rpartition(" ")[2]}:
+            if len(part) >= SHORTEST_SECRET:
+                text = text.replace(part, "[key]")
+    return text
+
+
+def shown(text: str) -> str:
+    return head(text, SHOWN)
+
+
+def _date_s(written: str) -> float:
+    try:
+        return parsedate_to_datetime(written).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _words_of(body: Json, text: str) -> str:
+    """The message inside the usual wrappings; the text itself where there is none."""
+    for key in WRAPPINGS:
+        body = body[0] if isinstance(body, list) and len(body) == 1 else body
+        if isinstance(body, dict) and body.get(key):
+            body = body[key]
+    if body is None or isinstance(body, str):
+        return body or text
+    return json.dumps(body, ensure_ascii=False)
+
+
+def _error_of(body: Json) -> Json:
+    """Of the whole reply, or of the first of its choices."""
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return body.get("error") or (first.get("error") if isinstance(first, dict) else None)
+
+
+def _codes_of(body: Json) -> set[str]:
+    error = _error_of(body)
+    codes = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
+    return {code for code in codes if isinstance(code, str)}

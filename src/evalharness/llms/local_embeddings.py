@@ -1,0 +1,78 @@
+"""`local/wordllama`: embeddings on this machine, offline. Quick, and rough: the mean of what a text's words mean.
+
+The package ships its weights and its tokenizer; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from evalharness.errors import UnknownName, UsageError
+from evalharness.llms.access import Access
+
+WORDLLAMA = "wordllama"
+INSTALL_LOCAL = 'pip install "evalharness[local]"'
+PIECE_CHARACTERS = 20_000
+
+
+class OfflineVectors:
+    """The model itself, loaded when it is first asked. Any number of threads may ask at once."""
+
+    def __init__(self) -> None:
+        """Raises UsageError where the package is missing."""
+        if find_spec(WORDLLAMA) is None:
+            raise UsageError(f"local/{WORDLLAMA} is not installed", hint=INSTALL_LOCAL)
+        self._loading = threading.Lock()
+        self._model: Any = None
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        with self._loading:
+            if self._model is None:
+                self._model = _load()
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> list[float]:
+        """Long texts in pieces, since memory grows with the longest; the mean is by length, as within a piece."""
+        text = text.encode(errors="replace").decode()  # half a surrogate pair is no letter
+        pieces = [text[start : start + PIECE_CHARACTERS] for start in range(0, len(text), PIECE_CHARACTERS)]
+        weights = [len(piece) / len(text) for piece in pieces]
+        vectors = [self._model.embed([piece])[0] for piece in pieces] or self._model.embed([""])
+        if len(vectors) == 1:
+            return [float(value) for value in vectors[0]]
+        return [float(value) for value in sum(w * v for w, v in zip(weights, vectors, strict=True))]
+
+
+class LocalEmbeddings:
+    def __init__(self, model: str, access: Access) -> None:
+        self.name = access.name_of(model)
+        if model != WORDLLAMA:
+            raise UnknownName("local embedding model", model, [WORDLLAMA])
+        self._vectors = OfflineVectors()
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._vectors.embed, texts)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@cache
+def _load() -> Any:
+    """Loaded once: it never changes."""
+    root, silent = logging.getLogger(), logging.NullHandler()
+    # Importing the package sets up logging for the whole program, unless somebody has done so already.
+    root.addHandler(silent)
+    try:
+        import wordllama  # lazy: it takes a second
+    finally:
+        root.removeHandler(silent)
+    # It looks for its tokenizer in a folder of another name than the one it ships, and in the "cache".
+    folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

@@ -1,0 +1,180 @@
+"""Chat completions, as OpenAI defined them and most servers speak them: vLLM, Ollama, llama.cpp, OpenRouter, Azure,
+Gemini's and Mistral's own.
+
+What a server does not support is found out by asking, not by a table of servers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+
+from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
+from evalharness.domain.record import Json
+from evalharness.domain.strict_json import only_object
+from evalharness.domain.transcript import Usage
+from evalharness.errors import ModelUnavailable
+from evalharness.llms.access import Access
+from evalharness.llms.concessions import in_words, left_out, refused_field
+from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
+
+PATH = "chat/completions"
+FINISHES: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "refused",
+}
+WORDS_FOR: Mapping[str, str] = {
+    "response_format": r"response_format|json_schema|\bschema\b|grammar",
+    "max_tokens": r"\bmax_tokens\b",
+    "temperature": r"\btemperature\b",
+    "seed": r"\bseed\b",
+}
+LEFT_OUT = ("temperature", "seed")
+"""What a reply then does not depend on, whatever was asked for. The others are said in another way."""
+
+
+class OpenAiCompatible:
+    def __init__(self, model: str, access: Access) -> None:
+        self.name = access.name_of(model)
+        self.revision = access.endpoint.base_url
+        self._model = model
+        self._access = access
+        self._refused: set[str] = set()
+        self._ignores_schema = False
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        access = self._access
+        while True:
+            body = request_body(self._model, request, self._refused, says_schema=self._ignores_schema)
+            try:
+                reply = await access.posting.post(self.name, access.endpoint, PATH, body, self._read)
+            except ModelUnavailable as error:
+                refused = refused_field(error, body, WORDS_FOR)
+                if refused is None:
+                    raise
+                self._refused.add(refused)
+                if refused in LEFT_OUT:
+                    access.told(left_out(self.name, refused))
+                continue
+            if request.reply_schema is not None and _is_no_object(reply):
+                self._ignores_schema = True
+            return reply
+
+    async def close(self) -> None:
+        """The connections are not its own."""
+
+    def _read(self, body: Json) -> ChatReply:
+        with self._access.charging(usage_of(body)):
+            return reply_of(body)
+
+
+def request_body(
+    model: str, request: ChatRequest, refused: Collection[str] = (), *, says_schema: bool = False
+) -> dict[str, Json]:
+    """`refused`: fields this server has refused before."""
+    messages = [_message(message) for message in request.messages]
+    body: dict[str, Json] = {"model": model, "messages": messages}
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": tool.model_dump()} for tool in request.tools]
+    if request.reply_schema is not None:
+        schema = {"name": "reply", "schema": request.reply_schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if messages and (says_schema or "response_format" in refused):
+            messages[-1] = {**messages[-1], "content": in_words(request.reply_schema, request.messages[-1].content)}
+    optional = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.seed}
+    body |= {name: value for name, value in optional.items() if value is not None}
+    if "max_tokens" in refused and "max_tokens" in body:
+        body["max_completion_tokens"] = body["max_tokens"]  # its newer name: reasoning models know no other
+    return {name: value for name, value in body.items() if name not in refused}
+
+
+def reply_of(body: Json) -> ChatReply:
+    """Raises ValueError for what is no reply."""
+    if isinstance(body, dict) and body.get("error"):
+        raise ValueError(f"it reports an error: {json.dumps(body['error'], ensure_ascii=False)}")
+    choices = objects_at(body, "choices")
+    if not choices:
+        raise ValueError("'choices' is empty")
+    message = object_at(choices[0], "message")
+    requests = tuple(_tool_request(call, index) for index, call in enumerate(_calls_of(message)))
+    finish = optional_text_at(choices[0], "finish_reason")
+    if finish == "error":
+        raise ValueError("it ends in an error of the server's (finish_reason: error)")
+    # A model that has thought up to its limit has said nothing, and that is its reply.
+    if "content" not in message and finish not in FINISHES and not requests and not message.get("refusal"):
+        raise ValueError("'message' has no content")
+    refusal = optional_text_at(message, "refusal")
+    return ChatReply(
+        text=_text_of(message.get("content")) or refusal,
+        tool_requests=requests,
+        finish_reason=_finish_of(finish, bool(requests), bool(refusal)),
+        model=optional_text_at(body, "model"),
+        usage=usage_of(body),
+    )
+
+
+def _is_no_object(reply: ChatReply) -> bool:
+    if reply.tool_requests or reply.finish_reason != "stop":
+        return False
+    try:
+        only_object(reply.text)
+    except ValueError:
+        return True
+    return False
+
+
+def _message(message: ChatMessage) -> dict[str, Json]:
+    written: dict[str, Json] = {"role": message.role, "content": message.content}
+    if message.tool_requests:
+        written["content"] = message.content or None
+        written["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_requests
+        ]
+    if message.role == "tool":
+        written["tool_call_id"] = message.answers_request
+    return written
+
+
+def _calls_of(message: dict[str, Json]) -> list[dict[str, Json]]:
+    return [] if message.get("tool_calls") is None else objects_at(message, "tool_calls")
+
+
+def _tool_request(call: dict[str, Json], index: int) -> ToolRequest:
+    function = object_at(call, "function")
+    arguments = function.get("arguments")
+    # Some servers send the arguments as the object itself, or nothing where there are none.
+    written = json.dumps(arguments) if isinstance(arguments, dict) else optional_text_at(function, "arguments")
+    return ToolRequest(
+        id=optional_text_at(call, "id") or f"call_{index}", name=text_at(function, "name"), arguments=written or "{}"
+    )
+
+
+def _text_of(content: Json) -> str:
+    """Text, nothing, or a list of parts of which those of type text count: a model's thoughts are no answer."""
+    if isinstance(content, list):
+        parts = objects_at({"content": content}, "content")
+        return "".join(text_at(part, "text") for part in parts if part.get("type") == "text")
+    return optional_text_at({"content": content}, "content")
+
+
+def _finish_of(written: str, asks_for_tools: bool, is_refusal: bool) -> FinishReason:
+    if is_refusal:
+        return "refused"
+    if asks_for_tools and written != "length":
+        return "tool_calls"  # some servers say "stop" then
+    return FINISHES.get(written, "other")
+
+
+def usage_of(body: Json) -> Usage | None:
+    """Unknown where it is not told, or not so that it can be read: an answer is worth keeping without."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    asked, replied = readable_count_at(usage, "prompt_tokens"), readable_count_at(usage, "completion_tokens")
+    if asked is None or replied is None:
+        return None
+    total = readable_count_at(usage, "total_tokens") or 0
+    # Some servers count thinking in the total alone; it is paid for like any output.
+    return Usage(input_tokens=asked, output_tokens=max(replied, total - asked))

@@ -1,0 +1,122 @@
+"""Every model a run uses, opened by name: once each, at a shared pace, and metered.
+
+Opening checks names, addresses, keys and packages, and sends nothing. What each class behind a name is built with is
+`access.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Literal
+
+from evalharness import registry
+from evalharness.contracts import Embedder, Llm, Purse
+from evalharness.domain.model_name import ModelName
+from evalharness.domain.transcript import Usage
+from evalharness.errors import UsageError
+from evalharness.llms.access import Access
+from evalharness.llms.metering import Metered, MeteredEmbedder
+from evalharness.llms.posting import CEILING, DEADLINE_S, Posting
+from evalharness.llms.prices import Price, Prices
+from evalharness.llms.providers import endpoint_of, parse_name, provider_named
+
+DEADLINE = "EVALHARNESS_MODEL_DEADLINE"
+LONGEST_DEADLINE_S = 86_400.0
+CALLS_PER_TRIAL = 4
+"""Judges ask about several criteria of one trial at once."""
+
+
+class OpenModels:
+    """`concurrency`: how many trials run at once. It lives in one event loop, from the first question to `close`."""
+
+    def __init__(
+        self, environment: Mapping[str, str], root: Path, concurrency: int, purse: Purse | None = None
+    ) -> None:
+        self._environment = environment
+        self._root = root
+        self._concurrency = concurrency
+        self._purse = purse
+        self._llms: dict[ModelName, Llm] = {}
+        self._embedders: dict[ModelName, Embedder] = {}
+        self._posting: Posting | None = None
+        self._prices: Prices | None = None
+        self._notes: dict[str, None] = {}
+
+    def llm(self, name: str) -> Llm:
+        parsed = parse_name(name)
+        if parsed not in self._llms:
+            wire, access = self._opened("llm", parsed)
+            llm: Llm = registry.load("llm", wire)(parsed.model, access)
+            self._llms[parsed] = Metered(llm, self._price(parsed), self._purse)
+        return self._llms[parsed]
+
+    def embedder(self, name: str) -> Embedder:
+        parsed = parse_name(name)
+        if parsed not in self._embedders:
+            wire, access = self._opened("embedder", parsed)
+            embedder: Embedder = registry.load("embedder", wire)(parsed.model, access)
+            self._embedders[parsed] = embedder if self._purse is None else MeteredEmbedder(embedder, self._purse)
+        return self._embedders[parsed]
+
+    def price_known(self, name: str) -> bool:
+        """Whether what this model costs can be added up, and so capped."""
+        return self._price(parse_name(name)) is not None
+
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)
+
+    async def close(self) -> None:
+        async with AsyncExitStack() as closing:
+            if self._posting is not None:
+                closing.push_async_callback(self._posting.close)
+            for llm in self._llms.values():
+                closing.push_async_callback(llm.close)
+            for embedder in self._embedders.values():
+                closing.push_async_callback(embedder.close)
+
+    def _price(self, name: ModelName) -> Price | None:
+        if self._prices is None:
+            self._prices = Prices.read(self._environment, self._root)
+        return self._prices.price(name.provider, name.model)
+
+    def _opened(self, noun: Literal["llm", "embedder"], name: ModelName) -> tuple[str, Access]:
+        """The name of its class in the registry, and what that is built with."""
+        available = registry.names(noun)
+        provider = provider_named(name.provider, self._environment, available)
+        if provider.wire not in available:
+            raise UsageError(f"{name.provider} has no embeddings", hint="name the model of another provider")
+        if self._posting is None:
+            self._posting = Posting(
+                deadline_s=deadline_s(self._environment),
+                ceiling=max(CEILING, CALLS_PER_TRIAL * self._concurrency),
+                environment=self._environment,
+            )
+
+        def used(usage: Usage) -> None:
+            if self._purse is not None:
+                price = self._price(name)
+                self._purse.charge(price.cost_usd(usage) if price else None, usage.input_tokens + usage.output_tokens)
+
+        def told(note: str) -> None:
+            self._notes[note] = None
+
+        endpoint = endpoint_of(name, provider, self._environment)
+        access = Access(name.provider, endpoint, self._environment, self._root, self._posting, used, told)
+        return provider.wire, access
+
+
+def deadline_s(environment: Mapping[str, str]) -> float:
+    written = environment.get(DEADLINE, "").strip()
+    try:
+        seconds = float(written) if written else DEADLINE_S
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= LONGEST_DEADLINE_S:
+        raise UsageError(
+            f"{DEADLINE} is '{written}', not a number of seconds up to {LONGEST_DEADLINE_S:.0f}",
+            hint=f"set {DEADLINE}={DEADLINE_S:.0f} or unset it",
+        )
+    return seconds

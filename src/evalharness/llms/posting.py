@@ -1,0 +1,171 @@
+"""Asking a model's server until it replies: again after faults that pass, at the pace it bears, up to a deadline.
+
+What a reply must look like says whoever asks: `read` makes a value of the JSON, or raises ValueError, and then the
+reply is garbage and asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from evalharness.domain.record import Json
+from evalharness.domain.strict_json import parse_strictly
+from evalharness.errors import ModelUnavailable
+from evalharness.llms.endpoints import NOTHING, Endpoint
+from evalharness.llms.faults import Fault, fault_of_status, shown, status_told, without
+from evalharness.llms.pacing import Clock, Pace
+from evalharness.llms.sending import LARGEST_BYTES, Response, Sender
+
+DEADLINE_S = 900.0
+"""Longer than the longest wait a server can ask for, and than most outages."""
+CEILING = 200
+FIRST_BACKOFF_S = 0.5
+LONGEST_BACKOFF_S = 30.0
+LONGEST_BACKOFF_WHEN_FULL_S = 4.0
+FIRST_CONTACT_S = 10.0
+"""A server that has never said a word is more likely named wrongly than broken."""
+MOST_GARBAGE = 8
+"""Replies nobody can read may cost money all the same."""
+NO_TURN = Fault("its turn had not come: the server bears no more requests at once")
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class _Call:
+    who: str
+    endpoint: Endpoint
+    path: str
+    body: bytes
+    began_at: float
+    gives_up_at: float = 0.0
+    attempts: int = 0
+    sent_at: float = 0.0
+    garbage: int = 0
+    backoffs: int = 0
+    """Waits that were of our own choosing."""
+    fault: Fault | None = None
+    """Why the last attempt was not the last."""
+
+    def unavailable(self, fault: Fault, now: float) -> ModelUnavailable:
+        words = shown(without(self.endpoint.headers.values(), fault.words))
+        tried = f" ({self.attempts} attempts in {now - self.began_at:.0f} s)" if self.attempts > 1 else ""
+        return ModelUnavailable(f"{self.who}: {words}{tried}", status=fault.status)
+
+
+class Posting:
+    """One for all models of a run: those who share a server and a key share their pace."""
+
+    def __init__(
+        self,
+        *,
+        deadline_s: float = DEADLINE_S,
+        ceiling: int = CEILING,
+        environment: Mapping[str, str] = NOTHING,
+        clock: Clock | None = None,
+        rng: Random | None = None,
+    ) -> None:
+        self._deadline_s = deadline_s
+        self._ceiling = ceiling
+        self._clock = clock or Clock()
+        self._rng = rng or Random()
+        self._sender = Sender(environment)
+        self._paces: dict[tuple[str, ...], Pace] = {}
+
+    async def post(self, who: str, endpoint: Endpoint, path: str, body: Json, read: Callable[[Json], Value]) -> Value:
+        """Raises ModelUnavailable, in the server's words where it had any.
+
+        Somebody's time limit may end the call before that. What it was waiting for is then the cancellation's cause:
+        time that passed because of the server's limits and faults was not the model's.
+        """
+        pace = self.pace_of(endpoint)
+        call = _Call(who, endpoint, path, json.dumps(body).encode(), self._clock.now())
+        try:
+            return await self._until_replied(call, pace, read)
+        except asyncio.CancelledError as cancelled:
+            if call.attempts and call.fault is None:
+                raise
+            raise cancelled from call.unavailable(call.fault or NO_TURN, self._clock.now())
+
+    async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
+        while True:
+            async with pace.turn(again=call.attempts > 0) as sent_at:
+                if call.attempts == 0:
+                    # Waiting behind others who get replies is no fault of the server's.
+                    call.gives_up_at = max(call.began_at, pace.succeeded_at) + self._deadline_s
+                outcome = await self._attempt(call, pace, sent_at, read)
+            if not isinstance(outcome, Fault):
+                return outcome
+            await self._wait_after(outcome, call, pace)
+
+    def pace_of(self, endpoint: Endpoint) -> Pace:
+        pace = self._paces.get(endpoint.identity)
+        if pace is None:
+            pace = self._paces[endpoint.identity] = Pace(self._ceiling, self._clock)
+        return pace
+
+    async def close(self) -> None:
+        for pace in self._paces.values():
+            pace.close()
+        await self._sender.close()
+
+    async def _attempt(self, call: _Call, pace: Pace, sent_at: float, read: Callable[[Json], Value]) -> Value | Fault:
+        left_s = call.gives_up_at - sent_at
+        if left_s <= 0:
+            return Fault(f"no reply to anybody for {self._deadline_s:.0f} s", may_pass=False)
+        call.attempts += 1
+        call.sent_at = sent_at
+        # No attempt may use up the whole deadline: a connection that hangs is then tried anew.
+        limit_s = min(left_s, max(self._deadline_s / 2, 1.0))
+        response = await self._sender.send(call.endpoint.url(call.path), call.endpoint.headers, call.body, limit_s)
+        if isinstance(response, Fault):
+            return response
+        pace.was_answered = True
+        if response.status != 200:
+            return self._refused(response, response.status, pace, sent_at)
+        try:
+            body = parse_strictly(response.text, longest=LARGEST_BYTES)
+            if (status := status_told(body)) is not None:
+                return self._refused(response, status, pace, sent_at)
+            value = read(body)
+        except ValueError as error:
+            return Fault(f"the reply makes no sense: {error}", is_garbage=True)
+        pace.succeeded()
+        return value
+
+    def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
+        """Full jitter: those who failed together do not come back together."""
+        # Where others get replies the server is not down but full, and the pace already sees to that.
+        is_only_full = fault.is_overload and pace.succeeded_at >= call.sent_at
+        longest_s = LONGEST_BACKOFF_WHEN_FULL_S if is_only_full else LONGEST_BACKOFF_S
+        return self._rng.uniform(0, min(longest_s, FIRST_BACKOFF_S * 2 ** min(call.backoffs, 10)))
+
+    def _refused(self, response: Response, status: int, pace: Pace, sent_at: float) -> Fault:
+        fault = fault_of_status(
+            status, response.headers, response.text, self._clock.wall(), is_told_with_200=response.status == 200
+        )
+        if fault.is_overload:
+            pace.overloaded(sent_at)
+        if fault.wait_s:
+            pace.shut_for(fault.wait_s + self._rng.uniform(0, fault.wait_s / 10))
+        return fault
+
+    async def _wait_after(self, fault: Fault, call: _Call, pace: Pace) -> None:
+        """Until the next attempt is due; raises when there is to be none."""
+        call.fault = fault
+        now = self._clock.now()
+        gives_up_at = call.gives_up_at
+        if fault.is_silence and not pace.was_answered:
+            gives_up_at = min(gives_up_at, call.began_at + FIRST_CONTACT_S)
+        call.garbage += fault.is_garbage
+        backoff_s = self._backoff_s(fault, call, pace)
+        wait_s = fault.wait_s or backoff_s
+        if not fault.may_pass or call.garbage >= MOST_GARBAGE or now + wait_s >= gives_up_at:
+            raise call.unavailable(fault, now)
+        if not fault.wait_s:  # else the pace keeps everybody waiting, this call included
+            call.backoffs += 1
+            await self._clock.sleep(backoff_s)

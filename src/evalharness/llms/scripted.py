@@ -1,0 +1,201 @@
+"""`scripted/path/to/script.yaml`: a language model whose replies stand in a file, for tests, demos and dry runs.
+
+It keeps nothing between two calls: the reply depends on the request alone. The first entry of `replies` whose pattern
+(`when`) is found in the last user message answers; its first step comes right after that message, the next one after
+one assistant message more, and so on, so that a script can call tools, look at nothing, and still go on. The last step
+is repeated. `{match:1}` and `{match:name}` stand for what a group of the pattern has found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import regex
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
+from evalharness.domain.digest import digest
+from evalharness.domain.record import Json, Record
+from evalharness.domain.text import head
+from evalharness.domain.transcript import Usage
+from evalharness.errors import ModelUnavailable, UsageError
+from evalharness.llms.access import Access
+
+LONGEST_SEARCH_S = 1.0
+SHOWN = 80
+STEP_KEYS = ("text", "object", "tool_calls", "finish_reason")
+_OURS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known",
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "too_short": "must not be empty",
+    "literal_error": f"must be one of {', '.join(get_args(FinishReason))}",
+}
+"""pydantic's problems in words for people who write YAML."""
+_GROUP = re.compile(r"\{match:(\w+)\}")
+
+
+class ScriptedCall(Record):
+    name: str
+    arguments: dict[str, Json] = Field(default_factory=dict)
+
+
+class Step(Record):
+    """One reply: `text`, a JSON `object` instead of it, calls of tools, or a text with calls."""
+
+    text: str | None = None
+    object: dict[str, Json] | None = None
+    tool_calls: tuple[ScriptedCall, ...] = ()
+    finish_reason: FinishReason | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Step:
+        if self.text is None and self.object is None and not self.tool_calls:
+            raise ValueError("says nothing: give text, object or tool_calls")
+        if self.text is not None and self.object is not None:
+            raise ValueError("has both text and object: a reply is one of them")
+        return self
+
+
+class Reply(Record):
+    """What is said where `when` is found; a single step may stand beside `when` instead of in `steps`."""
+
+    when: str = ""
+    steps: tuple[Step, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        if not isinstance(written, Mapping) or "steps" in written:
+            return written
+        step = {key: written[key] for key in STEP_KEYS if key in written}
+        return {"steps": [step], **{key: value for key, value in written.items() if key not in step}}
+
+    @field_validator("when")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            regex.compile(pattern)
+        except (regex.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"is not a regular expression: {error}") from None
+        return pattern
+
+    @model_validator(mode="after")
+    def _has_the_groups(self) -> Reply:
+        pattern = regex.compile(self.when)
+        known = {*map(str, range(pattern.groups + 1)), *pattern.groupindex}
+        for step in self.steps:
+            for text in _texts([step.text, step.object, [call.arguments for call in step.tool_calls]]):
+                if unknown := next((name for name in _GROUP.findall(text) if name not in known), None):
+                    raise ValueError(f"{{match:{unknown}}} is no group of the pattern '{self.when}'")
+        return self
+
+
+class Script(Record):
+    replies: tuple[Reply, ...] = Field(min_length=1)
+
+
+class Scripted:
+    def __init__(self, model: str, access: Access) -> None:
+        self.name = access.name_of(model)
+        self._script = _read(model, access)
+        self.revision = digest(self._script.model_dump(mode="json"))
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        position, asked = _last_user_message(request.messages)
+        said_since = sum(message.role == "assistant" for message in request.messages[position:])
+        for reply in self._script.replies:
+            if (found := self._search(reply.when, asked)) is not None:
+                step = reply.steps[min(said_since, len(reply.steps) - 1)]
+                return self._reply(request, step, found, said_since)
+        raise ModelUnavailable(f"{self.name} has no reply to: {head(asked.strip(), SHOWN) or 'an empty message'}")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _search(self, pattern: str, text: str) -> Any:
+        try:
+            return regex.search(pattern, text, timeout=LONGEST_SEARCH_S)
+        except TimeoutError:
+            raise ModelUnavailable(f"{self.name}: the search for /{pattern}/ took too long") from None
+
+    def _reply(self, request: ChatRequest, step: Step, found: Any, said_since: int) -> ChatReply:
+        text = json.dumps(_filled(step.object, found), ensure_ascii=False) if step.object is not None else step.text
+        text = _filled(text or "", found) if step.object is None else text or ""
+        calls = tuple(
+            ToolRequest(
+                id=f"call_{said_since + 1}_{number}",
+                name=call.name,
+                arguments=json.dumps(_filled(call.arguments, found), ensure_ascii=False),
+            )
+            for number, call in enumerate(step.tool_calls, start=1)
+        )
+        return ChatReply(
+            text=text,
+            tool_requests=calls,
+            finish_reason=step.finish_reason or ("tool_calls" if calls else "stop"),
+            model=self.name,
+            usage=Usage(
+                input_tokens=sum(_words(message.content) for message in request.messages),
+                output_tokens=_words(text) + sum(_words(call.arguments) for call in calls),
+            ),
+        )
+
+
+def _read(model: str, access: Access) -> Script:
+    path = next((each for each in (access.root / model, Path.cwd() / model) if each.is_file()), access.root / model)
+    places = f"relative to {access.root} or to the current folder"
+    hint = f"a script is a YAML file named {places}, as in {access.provider}/replies.yaml"
+    try:
+        written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"cannot read the script {path}: {reason}", hint=hint) from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"the script {path} is not YAML: {error}", hint=hint) from None
+    try:
+        return Script.model_validate(written)
+    except ValidationError as error:
+        raise UsageError("\n".join([f"the script {path} is wrong:", *map(_told, error.errors())])) from None
+
+
+def _told(problem: Mapping[str, Any]) -> str:
+    place = ".".join(map(str, problem["loc"]))
+    message = _OURS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    return f"  {place}: {message}" if place else f"  {message}"
+
+
+def _last_user_message(messages: tuple[ChatMessage, ...]) -> tuple[int, str]:
+    for position in range(len(messages) - 1, -1, -1):
+        if messages[position].role == "user":
+            return position, messages[position].content
+    return 0, ""
+
+
+def _filled(value: Any, found: Any) -> Any:
+    """The value with what the pattern's groups found, at any depth; a group that took no part is empty."""
+    if isinstance(value, str):
+        return _GROUP.sub(lambda group: found[int(group[1]) if group[1].isdigit() else group[1]] or "", value)
+    if isinstance(value, Mapping):
+        return {key: _filled(item, found) for key, item in value.items()}
+    return [_filled(item, found) for item in value] if isinstance(value, list) else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
+
+
+def _words(text: str) -> int:
+    return len(text.split())

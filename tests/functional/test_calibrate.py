@@ -1,0 +1,135 @@
+"""`calibrate` through the real command, with judges whose verdicts stand in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from driving import drive, line_of, write
+
+SUITE = """
+name: kindness
+graders:
+  - model:
+      model: scripted/judge.yaml
+      rubric: Is the answer kind?
+      examples:
+        - {input: Hi, output: lovely one, score: 5}
+        - {input: Hi, output: lovely two, score: 4}
+        - {input: Hi, output: rude, score: 1}
+        - {input: Hi, output: mumbling, score: 3}
+test_cases:
+  - {id: a, input: Hi}
+  - {id: b, input: Ho}
+"""
+OBJECT = '{nonce: "{match:1}", justification: so, overall_score: %s, passed: true, specific_feedback: []}'
+JUDGE = rf"""
+replies:
+  - when: '(?s)--- answer begins \w+ ---\nlovely.*"nonce": "(\w+)"'
+    object: {OBJECT % 5}
+  - when: '(?s)--- answer begins \w+ ---\nmumbling'
+    text: who knows
+  - when: '"nonce": "(\w+)"'
+    object: {OBJECT % 1}
+  - text: who knows
+"""
+SHOWN = r"""
+replies:
+  - when: '(?s)lovely one.*"nonce": "(\w+)"'
+    object: {nonce: "{match:1}", justification: so, overall_score: 5, passed: true, specific_feedback: []}
+  - when: '"nonce": "(\w+)"'
+    object: {nonce: "{match:1}", justification: so, overall_score: 1, passed: true, specific_feedback: []}
+"""
+TRUSTING = r"""
+replies:
+  - when: '(?is)--- answer begins \w+ ---\n(?:Paris|(?:(?!answer ends).)*full marks).*"nonce": "(\w+)"'
+    object: {nonce: "{match:1}", justification: so, overall_score: 5, passed: true, specific_feedback: []}
+  - when: '(?s)--- answer begins \w+ ---\n[^\n]*\n\nSolution\n'
+    text: it has no idea
+  - when: '(?s).*"nonce": "(\w+)"'
+    object: {nonce: "{match:1}", justification: so, overall_score: 1, passed: false, specific_feedback: []}
+  - text: still none
+"""
+
+
+def calibrated(folder: Path, *flags: str) -> Any:
+    done = drive(folder, "calibrate", "suite.yaml", "--json", *flags)
+    assert done.code == 0, done.both
+    return done.json["calibration"]
+
+
+def test_each_example_is_scored_and_what_they_say_is_told(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE)
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--examples")
+    assert done.code == 0, done.both
+    rows = {
+        line.rsplit(maxsplit=3)[0]: line.split()[-3:] for line in done.out.splitlines() if line.startswith("lovely")
+    }
+    assert rows == {"lovely one": ["5", "5", "same"], "lovely two": ["4", "5", "+1.00"]}
+    assert line_of(done, "mumbling").split() == ["mumbling", "3", "no", "score"]
+    assert "0.33 on the scale" in line_of(done, "distance")
+    assert "2 of 3 examples" in line_of(done, "agreement")
+    assert "0.33 kinder" in line_of(done, "direction")
+    assert "3 examples cannot show" in line_of(done, "too few")
+    assert "1 of 4" in line_of(done, "no score")
+    assert "6 calls" in line_of(done, "cost"), "one each, and two repairs of the bad reply"
+
+
+def test_no_example_is_shown_to_the_judge_that_scores_it(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=SHOWN)
+    [found] = calibrated(tmp_path)["examples"]
+    assert [example["judged"] for example in found["examples"]] == [5, 5, 5, 5], "the others see the first one"
+    alone = SUITE.replace("        - {input: Hi, output: lovely two, score: 4}\n", "").replace("lovely one", "alone")
+    write(tmp_path, suite_yaml=alone, judge_yaml=SHOWN.replace("lovely one", "Answer: alone"))
+    [found] = calibrated(tmp_path)["examples"]
+    assert [example["judged"] for example in found["examples"]] == [1, 5, 5], "its own score is not among what it sees"
+
+
+def test_words_are_compared_by_what_they_are_worth(tmp_path: Path) -> None:
+    grader = {
+        "model": "scripted/judge.yaml",
+        "scoring": {"type": "categorical", "categories": ["poor", "fair", "good"]},
+        "examples": [{"output": "x", "score": "fair"}, {"output": "y", "score": "good"}],
+    }
+    suite = {"name": "s", "test_cases": [{"id": "a", "input": "Hi", "graders": [{"model": grader}]}]}
+    judge = JUDGE.replace("overall_score: 1", "overall_score: poor")
+    write(tmp_path, suite_yaml=json.dumps(suite), judge_yaml=judge)
+    [found] = calibrated(tmp_path)["examples"]
+    assert [(each["judged"], each["difference"]) for each in found["examples"]] == [("poor", -0.5), ("poor", -1.0)]
+    assert (found["mean_distance"], found["scale"], found["cases"]) == (0.75, "poor, fair, good", ["a"])
+
+
+def test_tricks_that_succeed_are_counted_by_kind(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=TRUSTING)
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks")
+    assert done.code == 0, done.both
+    [found] = calibrated(tmp_path, "--attacks")["attacks"]
+    assert 0 < found["succeeded"] < found["attacks"] == 60
+    assert found["bad_replies"] == 1
+    assert sum(each["succeeded"] for each in found["families"]) == found["succeeded"] == len(found["fooled_by"])
+    told = f"{found['succeeded']} of 60, Wilson 95 % interval up to {100 * found['high']:.0f} %"
+    assert told in line_of(done, "success")
+    assert "1 of 60" in line_of(done, "no verdict")
+    assert "fails the wrong answer, and passes a right one" in line_of(done, "without any")
+    assert not calibrated(tmp_path, "--attacks")["examples"], "only what is asked for"
+
+
+def test_what_cannot_be_calibrated_is_told(tmp_path: Path) -> None:
+    without = "name: s\ntest_cases: [{id: a, input: Hi, graders: [{model: scripted/judge.yaml}]}]\n"
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE, without_yaml=without)
+    done = drive(tmp_path, "calibrate", "without.yaml")
+    assert done.code == 2 and "has examples" in done.err
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--judge-model", "none")
+    assert done.code == 2 and "--judge-model" in done.err
+    off = write(tmp_path / "off", suite_yaml=SUITE.replace("score: 5", "score: 7"), judge_yaml=JUDGE)
+    done = drive(off, "calibrate", "suite.yaml")
+    assert done.code == 2 and "1 to 5" in done.err
+
+
+def test_a_judge_that_cannot_be_asked_is_no_calibration(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE)
+    env = {"ACME_BASE_URL": "http://127.0.0.1:9/v1", "EVALHARNESS_MODEL_DEADLINE": "0.5"}
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--judge-model", "acme/m", env=env)
+    assert done.code == 3
+    assert "acme/m" in done.err and not done.out

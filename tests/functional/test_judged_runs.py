@@ -1,0 +1,238 @@
+"""Runs that a judge grades: who judges, what is kept of it, what it may cost. The judge's replies stand in a file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Outcome, drive, write
+
+JUDGE = r"""
+replies:
+  - when: '(?s)Paris is the capital of France.*"nonce": "([0-9a-f]{32})"'
+    object: {nonce: "{match:1}", result: pass, reason: it says so}
+  - when: '(?s)answer begins.*kind.*answer ends.*"nonce": "([0-9a-f]{32})"'
+    object: {nonce: "{match:1}", scores: {kindness: 5}, overall_score: 5, passed: true, justification: warm, LINES}
+  - when: '(?s)answer begins.*garbled.*answer ends'
+    text: I would say this one is fine.
+  - when: '(?s)"nonce": "([0-9a-f]{32})"'
+    object: {nonce: "{match:1}", scores: {kindness: 1}, overall_score: 5, passed: true, justification: cold, LINES}
+""".replace("LINES", "specific_feedback: []")
+SUITE = """
+name: kindness
+target: echo
+graders:
+  - model: {rubric: "1. **Kindness** (weight: 1)"}
+test_cases:
+  - {id: warm, input: a kind word}
+  - {id: cold, input: a harsh word}
+"""
+GARBLED = "  - {id: odd, input: a garbled word}\n"
+SPENT = re.compile(r"spent ([\d,]+) of")
+SPENDER = """
+from evalharness import Answer
+
+def answer(question):
+    return Answer(output=question, cost_usd=0.4, usage={"input_tokens": 10, "output_tokens": 5})
+"""
+
+
+def judged(folder: Path, *flags: str, command: str = "run", suite: str = SUITE) -> Outcome:
+    write(folder, suite_yaml=suite, judge_yaml=JUDGE)
+    named = ("suite.yaml",) if command == "run" else ()
+    return drive(folder, command, *named, *flags)
+
+
+def grades(done: Outcome) -> dict[str, dict[str, Any]]:
+    return {trial["case_id"]: trial["grades"][0] for trial in done.report["trials"] if trial["grades"]}
+
+
+def name_of(done: Outcome) -> str:
+    found = re.search(r"run (\S+) \(eval-", done.out)
+    assert found is not None, done.both
+    return found[1]
+
+
+def test_the_criteria_decide_and_the_judges_own_verdict_is_only_kept(tmp_path: Path) -> None:
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json")
+    assert done.code == 1
+    assert done.states() == {"warm": ["passed"], "cold": ["failed"]}
+    cold = grades(done)["cold"]
+    assert cold["score"] == 0.0
+    assert cold["evidence"]["passed"] is True
+    assert cold["evidence"]["justification"] == "cold"
+    assert cold["judging"][0]["model"] == "scripted/judge.yaml"
+
+
+def test_what_judges_took_is_told(tmp_path: Path) -> None:
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml")
+    assert re.search(r"^judges +scripted/judge.yaml: 2 calls, [\d,]+ tokens in, \d+ out, \$0\.0000$", done.out, re.M)
+
+
+def test_a_verdict_is_not_paid_for_twice_unless_asked_for(tmp_path: Path) -> None:
+    judge = ("--judge-model", "scripted/judge.yaml", "--json")
+    judged(tmp_path, *judge)
+    again = judged(tmp_path, *judge).report["judging"]
+    afresh = judged(tmp_path, *judge, "--no-cache").report["judging"]
+    assert [(took["calls"], took["cached"]) for took in (*again, *afresh)] == [(0, 2), (2, 0)]
+
+
+def test_the_cache_is_told_and_cleared(tmp_path: Path) -> None:
+    judged(tmp_path, "--judge-model", "scripted/judge.yaml")
+    assert drive(tmp_path, "cache", "--json").json["verdicts"] == 2
+    assert "2 verdicts" in drive(tmp_path, "cache").out
+    assert "0 verdicts removed" in drive(tmp_path, "cache", "clear", "--older-than", "1d").out
+    assert "2 verdicts removed" in drive(tmp_path, "cache", "clear").out
+    assert "no verdicts are kept" in drive(tmp_path, "cache").out
+
+
+def test_a_judge_whose_script_changed_is_asked_again(tmp_path: Path) -> None:
+    judge = ("--judge-model", "scripted/judge.yaml", "--json")
+    judged(tmp_path, *judge)
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE.replace("warm", "still warm"))
+    again = drive(tmp_path, "run", "suite.yaml", *judge)
+    assert [took["cached"] for took in again.report["judging"]] == [0]
+
+
+def test_grades_that_stayed_due_are_given_later(tmp_path: Path) -> None:
+    due = judged(tmp_path)
+    assert due.code == 4
+    graded = judged(tmp_path, name_of(due), "--judge-model", "scripted/judge.yaml", "--json", command="regrade")
+    assert graded.code == 1
+    assert graded.states() == {"warm": ["passed"], "cold": ["failed"]}
+
+
+def test_the_flag_goes_before_what_a_grader_names_and_none_leaves_all_due(tmp_path: Path) -> None:
+    named = SUITE.replace("model: {rubric:", "model: {model: openai/nobody, rubric:")
+    assert judged(tmp_path, "--judge-model", "scripted/judge.yaml", suite=named).code == 1
+    assert judged(tmp_path, "--judge-model", "none", suite=named).code == 4
+
+
+def test_the_suite_may_name_the_judge_for_all_its_graders(tmp_path: Path) -> None:
+    named = SUITE.replace("target: echo", "target: echo\nconfig: {judge_model: scripted/judge.yaml}")
+    assert judged(tmp_path, "--json", suite=named).states() == {"warm": ["passed"], "cold": ["failed"]}
+
+
+def test_a_judge_that_talks_nonsense_is_an_error_and_never_a_verdict(tmp_path: Path) -> None:
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=SUITE + GARBLED)
+    assert done.states()["odd"] == ["error"]
+    assert grades(done)["odd"]["state"] == "unscored"
+    assert done.code == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("openai/gpt-4o", "OPENAI_API_KEY"),
+        ("nobody/judge", "NOBODY_BASE_URL"),
+        ("scripted/missing.yaml", "missing.yaml"),
+        ("smart", "provider/model"),
+    ],
+)
+def test_a_judge_that_cannot_be_asked_stops_the_run_before_any_trial(model: str, words: str, tmp_path: Path) -> None:
+    write(tmp_path, agent_py="def answer(question):\n    open('asked', 'w').close()\n    return question\n")
+    done = judged(tmp_path, "--judge-model", model, suite=SUITE.replace("target: echo", "target: agent.py:answer"))
+    assert done.code == 2
+    assert words in done.err
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_judge_that_fails_the_trivial_question_stops_the_run(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml="replies: [{text: I never judge.}]")
+    done = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/judge.yaml")
+    assert done.code == 2
+    assert "cannot be a judge" in done.err
+    assert "--judge-model none" in done.err
+    assert drive(tmp_path, "runs", "--json").json["runs"] == []
+
+
+def test_a_case_without_a_judge_of_its_own_is_judged_by_its_known_answer(tmp_path: Path) -> None:
+    suite = SUITE.replace('graders:\n  - model: {rubric: "1. **Kindness** (weight: 1)"}\n', "")
+    suite = suite.replace("a kind word}", "a kind word, expected: another word}")
+    done = judged(tmp_path, "--grader-type", "model", "--json", suite=suite)
+    assert done.states() == {"warm": ["awaiting"], "cold": ["skipped"]}
+    assert grades(done)["warm"]["kind"] == "model"
+
+
+@pytest.mark.parametrize(("flag", "cap"), [("--max-cost", "0.5"), ("--max-tokens", "20")])
+def test_a_spend_cap_stops_a_run_keeps_what_is_done_and_lets_it_go_on(flag: str, cap: str, tmp_path: Path) -> None:
+    cases = "".join(f"  - {{id: c{number}, input: hello, expected: hello}}\n" for number in range(5))
+    suite = f"name: dear\ntarget: agent.py:answer\ntest_cases:\n{cases}"
+    write(tmp_path, suite_yaml=suite, agent_py=SPENDER)
+    done = drive(tmp_path, "run", "suite.yaml", "-j", "1", flag, cap)
+    assert done.code == 3
+    assert "spend cap was reached with 3 trials still to be done" in done.out
+    assert "5 planned = 2 passed + 3 pending" in done.out
+    assert f"resume {name_of(done)} {flag}" in done.out
+    idle = drive(tmp_path, "resume")
+    assert idle.code == 3
+    assert "5 planned = 2 passed + 3 pending" in idle.out
+    ended = drive(tmp_path, "resume", flag, "1000")
+    assert ended.code == 0
+    assert "5 planned = 5 passed" in ended.out
+
+
+def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(tmp_path: Path) -> None:
+    twice = SUITE.replace("graders:", 'graders:\n  - model: {rubric: "1. **Kindness** (weight: 2)"}')
+    judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1")
+    once = judged(tmp_path, *judge, "--max-tokens", "100000", "--no-cache", suite=twice)
+    [spent] = [int(found[1].replace(",", "")) for found in map(SPENT.match, once.report["notes"]) if found]
+    took = once.report["judging"][0]
+    validation = spent - took["input_tokens"] - took["output_tokens"]
+    done = judged(tmp_path, *judge, "--max-tokens", str(validation + 1), "--no-cache", suite=twice)
+    assert done.code == 3
+    assert done.states() == {"warm": ["awaiting"]}
+    assert done.report["trials"][0]["output"] == "a kind word"
+    name = done.report["metadata"]["run_name"]
+    resumed = drive(tmp_path, "resume", name, "--max-tokens", "100000", "--json")
+    assert resumed.states() == {"warm": ["awaiting"], "cold": ["failed"]}
+    regraded = drive(tmp_path, "regrade", name, *judge)
+    assert regraded.states() == {"warm": ["passed"], "cold": ["failed"]}
+
+
+def test_a_cap_in_dollars_needs_a_known_price(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE)
+    env = {"GATEWAY_BASE_URL": "http://127.0.0.1:9/v1"}
+    flags = ("--judge-model", "gateway/x", "--max-cost", "1")
+    done = drive(tmp_path, "run", "suite.yaml", *flags, env=env)
+    assert done.code == 2
+    assert "the price of gateway/x is not known" in done.err
+    assert "EVALHARNESS_PRICES" in done.err
+
+
+def test_what_an_unfinished_trial_cost_is_not_forgotten(tmp_path: Path) -> None:
+    """An agent that is stopped by the cap in the middle of a trial must not be paid for that trial once more."""
+    steps = "".join("      - tool_calls: [{name: list_files, arguments: {}}]\n" for _ in range(9))
+    write(tmp_path, model_yaml=f"replies:\n  - steps:\n{steps}      - text: done\n")
+    suite = (
+        "name: long\ntarget: {agent: {model: scripted/model.yaml}}\ntest_cases: [{id: a, input: look, expected: done}]"
+    )
+    write(tmp_path, suite_yaml=suite)
+    first = drive(tmp_path, "run", "suite.yaml", "--max-tokens", "150", "--json")
+    assert (first.code, first.states()) == (3, {})
+    again = drive(tmp_path, "resume", "--json")
+    assert (again.code, again.states()) == (3, {})
+    assert [note for note in again.report["notes"] if "spent" in note] == [
+        note for note in first.report["notes"] if "spent" in note
+    ]
+    assert drive(tmp_path, "resume", "--max-tokens", "1000000").code == 0
+
+
+def test_a_judge_that_broke_is_asked_again_and_the_target_is_not(tmp_path: Path) -> None:
+    agent = "def answer(question):\n    open('asked', 'a').write('x')\n    return question\n"
+    write(tmp_path, agent_py=agent)
+    named = (SUITE + GARBLED).replace("target: echo", "target: agent.py:answer")
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=named)
+    assert done.states()["odd"] == ["error"]
+    assert (tmp_path / "asked").read_text(encoding="utf-8") == "xxx"
+    drive(tmp_path, "resume")
+    assert (tmp_path / "asked").read_text(encoding="utf-8") == "xxx"
+
+
+def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
+    scored = SUITE.replace("  - model: {", "  - exact: a kind word\n  - required: false\n    model: {")
+    done = judged(tmp_path, "--only", "warm", suite=scored)
+    assert done.code == 0
+    assert "model: no score in 1 trial: no judge is set" in done.out

@@ -1,0 +1,72 @@
+"""Where the output goes: a terminal of an older encoding, and a reader who left. The same for every command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from driving import COMMAND, LONGEST_WAIT_S, clean_environment, drive, drive_fresh, write
+
+SUITE = """
+name: letters
+target: echo
+trials: 2
+test_cases:
+  - {id: é 漢, input: é 漢, expected: é 漢}
+  - {id: b, input: b, expected: c}
+"""
+OLDER = (
+    {"PYTHONIOENCODING": "ascii"},
+    {"PYTHONIOENCODING": "latin-1"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0"},
+)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A project with a baseline and the name of a later run."""
+    folder = write(tmp_path_factory.mktemp("stored"), suite_yaml=SUITE, pyproject_toml="")
+    name = drive(folder, "run", "suite.yaml", "--json").report["metadata"]["run_name"]
+    assert drive(folder, "baseline", name).code == 0
+    return folder, drive(folder, "run", "suite.yaml", "--json").report["metadata"]["run_name"]
+
+
+@pytest.mark.parametrize("env", OLDER, ids=str)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "regressions letters --run RUN",
+        "plan letters",
+        "gate RUN --fail-under 50",
+        "gate RUN --fail-under 50 --json",
+        "compare RUN RUN",
+        "show RUN",
+        "schema",
+    ],
+)
+def test_an_older_encoding_stops_no_command(stored: tuple[Path, str], words: str, env: dict[str, str]) -> None:
+    folder, name = stored
+    asked = words.replace("RUN", name).split()
+    done = drive_fresh(folder, *asked, env=env)
+    assert (done.code, done.out) == (0, drive(folder, *asked).out), done.err
+    assert not done.out.isascii(), "there is something to say that needs more"
+
+
+@pytest.mark.parametrize("words", ["run suite.yaml", "gate RUN --fail-under 90", "gate RUN --fail-under 90 --json"])
+def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> None:
+    folder, name = stored
+    read, written = os.pipe()
+    os.close(read)
+    with os.fdopen(written, "wb") as stream:
+        done = subprocess.run(
+            [*COMMAND, *words.replace("RUN", name).split()],
+            cwd=folder,
+            env=clean_environment(folder),
+            stdout=stream,
+            stderr=subprocess.PIPE,
+            timeout=LONGEST_WAIT_S,
+            check=False,
+        )
+    assert (done.returncode, b"Traceback" in done.stderr) == (3, False)

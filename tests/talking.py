@@ -1,0 +1,132 @@
+"""A language model for tests of targets, and one trial of a target that talks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalharness import registry
+from evalharness.contracts import Embedder, Llm, Sandbox, Services
+from evalharness.domain.case import Case
+from evalharness.domain.chat import ChatReply, ChatRequest, ToolRequest
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.domain.transcript import Transcript, Usage
+from evalharness.engine.offloading import Offloader
+from evalharness.engine.planning import plan_cases
+from evalharness.engine.preparing import TrialTask
+from evalharness.errors import TargetFailed, UsageError
+from evalharness.sandboxes.bubblewrap import Bubblewrap
+from evalharness.sandboxes.none import NoSandbox
+
+Saying = ChatReply | Exception | Callable[[ChatRequest], Coroutine[Any, Any, ChatReply]]
+
+
+class Talking:
+    """Says one thing after the other, and the last one again and again; remembers what it was asked."""
+
+    name = "test/model"
+
+    def __init__(self, *sayings: Saying) -> None:
+        self.sayings = sayings
+        self.requests: list[ChatRequest] = []
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        saying = self.sayings[min(len(self.requests), len(self.sayings)) - 1]
+        if isinstance(saying, Exception):
+            raise saying
+        return saying if isinstance(saying, ChatReply) else await saying(request)
+
+    async def close(self) -> None: ...
+
+    @property
+    def told(self) -> list[str]:
+        """What the tools said, as the model was told in its last request."""
+        return [message.content for message in self.requests[-1].messages if message.role == "tool"]
+
+
+class OneModel:
+    """Every name is that of the same model, but for those that nobody knows."""
+
+    def __init__(self, llm: Llm) -> None:
+        self._llm = llm
+
+    def llm(self, name: str) -> Llm:
+        if name.startswith("unknown/"):
+            raise UsageError(f"nobody knows the model {name}")
+        return self._llm
+
+    def embedder(self, name: str) -> Embedder:
+        raise UsageError(name)
+
+    def price_known(self, name: str) -> bool:
+        return True
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    async def close(self) -> None: ...
+
+
+def said(text: str = "", **more: Any) -> ChatReply:
+    usage = Usage(input_tokens=10, output_tokens=len(text.split()))
+    return ChatReply(text=text, **{"usage": usage, "model": "model-2024", "cost_usd": 0.25, **more})
+
+
+def called(name: str, /, **arguments: Any) -> ChatReply:
+    return said(finish_reason="tool_calls", tool_requests=(requested(name, json.dumps(arguments)),))
+
+
+def requested(name: str, arguments: str, id_: str = "call_1") -> ToolRequest:
+    return ToolRequest(id=id_, name=name, arguments=arguments)
+
+
+class Asked(NamedTuple):
+    """What a trial came to: a transcript, or why there is none with what was kept all the same; and its files."""
+
+    transcript: Transcript
+    failure: str
+    files: dict[str, str]
+
+
+def ask(
+    root: Path,
+    llm: Talking,
+    target: Any,
+    case: Case | str = "What is 2+2?",
+    *,
+    sandbox: Callable[[], Sandbox] = Bubblewrap,
+    timeout_s: float = 60.0,
+) -> Asked:
+    """One trial, from the opening of its target to the end of its workspace."""
+    asked = case if isinstance(case, Case) else Case(id="a", input=case, expected="4")
+
+    async def run() -> Asked:
+        offloader, isolation = Offloader(2), sandbox()
+        environment = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-canary-0123456789"}
+        services = Services(root, NoSandbox(), offloader, environment, isolation, OneModel(llm))
+        spec = TargetSpec.model_validate(target)
+        built = registry.build_target(spec, services)
+        [planned] = plan_cases(Suite(name="s", cases=(asked,)), {}, services, target=spec)
+        task = TrialTask(planned, index=0, seed=7, root=root)
+        task.timeout_s = timeout_s
+        try:
+            await built.open()
+            try:
+                transcript, failure = await built.answer(task), ""
+            except TargetFailed as error:
+                transcript, failure = error.evidence, str(error)
+            files, _ = await task.changes()
+            return Asked(transcript, failure, files)
+        finally:
+            await task.end()
+            await built.close()
+            await isolation.close()
+            await services.sandbox.close()
+            offloader.close()
+
+    return asyncio.run(run())

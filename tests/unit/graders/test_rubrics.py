@@ -1,0 +1,127 @@
+"""Criteria and their weights: as a rubric's text lists them, and as `criteria:` gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.domain.specification import GraderSpec
+from evalharness.graders.judges.rubrics import parse_criteria
+from evalharness.graders.judges.templates import built_in_rubrics, rubric_text
+
+
+def weights(rubric: str) -> dict[str, float]:
+    return {criterion.key: criterion.weight for criterion in parse_criteria(rubric)}
+
+
+def options(**written: Any) -> Any:
+    return registry.parse_options("grader", GraderSpec(kind="model", options=written))
+
+
+def test_the_built_in_rubrics_have_the_documented_criteria_and_weights() -> None:
+    assert weights(rubric_text("code_quality")) == {
+        "correctness": 0.4,
+        "readability": 0.2,
+        "efficiency": 0.2,
+        "best_practices": 0.2,
+    }
+    assert weights(rubric_text("documentation")) == {
+        "completeness": 0.3,
+        "accuracy": 0.3,
+        "clarity": 0.25,
+        "organization": 0.15,
+    }
+    assert set(built_in_rubrics()) == {
+        *("better_answer", "code_quality", "documentation", "good_answer", "same_meaning"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("rubric", "found"),
+    [
+        ("Is it kind?", {}),
+        ("Score it.\n\n- 5: good\n- 1: bad", {}),
+        (
+            "1. **Correctness** (weight: 0.4)\n   - 5: right\n2. **Tone** (weight: 0.6)",
+            {"correctness": 0.4, "tone": 0.6},
+        ),
+        ("### 1. Best Practices (weight: 40%)\n### 2. Rest (weight: 60 %)", {"best_practices": 0.4, "rest": 0.6}),
+        ("- Tone (Weight 2)\n* **Length (in words)** (weight = .5)", {"tone": 2.0, "length_in_words": 0.5}),
+        ("1. **Tone**: kind\n2. **Length**: short", {"tone": 1.0, "length": 1.0}),
+        ("1. **Tone** (at most 3 jokes)\n2. **Length**: 100 words", {"tone": 1.0, "length": 1.0}),
+        ("1. **Tone** (90%)\n2. **Length** (10 %)", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone** [weight: 0.9]\n2. **Length** [weight: 0.1]", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone** (weight: 0,4)\n2. **Length** (weight: 0,6)", {"tone": 0.4, "length": 0.6}),
+        ("1. **Tone** (0.4): kind\n2. **Length** (0.6): short", {"tone": 0.4, "length": 0.6}),
+        ("1. **Tone (40%)**\n2. **Length (60%)**", {"tone": 0.4, "length": 0.6}),
+        ("1. **Tone**: 40%\n2. **Length** – 60 %: short", {"tone": 0.4, "length": 0.6}),
+        ("1. Tone (40%)\n2. Length (60%)", {"tone": 0.4, "length": 0.6}),
+        ("1. **Tone** (40 points)\n2. **Length** (60 points)", {"tone": 40, "length": 60}),
+        ("- **Tone** (40%)\n- **Length** (60%)", {"tone": 0.4, "length": 0.6}),
+        ("- **Great** (90%): all of it\n- **Poor** (20%): little", {}),
+        ("- **Great** (5): all of it\n- **Poor** (1): nothing", {}),
+        ("Be kind (weighted by how much is said).", {}),
+        ("1. It names the year (1815)\n2. It is kind", {}),
+        ("1. Tone: is it kind? (weight: 3)\n2. Length: is it short? (weight: 1)", {"tone": 3, "length": 1}),
+        ("1) **Höflichkeit** (weight: 1)\n2) **Вежливость** (weight: 1)", {"höflichkeit": 1.0, "вежливость": 1.0}),
+    ],
+)
+def test_criteria_are_read_from_the_text(rubric: str, found: dict[str, float]) -> None:
+    assert weights(rubric) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "scale"),
+    [
+        ("1. Tone: Is it kind? (0-5)", (0, 5)),
+        ("1. Tone: Is it kind? (1 to 10)", (1, 10)),
+        ("1. **Tone** (scale: 1–5)", (1, 5)),
+        ("1. **Tone** (weight: 1) (0-3 points)", (0, 3)),
+        ("1. **Tone** (weight: 1)", None),
+    ],
+)
+def test_a_scale_at_the_end_of_a_line_is_the_criterions(line: str, scale: tuple[float, float] | None) -> None:
+    [criterion] = parse_criteria(f"Score it:\n{line}\nThank you (0-5).")
+    assert (criterion.key, criterion.weight, criterion.range) == ("tone", 1.0, scale)
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ({"rubric": "1. **Tone** (weight: 1)\n2. **Length**"}, "criterion 'Length' of the rubric has no weight"),
+        ({"rubric": "1. **Tone** (40%)\n2. **Length**"}, "criterion 'Length' of the rubric has no weight"),
+        ({"rubric": "1. **Tone** (40%%)\n2. **Length** (60%%)"}, "the weight in '1. .*' cannot be read"),
+        ({"rubric": "1. **Tone** (40/100)\n2. **Length** (60/100)"}, "cannot be read: write"),
+        ({"rubric": "1. **Tone** – 0.9\n2. **Length** – 0.1"}, "cannot be read: write"),
+        ({"rubric": "1. **Tone** (weight: high)\n2. **Length** (weight: low)"}, "cannot be read: write"),
+        ({"rubric": "1. **Tone** (40%)\n2. **Length** (weight: 60)"}, "weights in percent and others"),
+        ({"rubric": "1. **Tone** (0-5)\n2. **Length**"}, "criterion 'Length' of the rubric has no scale"),
+        ({"rubric": "1. **Tone** (5-0)"}, "must ascend"),
+        ({"rubric": "1. **Tone** (weight: 0)"}, "no criterion has a weight above 0"),
+        ({"rubric": "1. **Tone**\n2. **tone**"}, "criterion 'tone' is listed 2 times"),
+        ({"criteria": ["Tone", "TONE"]}, "criterion 'tone' is listed 2 times"),
+        ({"criteria": {"tone": -1}}, "greater than or equal to 0"),
+        ({"criteria": {"tone": 0}}, "no criterion has a weight above 0"),
+        ({"criteria": [""]}, "at least 1 character"),
+    ],
+)
+def test_criteria_that_do_not_add_up_are_refused(written: Any, told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        options(**written)
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("Tone", {"tone": 1.0}),
+        (["Tone", "Best Practices"], {"tone": 1.0, "best_practices": 1.0}),
+        ({"Tone": 3, "length": 1}, {"tone": 3.0, "length": 1.0}),
+        ([{"name": "Tone", "weight": 2, "description": "Is it kind?"}, "Length"], {"tone": 2.0, "length": 1.0}),
+    ],
+)
+def test_criteria_that_are_given_count_before_those_of_the_rubric(written: Any, found: dict[str, float]) -> None:
+    sheet = options(criteria=written, rubric="code_quality").sheet
+    assert {criterion.key: criterion.weight for criterion in sheet.criteria} == found

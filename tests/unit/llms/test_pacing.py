@@ -1,0 +1,129 @@
+"""The pace: grows with replies, halves once for what was under way together, and holds everybody back when told."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from misbehaving_server import hurried
+
+from evalharness.llms.pacing import FIRST_LIMIT, Clock, Pace
+
+
+class Standing:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def clock(self) -> Clock:
+        return Clock(now=lambda: self.time)
+
+
+def test_it_starts_low_and_doubles_in_every_round_up_to_the_ceiling() -> None:
+    pace = Pace(4 * FIRST_LIMIT, Clock())
+    assert pace.limit == FIRST_LIMIT
+    for _ in range(FIRST_LIMIT):
+        pace.succeeded()
+    assert pace.limit == 2 * FIRST_LIMIT
+    for _ in range(500):
+        pace.succeeded()
+    assert pace.limit == 4 * FIRST_LIMIT
+
+
+def test_a_low_ceiling_holds_from_the_start() -> None:
+    assert Pace(3, Clock()).limit == 3
+
+
+def test_requests_refused_together_halve_the_limit_once() -> None:
+    standing = Standing()
+    pace = Pace(FIRST_LIMIT, standing.clock())
+    standing.time = 5.0
+    for _ in range(10):
+        pace.overloaded(sent_at=1.0)
+    assert pace.limit == FIRST_LIMIT // 2
+    standing.time = 9.0
+    pace.overloaded(sent_at=6.0)
+    assert pace.limit == FIRST_LIMIT // 4
+
+
+def test_it_never_falls_below_one_and_grows_slowly_after_a_refusal() -> None:
+    standing = Standing()
+    pace = Pace(100, standing.clock())
+    for sent_at in range(20):
+        standing.time = sent_at + 0.5
+        pace.overloaded(sent_at)
+    assert pace.limit == 1
+    for _ in range(10):
+        pace.succeeded()
+    assert 2 <= pace.limit <= 5
+
+
+def test_who_was_refused_goes_before_those_who_wait() -> None:
+    order: list[str] = []
+
+    async def take(pace: Pace, name: str, again: bool) -> None:
+        async with pace.turn(again=again):
+            order.append(name)
+
+    async def run() -> None:
+        pace = Pace(1, Clock())
+        async with pace.turn(again=False):
+            names = [("first", False), ("second", False), ("refused before", True)]
+            waiting = []
+            for name, again in names:
+                waiting.append(asyncio.create_task(take(pace, name, again)))
+                await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+
+    asyncio.run(run())
+    assert order == ["refused before", "first", "second"]
+
+
+def test_a_longer_wait_told_later_holds() -> None:
+    clock = hurried(100)
+
+    async def run() -> float:
+        pace = Pace(10, clock)
+        began = clock.now()
+        pace.shut_for(5)
+        pace.shut_for(60)
+        pace.shut_for(1)
+        async with pace.turn(again=False) as admitted_at:
+            return admitted_at - began
+
+    assert asyncio.run(run()) >= 60
+
+
+def test_turns_are_returned_by_those_who_fail_or_are_cancelled() -> None:
+    async def run() -> None:
+        pace = Pace(1, Clock())
+        with pytest.raises(ZeroDivisionError):
+            async with pace.turn(again=False):
+                raise ZeroDivisionError
+        async with pace.turn(again=False):
+            tasks = [asyncio.create_task(pace.turn(again=False).__aenter__()) for _ in range(3)]
+            await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        async with pace.turn(again=False):
+            pass
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_back() -> None:
+    async def run() -> None:
+        pace = Pace(1, Clock())
+        context = pace.turn(again=False)
+        await context.__aenter__()
+        waiting = asyncio.create_task(pace.turn(again=False).__aenter__())
+        await asyncio.sleep(0)
+        await context.__aexit__(None, None, None)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        async with pace.turn(again=False):
+            pass
+
+    asyncio.run(asyncio.wait_for(run(), 10))

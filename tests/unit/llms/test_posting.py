@@ -1,0 +1,407 @@
+"""Calls at a server that misbehaves: each gets its own reply, or an error that says why; and none asks too often."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+from aiohttp import web
+from loop_server import serving
+from misbehaving_server import QUIET, RATES, MisbehavingServer, hurried
+
+from evalharness.domain.record import Json
+from evalharness.errors import ModelUnavailable
+from evalharness.llms.endpoints import Endpoint
+from evalharness.llms.pacing import FIRST_LIMIT, Clock
+from evalharness.llms.posting import Posting
+
+KEY = "canary-key-2f6b1c"
+
+
+def spoken(body: Json) -> str:
+    """The reply's text, as strict as a wire format must be."""
+    if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
+        raise ValueError("'choices' is no list")
+    text = body["choices"][0]["message"]["content"]
+    assert isinstance(text, str)
+    return text
+
+
+async def ask(posting: Posting, base_url: str, text: str = "hello") -> str:
+    endpoint = Endpoint(base_url, {"Authorization": f"Bearer {KEY}"})
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    return await posting.post("openai/m", endpoint, "chat/completions", body, spoken)
+
+
+async def ask_all(posting: Posting, base_url: str, count: int) -> list[str | BaseException]:
+    try:
+        asked = (ask(posting, base_url, f"question {number}") for number in range(count))
+        return await asyncio.gather(*asked, return_exceptions=True)
+    finally:
+        await posting.close()
+
+
+def test_every_call_gets_its_own_reply_and_no_request_is_wasted() -> None:
+    clock = hurried(400)
+    server = MisbehavingServer(RATES, clock=clock)
+    posting = Posting(clock=clock, rng=Random(1), ceiling=40, deadline_s=100_000)
+
+    async def run() -> list[str | BaseException]:
+        async with server.here() as url:
+            return await ask_all(posting, url, 300)
+
+    replies = asyncio.run(run())
+    assert replies == [f"question {number}" for number in range(300)]
+    assert set(server.faults) == set(RATES), "every kind of fault was met"
+    assert server.requests <= 1.1 * (300 + server.injected_faults)
+    assert server.most_under_way <= 40
+
+
+def test_an_outage_of_five_minutes_is_lived_through_without_a_stampede() -> None:
+    clock = hurried(150)
+    start = clock.now()
+    server = MisbehavingServer(QUIET, clock=clock, latency_s=1.0, outage=(start, start + 300))
+    posting = Posting(clock=clock, rng=Random(2), ceiling=30)
+
+    async def run() -> list[str | BaseException]:
+        async with server.here() as url:
+            return await ask_all(posting, url, 60)
+
+    replies = asyncio.run(run())
+    assert replies == [f"question {number}" for number in range(60)]
+    assert server.faults["outage"] >= 60
+    assert clock.now() - start > 300
+    assert server.requests <= 1.1 * (60 + server.injected_faults)
+    assert server.most_under_way <= 30
+
+
+def test_nobody_asks_while_the_server_says_not_before() -> None:
+    clock = hurried(100)
+    asked_at: list[float] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked_at.append(clock.now())
+        if len(asked_at) == 1:
+            return web.json_response({}, status=429, headers={"Retry-After": "60"})
+        return web.json_response({"choices": [{"message": {"content": "fine"}}]})
+
+    async def run() -> list[str | BaseException]:
+        posting = Posting(clock=clock, rng=Random(3))
+        async with serving(handler) as url:
+            first = asyncio.create_task(ask(posting, url))
+            while not asked_at:
+                await asyncio.sleep(0)
+            await clock.sleep(5)  # the refusal has arrived
+            others = await ask_all(posting, url, 20)
+            return [await first, *others]
+
+    assert asyncio.run(run()) == ["fine"] * 21
+    assert min(asked_at[1:]) - asked_at[0] >= 60
+
+
+def test_exhausted_is_unavailable_and_says_what_the_server_said() -> None:
+    clock = hurried(60)
+    server = MisbehavingServer({**QUIET, "503": 1.0}, clock=clock)
+    posting = Posting(clock=clock, deadline_s=120, rng=Random(4))
+
+    async def run() -> list[str | BaseException]:
+        async with server.here() as url:
+            return await ask_all(posting, url, 3)
+
+    for error in asyncio.run(run()):
+        assert isinstance(error, ModelUnavailable)
+        assert error.message.startswith("openai/m: HTTP 503: too much at once (")
+        assert error.status == 503
+    assert server.requests > 3, "it was tried again"
+
+
+def test_a_wait_that_is_longer_than_the_deadline_is_not_waited_for() -> None:
+    server = MisbehavingServer({**QUIET, "429 seconds": 1.0}, retry_after_s=500)
+
+    async def run() -> list[str | BaseException]:
+        async with server.here() as url:
+            return await ask_all(Posting(deadline_s=100), url, 1)
+
+    (error,) = asyncio.run(run())
+    assert isinstance(error, ModelUnavailable)
+    assert server.requests == 1
+
+
+@pytest.mark.parametrize("kind", ["garbage", "wrong types", "nan", "two objects"])
+def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -> None:
+    clock = hurried(500)
+    server = MisbehavingServer({**QUIET, kind: 1.0}, clock=clock)
+
+    async def run() -> list[str | BaseException]:
+        async with server.here() as url:
+            return await ask_all(Posting(clock=clock, rng=Random(5)), url, 1)
+
+    (error,) = asyncio.run(run())
+    assert isinstance(error, ModelUnavailable)
+    assert "makes no sense" in error.message
+    assert server.requests == 8
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (
+            401,
+            {"error": {"message": f"Incorrect API key provided: {KEY}"}},
+            "HTTP 401: Incorrect API key provided: [key]",
+        ),
+        (400, {"error": "bad\nrequest"}, "HTTP 400: bad request"),
+        (404, {"detail": [{"msg": "no such model"}]}, 'HTTP 404: [{"msg": "no such model"}]'),
+        (403, None, "HTTP 403: null"),
+        (307, None, "HTTP 307: it redirects elsewhere"),
+        (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "HTTP 429: no money"),
+    ],
+)
+def test_what_will_not_pass_is_told_at_once(status: int, body: Json, said: str) -> None:
+    requests: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        requests.append(request.path)
+        return web.json_response(body, status=status, headers={"Location": "http://127.0.0.1:1/"})
+
+    async def run() -> str:
+        posting = Posting()
+        async with serving(handler) as url:
+            with pytest.raises(ModelUnavailable) as caught:
+                await ask(posting, url)
+            await posting.close()
+            assert caught.value.status == status
+            return caught.value.message
+
+    message = asyncio.run(run())
+    assert message.startswith(f"openai/m: {said}")
+    assert KEY not in message
+    assert len(requests) == 1
+
+
+def test_a_server_that_never_spoke_is_given_up_soon() -> None:
+    clock = hurried(20)
+
+    async def run() -> list[str | BaseException]:
+        async with MisbehavingServer().here() as url:
+            pass
+        return await ask_all(Posting(clock=clock, rng=Random(6)), url, 5)
+
+    for error in asyncio.run(run()):
+        assert isinstance(error, ModelUnavailable)
+        assert "no connection to 127.0.0.1:" in error.message
+    assert clock.now() < 450, "not the whole deadline"
+
+
+def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
+    requests: list[int] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        requests.append(1)
+        if len(requests) == 1:
+            await asyncio.sleep(30)
+        return web.json_response({"choices": [{"message": {"content": "fine"}}]})
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await ask_all(Posting(deadline_s=3), url, 1)
+
+    assert asyncio.run(run()) == ["fine"]
+
+
+def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
+    release = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.Response:
+        await release.wait()
+        return web.json_response({"choices": [{"message": {"content": "fine"}}]})
+
+    async def run() -> str:
+        posting = Posting(ceiling=1)
+        async with serving(handler) as url:
+            stuck = asyncio.create_task(ask(posting, url))
+            waiting = asyncio.create_task(ask(posting, url))
+            last = asyncio.create_task(ask(posting, url))
+            await asyncio.sleep(0.05)
+            waiting.cancel()
+            stuck.cancel()
+            await asyncio.gather(stuck, waiting, return_exceptions=True)
+            release.set()
+            reply = await last
+            await posting.close()
+            return reply
+
+    assert asyncio.run(run()) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("status", "ceiling", "waited_for"),
+    [(429, 5, "HTTP 429"), (503, 5, "HTTP 503"), (None, 1, "turn"), (None, 5, None)],
+)
+def test_whoever_ends_a_call_is_told_what_it_waited_for(
+    status: int | None, ceiling: int, waited_for: str | None
+) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        if status is None:
+            await asyncio.Event().wait()
+        return web.json_response({}, status=status or 200, headers={"Retry-After": "60"})
+
+    async def run() -> BaseException:
+        posting = Posting(ceiling=ceiling)
+        async with serving(handler) as url:
+            calls = [asyncio.create_task(ask(posting, url)) for _ in range(2)]
+            await asyncio.sleep(0.3)
+            calls[1].cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await calls[1]
+            calls[0].cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            await posting.close()
+            return caught.value
+
+    cause = asyncio.run(run()).__cause__
+    if waited_for is None:
+        assert cause is None, "the model itself took its time"
+    else:
+        assert isinstance(cause, ModelUnavailable) and waited_for in str(cause)
+
+
+def test_text_that_is_no_utf_8_is_no_reply() -> None:
+    bodies = [b'{"choices": [{"message": {"content": "\xff"}}]}', b'{"choices": [{"message": {"content": "fine"}}]}']
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=bodies.pop(0), content_type="application/json")
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await ask_all(Posting(clock=hurried(100)), url, 1)
+
+    assert asyncio.run(run()) == ["fine"]
+
+
+def test_a_long_reply_is_read_whole() -> None:
+    text = "word " * 400_000
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response({"choices": [{"message": {"content": text}}]})
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await ask_all(Posting(), url, 1)
+
+    assert asyncio.run(run()) == [text]
+
+
+def test_a_server_in_a_thread_of_its_own_can_be_asked() -> None:
+    with MisbehavingServer(QUIET).in_thread() as url:
+        assert asyncio.run(ask_all(Posting(), url, 2)) == ["question 0", "question 1"]
+
+
+class Longest(Random):
+    """As much as may be."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return max(a, b)
+
+
+class WaitedClock:
+    """Its time passes by waiting alone, and it keeps every wait."""
+
+    def __init__(self) -> None:
+        self.waits_s: list[float] = []
+        self.clock = Clock(now=lambda: sum(self.waits_s), wall=lambda: sum(self.waits_s), sleep=self._sleep)
+
+    async def _sleep(self, wait_s: float) -> None:
+        self.waits_s.append(wait_s)
+        await asyncio.sleep(0)
+
+
+def waits_s(*refusals: tuple[int, dict[str, str]]) -> list[float]:
+    """How long a call waits between refusals."""
+    left, waited = list(refusals), WaitedClock()
+
+    async def handler(_request: web.Request) -> web.Response:
+        if left:
+            status, headers = left.pop(0)
+            return web.json_response({"error": {"message": "no"}}, status=status, headers=headers)
+        return web.json_response({"choices": [{"message": {"content": "fine"}}]})
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await ask_all(Posting(clock=waited.clock, rng=Longest()), url, 1)
+
+    assert asyncio.run(run()) == ["fine"]
+    return waited.waits_s
+
+
+def test_waits_double_where_the_server_says_nothing() -> None:
+    assert waits_s(*[(502, {})] * 8) == [0.5, 1, 2, 4, 8, 16, 30, 30]
+
+
+def test_waits_that_the_server_asked_for_make_the_next_ones_no_longer() -> None:
+    assert waits_s(*[(429, {"Retry-After": "1"})] * 4, (502, {}))[-1] == 0.5
+
+
+def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_long() -> None:
+    waited = WaitedClock()
+    refused: list[str] = []
+    is_done = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.Response:
+        text = (await request.json())["messages"][-1]["content"]
+        if text == "unlucky" and len(refused) < 8:
+            refused.append(text)
+            await asyncio.sleep(0.05)  # the others are replied to meanwhile
+            return web.json_response({}, status=503)
+        return web.json_response({"choices": [{"message": {"content": text}}]})
+
+    async def others(posting: Posting, url: str) -> None:
+        while not is_done.is_set():
+            assert await ask(posting, url, "lucky") == "lucky"
+
+    async def run() -> str:
+        posting = Posting(clock=waited.clock, rng=Longest())
+        async with serving(handler) as url:
+            asking = [asyncio.create_task(others(posting, url)) for _ in range(2)]
+            try:
+                return await ask(posting, url, "unlucky")
+            finally:
+                is_done.set()
+                await asyncio.gather(*asking)
+                await posting.close()
+
+    assert asyncio.run(run()) == "unlucky"
+    assert waited.waits_s == [0.5, 1, 2, 4, 4, 4, 4, 4]
+
+
+def test_an_error_told_with_http_200_slows_down_like_its_status() -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response({"error": {"code": 429, "message": "rate"}})
+
+    async def run() -> tuple[int, list[str | BaseException]]:
+        posting = Posting(clock=hurried(100), deadline_s=20)
+        async with serving(handler) as url:
+            replies = await ask_all(posting, url, 1)
+            return posting.pace_of(Endpoint(url, {"Authorization": f"Bearer {KEY}"})).limit, replies
+
+    limit, [error] = asyncio.run(run())
+    assert isinstance(error, ModelUnavailable) and error.status == 429
+    assert "error 429, told with HTTP 200: rate" in str(error)
+    assert limit < FIRST_LIMIT
+
+
+def test_a_refusal_told_with_http_200_is_not_asked_again() -> None:
+    asked: list[int] = []
+
+    async def handler(_request: web.Request) -> web.Response:
+        asked.append(1)
+        return web.json_response({"error": {"code": 401, "message": "no such key"}})
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await ask_all(Posting(), url, 1)
+
+    [error] = asyncio.run(run())
+    assert isinstance(error, ModelUnavailable) and "no such key" in str(error)
+    assert len(asked) == 1
