@@ -213,7 +213,7 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
             tally[regraded.how] += 1
             if regraded.is_redacted:
                 redacted.setdefault(regraded.trial.case_id)
-            tally["redacted"] += regraded.is_redacted
+                tally["redacted"] += 1
             tally["cut"] += regraded.is_cut
             store.put(run.id, regraded.trial)
             watcher.trial_finished(regraded.trial)

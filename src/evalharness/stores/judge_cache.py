@@ -5,9 +5,9 @@ A verdict that waits to be written is found as well. What is kept has been redac
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
@@ -40,7 +40,7 @@ class StoredJudgeCache:
         self._redact = redact
         self._now = now
         self._unwritten: dict[str, str] = {}
-        self._asked: list[tuple[str, asyncio.Future[str | None]]] = []
+        self._asked: list[tuple[str, Any]] = []
         self._writer = GroupWriter(self._commit)
 
     async def get(self, key: str) -> Json:
@@ -76,12 +76,14 @@ class StoredJudgeCache:
     def close(self) -> None:
         self._writer.close()
 
-    def _found(self, key: str) -> asyncio.Future[str | None]:
-        """All who ask in the same moment are served by one query: each would wait for the store to commit."""
+    def _found(self, key: str) -> Awaitable[str | None]:
+        """All who ask in the same moment are served by one query."""
+        import asyncio  # slow to load, and most commands ask no judge
+
         loop = asyncio.get_running_loop()
         if not self._asked:
             loop.call_soon(self._find)
-        waiting: asyncio.Future[str | None] = loop.create_future()
+        waiting = loop.create_future()
         self._asked.append((key, waiting))
         return waiting
 

@@ -66,6 +66,7 @@ def read_outline(database: Database, run_id: str) -> RunOutline:
 def _cases(suite: dict[str, Any], locks: dict[str, Any]) -> CaseOutlines:
     """As they were written: what has its default value is left out."""
     cases, eval_type = suite.get("test_cases", ()), suite.get("eval_type", "")
+    joined = CaseLock.joined  # looked up once: that takes longer than the joining
 
     def column(key: str, default: Any) -> list[Any]:
         return [case.get(key, default) for case in cases]
@@ -73,7 +74,7 @@ def _cases(suite: dict[str, Any], locks: dict[str, Any]) -> CaseOutlines:
     ids, topics = [case["id"] for case in cases], column("category", "")
     return CaseOutlines(
         ids,
-        [CaseLock.joined(lock["case"], lock["graders"]) if (lock := locks.get(case_id)) else "" for case_id in ids],
+        [joined(lock["case"], lock["graders"]) if (lock := locks.get(case_id)) else "" for case_id in ids],
         column("weight", 1.0),
         column("cluster", ""),
         [own or eval_type or topic for own, topic in zip(column("eval_type", ""), topics, strict=True)],

@@ -25,7 +25,7 @@ MEND_TRIAL = (
     + " WHERE trials.state = 'error'"
 )
 """A trial that already has a row keeps it, unless that one ended in error and is mended."""
-_PAGE_OF_BODIES = 20
+_PAGE_OF_BODIES = 100
 _PAGE = 500
 _PAGE_OF_FIGURES = 10_000
 
