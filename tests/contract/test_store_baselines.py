@@ -11,6 +11,7 @@ from stored_records import make_report, make_run, make_trial
 
 from evalharness.actions.find_reports import report_of
 from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.run import CaseLock, Run
 from evalharness.domain.transcript import Transcript
@@ -140,9 +141,9 @@ class TestOutlines:
         outline = store.outline(run.name)
         assert outline == store.outline(run.id)
         assert (outline.id, outline.name, outline.suite_name) == (run.id, run.name, "capitals")
-        assert (outline.variant, outline.trials, outline.case_threshold) == ("quick", 4, 0.5)
-        assert outline.gate == run.suite.gate
         assert (outline.finished_at, outline.report) == (None, None)
+        plan = store.plan_of(run.id)
+        assert (plan.variant, plan.trials, plan.case_threshold, plan.gate) == ("quick", 4, 0.5, run.suite.gate)
         with pytest.raises(UnknownName, match="Did you mean"):
             store.outline(run.name[:-1])
 
@@ -156,4 +157,33 @@ class TestOutlines:
         store.flush()
         keys = {case_id: lock.key for case_id, lock in run.lock.cases.items()}
         measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-        assert report_of(store.outline(run.id), store).cases == tuple(case_results(run.suite, keys, measured))
+        counted = report_of(store.outline(run.id), store)
+        assert counted.cases == tuple(case_results(run.suite, keys, measured))
+        store.finish(run.id, counted, stopped="", elapsed_s=1.0)
+        assert store.outline(run.id).report == counted
+        assert report_of(store.outline(run.id), store) == counted
+
+    def test_kept_cases_are_gone_as_soon_as_another_trial_is_written(self, store: SqlStore) -> None:
+        [run] = store.add_runs([varied_run()])
+        store.put(run.id, any_trial("plain", 0, Random(1)))
+        store.flush()
+        before = report_of(store.outline(run.id), store)
+        store.finish(run.id, before, stopped="", elapsed_s=1.0)
+        store.put(run.id, make_trial("typed", 0))
+        store.flush()
+        outline = store.outline(run.id)
+        assert outline.report is not None
+        assert outline.report.cases == ()
+        trials = {case.case_id: case.trials for case in report_of(outline, store).cases}
+        assert trials == {case.case_id: case.trials for case in before.cases} | {"typed": 1}
+
+    def test_kept_cases_hold_no_secret(self, tmp_path: Path) -> None:
+        store = SqlStore(str(tmp_path / "store.db"), redactor=Redactor({"TOKEN": "hunter2hunter2"}))
+        [run] = store.add_runs([varied_run()])
+        case = CaseResult("plain", trials=1, passed=1, state="passed", cluster="hunter2hunter2")
+        store.finish(run.id, make_report(run).model_copy(update={"cases": (case,)}), stopped="", elapsed_s=1.0)
+        report = store.outline(run.id).report
+        store.close()
+        assert report is not None
+        assert "hunter2" not in report.cases[0].cluster
+        assert report.cases[0].passed == 1

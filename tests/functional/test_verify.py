@@ -231,3 +231,13 @@ def test_whether_later_answers_count_is_checked_or_told(project: Path) -> None:
         report["metadata"]["retry_failed"] = True
         connection.execute("UPDATE runs SET report = ?", (json.dumps(report).encode(),))
     assert "metadata.retry_failed" in drive(project, "verify", name).out
+
+
+def test_figures_of_cases_kept_beside_the_report_are_checked(project: Path) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    assert "AGREES" in drive(project, "verify", name).out
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        cases = json.loads(unpack(connection.execute("SELECT cases FROM runs").fetchone()[0]))
+        cases["passed"][0] += 1
+        connection.execute("UPDATE runs SET cases = ?", (json.dumps(cases).encode(),))
+    assert f"cases.{cases['case_id'][0]}.passed" in drive(project, "verify", name).out

@@ -44,7 +44,7 @@ class RegressionRequest:
 def check_regressions(request: RegressionRequest, store: SqlStore, store_named: str | None, today: date) -> Regressions:
     suite_name = _suite_name(request.suite, store, store_named)
     old, new, notes = _chosen(request, suite_name, store)
-    gate = _gate(new)
+    gate = _gate(new, store)
     written = (gate.regression or RegressionRule()).model_dump() | request.rule
     held = quarantined(gate, today)
     refused = _refused(old, new, held)
@@ -122,7 +122,7 @@ def _chosen(
 def _usual_baseline(suite_name: str, store: SqlStore) -> str:
     """The one that the gate of the suite's newest run names, else the one that was set last."""
     links = store.runs_since(suite_name)
-    gate = store.outline(links[0].id).gate if links else None
+    gate = store.plan_of(links[0].id).gate if links else None
     if gate is not None and gate.regression is not None and gate.regression.baseline:
         return gate.regression.baseline
     newest = newest_baseline(suite_name, store)
@@ -180,10 +180,10 @@ def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
         raise UsageError(f"{about.run_name} is not finished", hint=f"eval-harness resume {about.run_name}")
 
 
-def _gate(new: list[FoundReport]) -> Gate:
+def _gate(new: list[FoundReport], store: SqlStore) -> Gate:
     """Of the newest run: what its suite, and whoever started it, asked for."""
-    gates = (found.run.gate for found in reversed(new) if found.run is not None and found.run.gate is not None)
-    return next(gates, Gate())
+    gates = (store.plan_of(found.run.id).gate for found in reversed(new) if found.run is not None)
+    return next((gate for gate in gates if gate is not None), Gate())
 
 
 def _told(old: FoundReport) -> str:

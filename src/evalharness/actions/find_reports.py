@@ -13,7 +13,7 @@ from evalharness.domain.report import Report, RunMetadata, Summary
 from evalharness.engine.counting import count_cases
 from evalharness.errors import UnknownName, UsageError
 from evalharness.stores.baselines import Baseline
-from evalharness.stores.outlines import RunOutline
+from evalharness.stores.outlines import RunOutline, RunPlan
 from evalharness.stores.sql_store import SqlStore
 
 NOT_FINISHED = "it is not finished"
@@ -76,8 +76,11 @@ def named_baseline(name: str, store: SqlStore, suite_name: str | None = None) ->
 
 def report_of(outline: RunOutline, store: SqlStore) -> Report:
     """As it was kept when the run came to a stop, with every case in figures as they stand now."""
-    cases = count_cases(outline.cases, outline.trials, outline.case_threshold, store.figures(outline.id))
-    return (outline.report or _unfinished(outline)).model_copy(update={"cases": cases})
+    if outline.report is not None and outline.report.cases:
+        return outline.report
+    plan = store.plan_of(outline.id)
+    cases = count_cases(plan.cases, plan.trials, plan.case_threshold, store.figures(outline.id))
+    return (outline.report or _unfinished(outline, plan)).model_copy(update={"cases": cases})
 
 
 def _of_run(reference: str, store: SqlStore, source: str) -> tuple[Report, str, RunOutline]:
@@ -97,20 +100,20 @@ def _of_file(path: Path, unknown: UnknownName) -> FoundReport | None:
     return FoundReport(read_report(path), str(path))
 
 
-def _unfinished(outline: RunOutline) -> Report:
+def _unfinished(outline: RunOutline, plan: RunPlan) -> Report:
     """The process died before the run came to a stop: there are trials, and no report."""
     return Report(
         metadata=RunMetadata(
             suite_name=outline.suite_name,
             run_id=outline.id,
             run_name=outline.name,
-            variant=outline.variant,
+            variant=plan.variant,
             regrade_of=outline.regrade_of,
             timestamp=outline.created_at,
-            trials_per_case=outline.trials,
+            trials_per_case=plan.trials,
         ),
         verdict="INTERRUPTED",
         exit_code=130,
         why=NOT_FINISHED,
-        summary=Summary(total_evals=len(outline.cases.case_ids), pending=len(outline.cases.case_ids)),
+        summary=Summary(total_evals=len(plan.cases.case_ids), pending=len(plan.cases.case_ids)),
     )

@@ -87,7 +87,7 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
     run = store.find_run(reference)
     anew = with_report(store, run).report
     assert anew is not None, "just made"
-    kept = anew if run.report is None else run.report
+    kept = store.outline(run.id).report or anew
     figures = verify_report(kept, store.outcomes(run.id), run.suite)
     about = verify_records(kept.metadata, anew.metadata, METADATA, "metadata")
     odd = tuple(_odd_rows(store, run))

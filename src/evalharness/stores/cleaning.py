@@ -38,7 +38,7 @@ class Cleaner:
     cuts: int = 0
 
     def clean(self, value: Cleaned) -> Cleaned:
-        """A record, or a tuple of records."""
+        """A text, a record, or a tuple of them."""
         return cast(Cleaned, self._own(value))
 
     def _record(self, record: AnyRecord) -> AnyRecord:

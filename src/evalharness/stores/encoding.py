@@ -77,7 +77,7 @@ def run_body(run: Run, redactor: Redactor) -> bytes:
 
 
 def report_body(report: Report, redactor: Redactor) -> bytes:
-    """All of a report but its cases, which are counted anew from the trials whenever they are asked for."""
+    """All of a report but its cases, which have a column of their own: `case_columns.py`."""
     return pack(fit(_REPORT, report.model_copy(update={"cases": ()}), Cleaner(redactor))[1])
 
 
@@ -163,9 +163,9 @@ def _read(adapter: TypeAdapter[Stored], blob: bytes, what: str) -> Stored:
         ) from error
 
 
-def pack(text: bytes) -> bytes:
+def pack(text: bytes, level: int = 6) -> bytes:
     """Large texts are compressed; the first byte of JSON is never that of a zlib stream."""
-    return zlib.compress(text, 6) if len(text) >= COMPRESS_FROM else text
+    return zlib.compress(text, level) if len(text) >= COMPRESS_FROM else text
 
 
 def unpack(blob: bytes) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
 from evalharness.errors import StoreError
+from evalharness.stores.case_columns import cases_from
 from evalharness.stores.encoding import report_from, unpack
 from evalharness.stores.sqlite import Database
 
@@ -21,7 +24,10 @@ _COLUMNS = ("id", "name", "matrix_id", "suite_name", "created_at", "finished_at"
 
 @dataclass(frozen=True, slots=True)
 class RunOutline:
-    """`report` is the one kept when the run last came to a stop, without its cases; None where it never did."""
+    """`report` is the one kept when the run last came to a stop; None where it never did.
+
+    It has no cases where trials were written since, or by a version that did not keep them.
+    """
 
     id: str
     name: str
@@ -30,32 +36,52 @@ class RunOutline:
     created_at: str
     finished_at: str | None
     regrade_of: str
+    report: Report | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run set out to do."""
+
     variant: str
     trials: int
     case_threshold: float
     gate: Gate | None
     cases: CaseOutlines
-    report: Report | None
 
 
 def read_outline(database: Database, run_id: str) -> RunOutline:
     """Of a run that is there."""
-    [row] = database.read(f"SELECT {', '.join(_COLUMNS)}, body, report FROM runs WHERE id = ?", (run_id,))
-    *_, body, report = row
+    [row] = database.read(f"SELECT {', '.join(_COLUMNS)}, report, cases FROM runs WHERE id = ?", (run_id,))
+    *_, body, cases = row
     columns = dict(zip(_COLUMNS, row, strict=False))
-    name = columns["name"]
-    try:
+    if not body:
+        return RunOutline(**columns, report=None)
+    with _readable(columns["name"]):
+        kept = cases_from(cases) if cases else ()
+        report = report_from(body, columns["name"]).model_copy(update={"cases": kept})
+        return RunOutline(**columns, report=report)
+
+
+def read_plan(database: Database, run_id: str) -> RunPlan:
+    """Of a run that is there."""
+    [(name, body)] = database.read("SELECT name, body FROM runs WHERE id = ?", (run_id,))
+    with _readable(name):
         run = from_json(unpack(body), cache_strings="keys")  # hardly a value comes twice
         suite, lock = run["suite"], run["lock"]
-        return RunOutline(
-            **columns,
+        return RunPlan(
             variant=run.get("variant", ""),
             trials=lock["trials"],
             case_threshold=suite.get("case_threshold", 1.0),
             gate=None if suite.get("gate") is None else Gate.model_validate(suite["gate"]),
             cases=_cases(suite, lock["cases"]),
-            report=report_from(report, name) if report else None,
         )
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
     except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
         raise StoreError(
             f"run {name} cannot be read from the store",

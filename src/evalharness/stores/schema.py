@@ -77,8 +77,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE trials ADD COLUMN judging TEXT",
         "CREATE TABLE spending (purse TEXT PRIMARY KEY, cost_usd REAL NOT NULL, tokens INTEGER NOT NULL)",
     ),
+    ("ALTER TABLE runs ADD COLUMN cases BLOB",),
 )
 """`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
 `cost_usd`, the tokens and `judging` (what the judges took, a JSON list with one entry per model) are of all attempts.
+`runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
+`cases` away again, so that they are never those of other rows.
 """

@@ -18,12 +18,13 @@ from evalharness.domain.trial import Outcome, Trial, TrialFigures
 from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.baselines import Baseline, delete_baseline, read_baselines, write_baseline
+from evalharness.stores.case_columns import cases_body
 from evalharness.stores.claims import claimed
 from evalharness.stores.encoding import RUN_COLUMNS, report_body, run_body, run_from, trial_row
 from evalharness.stores.histories import add_verdicts, read_histories
 from evalharness.stores.judge_cache import StoredJudgeCache
 from evalharness.stores.naming import free_names
-from evalharness.stores.outlines import RunOutline, read_outline
+from evalharness.stores.outlines import RunOutline, RunPlan, read_outline, read_plan
 from evalharness.stores.past_runs import PastRun, read_judged, read_past_runs
 from evalharness.stores.run_lines import RunLine, RunLink, read_links, read_run_lines
 from evalharness.stores.spending import StoredSpending
@@ -136,6 +137,9 @@ class SqlStore:
         """A run by id or name without building its suite: quick, also where that has a hundred thousand cases."""
         return read_outline(self._database, self._run_id(reference))
 
+    def plan_of(self, run_id: str) -> RunPlan:
+        return read_plan(self._database, run_id)
+
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
         """Of a suite, newest first: all that tried its cases anew after a run; after any, where that is not here."""
         return read_links(self._database, self._clean(suite_name), run_id)
@@ -166,14 +170,15 @@ class SqlStore:
         `judged` (each case that passed or failed) enters the histories when the run is finished for the first time.
         """
         self.flush()
-        body = report_body(report, self.redactor)
+        body, cases = report_body(report, self.redactor), cases_body(report.cases, self.redactor)
         finished_at = None if report.summary.trials.pending else timestamp()
         with self._database.transaction() as connection:
             if finished_at:
                 add_verdicts(connection, run_id, judged, finished_at, self._clean)
             changed = connection.execute(
-                "UPDATE runs SET finished_at = ?, report = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?",
-                (finished_at, body, stopped, elapsed_s, run_id),
+                "UPDATE runs SET finished_at = ?, report = ?, cases = ?, stopped = ?, elapsed_s = elapsed_s + ? "
+                "WHERE id = ?",
+                (finished_at, body, cases, stopped, elapsed_s, run_id),
             )
             if not changed.rowcount:
                 raise UnknownName("run", run_id, [])
@@ -267,6 +272,8 @@ class SqlStore:
         with self._database.transaction() as connection:
             for statement, stretch in groupby(rows, key=itemgetter(0)):
                 connection.executemany(statement, (row for _, row in stretch))
+            for seq in {seq for _, seq, _ in group}:
+                connection.execute("UPDATE runs SET cases = NULL WHERE seq = ? AND cases IS NOT NULL", (seq,))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         """Every finished trial with all its attempts, in the order of case and index."""
