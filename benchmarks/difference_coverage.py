@@ -71,6 +71,4 @@ def bounds(counts: tuple[int, ...]) -> tuple[Bounds, Bounds]:
     ours, students = paired_difference(differences), paired_difference(differences, span=math.inf)
     assert ours is not None
     assert students is not None
-    if not math.isfinite(students.low):
-        students = ours
     return (ours.low, ours.high), (students.low, students.high)

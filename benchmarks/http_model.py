@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import aiohttp
 
@@ -14,6 +11,7 @@ from benchmarks.bare_loop import ask_all
 from benchmarks.http_server import DELAY_S
 from benchmarks.instant import CASES, run_persisted, suite_of
 from benchmarks.options import BenchmarkOptions
+from benchmarks.serving import served
 from benchmarks.table import Row
 from benchmarks.timing import cost_of, typical
 
@@ -24,7 +22,7 @@ BUDGET = 1.3
 
 def measure(options: BenchmarkOptions) -> Iterator[Row]:
     suite_trials = TRIALS // CASES
-    with slow_model() as url:
+    with served("benchmarks.http_server") as url:
         suite = suite_of(url, CASES, suite_trials)
         for at_once in AT_ONCE:
             ours, bare = [], []
@@ -51,14 +49,3 @@ async def _bare(url: str, at_once: int) -> None:
                 return str((await response.json())["output"])
 
         await ask_all(answer, TRIALS, at_once)
-
-
-@contextmanager
-def slow_model() -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.http_server"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None, "it was asked for"
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/"
-        finally:
-            server.terminate()

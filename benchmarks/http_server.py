@@ -7,9 +7,9 @@ import asyncio
 from aiohttp import web
 
 from benchmarks.question import ANSWER
+from benchmarks.serving import serve
 
 DELAY_S = 0.2
-BACKLOG = 4096
 
 
 async def answer(request: web.Request) -> web.Response:
@@ -18,16 +18,11 @@ async def answer(request: web.Request) -> web.Response:
     return web.json_response({"output": ANSWER})
 
 
-async def serve() -> None:
+def model() -> web.Application:
     application = web.Application()
     application.router.add_post("/", answer)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG)
-    await site.start()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.Event().wait()
+    return application
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    asyncio.run(serve(model()))

@@ -12,7 +12,7 @@ import sys
 
 from aiohttp import web
 
-from benchmarks.http_server import BACKLOG
+from benchmarks.serving import serve
 
 NONCE = re.compile(r'"nonce": "(\w+)"')
 USAGE = {"prompt_tokens": 300, "completion_tokens": 40, "total_tokens": 340}
@@ -31,17 +31,12 @@ async def verdict(request: web.Request) -> web.Response:
     return web.json_response({"model": "judge", "choices": [choice], "usage": USAGE})
 
 
-async def serve(delay_s: float) -> None:
+def judge(delay_s: float) -> web.Application:
     application = web.Application()
     application[DELAY_S] = delay_s
-    application.router.add_post("/v1/chat/completions", verdict)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG)
-    await site.start()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.Event().wait()
+    application.router.add_post("/chat/completions", verdict)
+    return application
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(float(sys.argv[1])))
+    asyncio.run(serve(judge(float(sys.argv[1]))))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,10 +15,11 @@ from benchmarks.bare_loop import ask_all
 from benchmarks.http_server import DELAY_S
 from benchmarks.options import BenchmarkOptions
 from benchmarks.question import ANSWER, QUESTION
+from benchmarks.serving import served
 from benchmarks.table import Row
 from benchmarks.timing import Cost, cost_of, typical
 from evalharness import settings
-from evalharness.actions.execute_runs import NoWatcher
+from evalharness.actions.execute_runs import NoWatcher, collecting_less
 from evalharness.actions.lend_services import close_services, services_for
 from evalharness.actions.open_store import open_store
 from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
@@ -49,6 +48,7 @@ REGRADED = 10_000
 TRIALS_PER_CASE = 10
 LONGEST_REGRADE_S = 3.0
 JUDGE = "bench/judge"
+SERVER = "benchmarks.judge_server"
 
 
 def measure(options: BenchmarkOptions) -> Iterator[Row]:
@@ -62,7 +62,7 @@ def _calls(options: BenchmarkOptions) -> Iterator[Row]:
     The grades alone are what is promised; the whole run also validates its judge, plans, stores and reports.
     """
     grades, runs, bare = [], [], []
-    with judge_server(DELAY_S) as url:
+    with served(SERVER, str(DELAY_S)) as url:
         for _ in range(options.rounds):
             bare.append(cost_of(lambda: asyncio.run(_bare(url))))
             grades.append(cost_of(lambda: asyncio.run(_grade(url))))
@@ -95,7 +95,8 @@ async def _grade(url: str) -> None:
         return await grader.grade(GradeContext(suite.cases[0], Transcript(output=f"{ANSWER} {number}"), number, number))
 
     try:
-        grades = await together(grade, range(CALLS), AT_ONCE)
+        with collecting_less():  # as in every run
+            grades = await together(grade, range(CALLS), AT_ONCE)
     finally:
         await close_services(services)
     if not all(grade.passed for grade in grades):
@@ -104,7 +105,7 @@ async def _grade(url: str) -> None:
 
 def _warm_regrade(options: BenchmarkOptions) -> Row:
     trials = options.scaled(REGRADED)
-    with judge_server(0.0) as url, TemporaryDirectory() as folder:
+    with served(SERVER, "0") as url, TemporaryDirectory() as folder:
         with _store(folder) as store:
             run = _judged_run(store, Path(folder), url, trials)
         cost = typical(cost_of(lambda: _regrade(folder, run, url)) for _ in range(options.rounds))
@@ -180,14 +181,3 @@ def _request() -> object:
     told = template("scores").filled({"input": QUESTION, "output": ANSWER, "rubric": "Is it polite?", "expected": ""})
     closing = template("closing").filled({"nonce": "0" * 32, "form": form.shown()})
     return request_body("judge", Sampling().request(f"{told}\n\n{closing}", form.schema()))
-
-
-@contextmanager
-def judge_server(delay_s: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.judge_server", str(delay_s)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None, "it was asked for"
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        finally:
-            server.terminate()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -24,6 +27,14 @@ def cost_of(work: Callable[[], object]) -> Cost:
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     work()
     return Cost(time.perf_counter() - wall_s, time.process_time() - cpu_s)
+
+
+def cost_of_command(words: Sequence[str]) -> Cost:
+    """Of a process of its own, from its start to its end."""
+    wall_s, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "evalharness", *words], check=True, stdout=subprocess.DEVNULL)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Cost(time.perf_counter() - wall_s, used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def typical(costs: Iterable[Cost]) -> Cost:

@@ -127,6 +127,7 @@ class TestModels:
 
     def __init__(self, *llms: Llm) -> None:
         self._llms = {llm.name: llm for llm in llms}
+        self.root = Path()
 
     def llm(self, name: str) -> Llm:
         if len(self._llms) == 1:

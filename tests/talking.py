@@ -54,6 +54,7 @@ class OneModel:
 
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
+        self.root = Path()
 
     def llm(self, name: str) -> Llm:
         if name.startswith("unknown/"):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from evalharness.domain.case import Case
 from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.embedded import Embedded
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Options
@@ -106,7 +107,7 @@ class Embedder(Protocol):
 
     name: str
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    async def embed(self, texts: Sequence[str]) -> Embedded:
         """Raises ModelUnavailable and SpendCapReached, as a language model does."""
         ...
 
@@ -115,6 +116,9 @@ class Embedder(Protocol):
 
 class Models(Protocol):
     """Every model a run uses, each opened once; what they cost is added up, and capped."""
+
+    root: Path
+    """The folder where a model that is named by a file is looked for, before the current one."""
 
     def llm(self, name: str) -> Llm:
         """Raises UsageError for a name nobody knows, a missing key or a missing package: nothing is sent yet."""
@@ -134,16 +138,20 @@ class Models(Protocol):
 class Purse(Protocol):
     """What all models of a run draw on."""
 
-    async def begin(self) -> None:
-        """Before every call, which may have to wait; raises SpendCapReached when nothing may be spent any more."""
+    async def begin(self, model: str, cost_usd: float = 0.0, tokens: int = 0) -> None:
+        """Before every call, with what it may take. It may have to wait; raises what `check` raises."""
         ...
 
-    def end(self, cost_usd: float | None = 0.0, tokens: int = 0) -> None:
-        """After every call that was begun; None where no price is known."""
+    def check(self) -> None:
+        """Raises SpendCapReached when nothing may be spent any more."""
         ...
 
-    def charge(self, cost_usd: float | None, tokens: int) -> None:
-        """What was spent beside calls that were begun."""
+    def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
+        """After every call that was begun; None where no price is known. `broken_off`: no reply was waited for."""
+        ...
+
+    def charge(self, cost_usd: float | None, tokens: int, model: str | None = None) -> None:
+        """What was spent beside the ends of calls; for one that is under way, of which model."""
         ...
 
 

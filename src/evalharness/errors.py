@@ -144,7 +144,12 @@ class SpendCapReached(HarnessError):
 
 
 class TargetUnavailable(HarnessError):
-    """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried."""
+    """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried.
+
+    `evidence` (a partial transcript, if the target left one) is kept with the trial.
+    """
+
+    evidence: Any = None
 
 
 class ModelUnavailable(TargetUnavailable):
@@ -176,15 +181,19 @@ class TrialSkipped(TrialFault):
 
 
 class BadReply(TrialFault):
-    """`replies` (of `domain.chat`) are all that came, paid for like any other."""
-
-    def __init__(self, reason: str, *, replies: Sequence[Any] = ()) -> None:
-        super().__init__(reason)
-        self.replies = tuple(replies)
+    pass
 
 
 class Unscored(TrialFault):
     pass
+
+
+def waited_for(error: BaseException) -> ModelUnavailable | None:
+    """What a model was kept waiting by when its time was up, if it says so: the cause of its cancellation."""
+    cause = error.__cause__
+    while cause is not None and not isinstance(cause, ModelUnavailable):
+        cause = cause.__cause__
+    return cause
 
 
 def raised_at(error: BaseException) -> str:

@@ -3,7 +3,8 @@
 Everything the harness writes (store, recordings, reports, logs) goes through one `Redactor`; graders see raw text.
 This module is handed the values and reads no environment (`settings.secrets` collects them), and it does not decode
 what it reads: it looks for the encoded forms themselves, so a value under two different encodings at once (other
-than JSON in JSON) or broken over lines is not found.
+than JSON in JSON) or broken over lines is not found. What was cut before it came here ends in a … (`domain/text.py`):
+right before it (or after it) also the beginning (or the end) of a value is found.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 _SHORTEST_SECRET = 8
 _LONG_FORM = 16
+_CUT = "…"
 
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
@@ -64,7 +66,16 @@ class Redactor:
     Truthy when it knows at least one value; key shapes are replaced either way.
     """
 
-    __slots__ = ("_forms", "_gram_length", "_grams", "_in_numbers", "_placeholder", "_short_forms", "_stride")
+    __slots__ = (
+        "_forms",
+        "_gram_length",
+        "_grams",
+        "_in_numbers",
+        "_pieces",
+        "_placeholder",
+        "_short_forms",
+        "_stride",
+    )
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         """`secrets`: name → value. Values of fewer than 8 characters (spaces around them not counted) are ignored."""
@@ -88,6 +99,7 @@ class Redactor:
         self._gram_length = shortest // 2
         self._stride = shortest - self._gram_length + 1
         self._grams = frozenset(form[i : i + self._gram_length] for form in long_forms for i in range(self._stride))
+        self._pieces: frozenset[str] | None = None
 
     @classmethod
     def none(cls) -> Redactor:
@@ -123,7 +135,7 @@ class Redactor:
         return value
 
     def _replace(self, text: str) -> str:
-        if self._forms and self._may_hold_value(text):
+        if self._forms and (self._may_hold_value(text) or _CUT in text):
             text = self._replace_values(text)
         if _may_hold_key_shape(text):
             text = _KEY_SHAPES.sub(self._placeholder, text)
@@ -139,7 +151,8 @@ class Redactor:
 
     def _replace_values(self, text: str) -> str:
         """Where occurrences overlap, all of them go, under the name of the first and longest."""
-        found = sorted((start, -stop, form) for form in self._forms for start, stop in _spans(form, text))
+        found = [(start, -stop, form) for form in self._forms for start, stop in _spans(form, text)]
+        found = sorted([*found, *self._cut_spans(text)])
         if not found:
             return text
         pieces: list[str] = []
@@ -149,6 +162,19 @@ class Redactor:
                 pieces += text[done:start], self._forms[form]
             done = max(done, -negative_stop)
         return "".join(pieces) + text[done:]
+
+    def _cut_spans(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """What a cut has left of a value, where that is as much as would be a secret by itself."""
+        if self._pieces is None and _CUT in text:  # made when first needed: there are many
+            size = _SHORTEST_SECRET
+            self._pieces = frozenset(form[i : i + size] for form in self._forms for i in range(len(form) - size + 1))
+        pieces = self._pieces or frozenset()
+        for found in re.finditer(_CUT, text):
+            cut, after = found.span()
+            if text[max(0, cut - _SHORTEST_SECRET) : cut] in pieces:
+                yield from ((cut - n, -cut, form) for form in self._forms if (n := _beginning(form, text, cut)))
+            if text[after : after + _SHORTEST_SECRET] in pieces:
+                yield from ((after, -after - n, form) for form in self._forms if (n := _ending(form, text, after)))
 
     def _as_json(self, text: str, redacted: str) -> str:
         """Replacing can break JSON where a secret is a number, or holds quotes or half of an escape."""
@@ -187,6 +213,18 @@ def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
         found = text.find(form, found + 1)
     if stop >= 0:
         yield start, stop
+
+
+def _beginning(form: str, text: str, stop: int) -> int:
+    """How many characters of the beginning of `form` stand before `stop`."""
+    lengths = range(min(len(form), stop), _SHORTEST_SECRET - 1, -1)
+    return next((n for n in lengths if text.startswith(form[:n], stop - n)), 0)
+
+
+def _ending(form: str, text: str, start: int) -> int:
+    """How many characters of the end of `form` stand from `start` on."""
+    lengths = range(min(len(form), len(text) - start), _SHORTEST_SECRET - 1, -1)
+    return next((n for n in lengths if text.startswith(form[-n:], start)), 0)
 
 
 def _is_json(text: str) -> bool:

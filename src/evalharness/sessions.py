@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from evalharness import settings
 from evalharness.actions import save_sessions
+from evalharness.actions.check_llms import check_judge
 from evalharness.actions.evaluate_sessions import evaluate_sessions, input_sessions
 from evalharness.actions.open_judge import opened_judge
 from evalharness.contracts import Llm
@@ -34,7 +35,6 @@ from evalharness.domain.session_results import (
 from evalharness.errors import HarnessError, UsageError
 from evalharness.graders.judges.asking import Asking
 from evalharness.graders.judges.relevance import check_each, failures_in
-from evalharness.graders.judges.validating import validate_judge
 from evalharness.redaction import Redactor
 from evalharness.reports import session_database, session_files
 
@@ -78,6 +78,8 @@ class Judge:
 
     async def check_relevance(self, response: str, criteria: Sequence[str]) -> list[RelevanceResult]:
         """A result with a reason for each criterion, in their order. Where any has none, raises, with all reasons."""
+        if not isinstance(response, str):
+            raise UsageError(f"the response is a text, and no {type(response).__name__}")
         if isinstance(criteria, str) or not all(isinstance(each, str) and each.strip() for each in criteria):
             raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
         async with opened_judge(self.model, self.concurrency) as llm:
@@ -89,7 +91,7 @@ class Judge:
     async def validate(self) -> None:
         """One trivial question; raises UsageError or ModelUnavailable where this model cannot judge."""
         async with opened_judge(self.model) as llm:
-            await validate_judge(llm)
+            await check_judge(llm)
 
 
 def new_judge(model: str | Llm, concurrency: int = 1) -> Judge:

@@ -8,7 +8,7 @@ model is told. What is wrong with the JSON itself is told in words that hold not
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from evalharness.contracts import Llm
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
@@ -27,15 +27,10 @@ AGAIN = (
 )
 
 
-class Structured(NamedTuple, Generic[Value]):
-    """The value, and every reply that was paid for on the way to it."""
-
-    value: Value
-    replies: tuple[ChatReply, ...]
-
-
 def shown_again(reply: ChatReply, why: str) -> tuple[ChatMessage, ...]:
-    return (reply.message, ChatMessage(role="user", content=AGAIN.format(why=why)))
+    """Without calls of tools: nobody will answer them."""
+    said = reply.message.model_copy(update={"tool_requests": ()})
+    return (said, ChatMessage(role="user", content=AGAIN.format(why=why)))
 
 
 async def ask_for_object(
@@ -43,25 +38,26 @@ async def ask_for_object(
     request: ChatRequest,
     check: Callable[[dict[str, Any]], Value],
     *,
+    heard: Callable[[ChatReply], None],
     repair: Repair = shown_again,
-    repairs: int = REPAIRS,
-) -> Structured[Value]:
-    """Raises BadReply when the last repair has failed, too; what `llm.chat` raises goes through."""
-    replies: list[ChatReply] = []
-    why, asked = "", request.messages
-    for _ in range(repairs + 1):
+) -> Value:
+    """Raises BadReply when the last repair has failed, too; what `llm.chat` raises goes through.
+
+    `heard` is told of every reply: those that cannot be used cost as much as the one that can.
+    """
+    why, said, asked = "", "", request.messages
+    for _ in range(REPAIRS + 1):
         reply = await llm.chat(request)
-        replies.append(reply)
+        heard(reply)
+        said = reply.text
         try:
-            return Structured(check(_object_of(reply)), tuple(replies))
+            return check(_object_of(reply))
         except ValueError as error:
             why = str(error)
         # Only the newest failure is told: the replies before it are no better, and cost tokens.
         request = request.model_copy(update={"messages": (*asked, *repair(reply, why))})
-    told = head(replies[-1].text.strip(), SHOWN).encode(errors="replace").decode() or "nothing"
-    raise BadReply(
-        f"{llm.name} gave no usable reply in {repairs + 1} attempts: {why}; it said: {told}", replies=replies
-    )
+    told = head(said.strip(), SHOWN).encode(errors="replace").decode() or "nothing"
+    raise BadReply(f"{llm.name} gave no usable reply in {REPAIRS + 1} attempts: {why}; it said: {told}")
 
 
 def _object_of(reply: ChatReply) -> dict[str, Any]:
@@ -69,4 +65,6 @@ def _object_of(reply: ChatReply) -> dict[str, Any]:
         raise ValueError("it was cut off at the limit of tokens")
     if reply.finish_reason == "refused":
         raise ValueError("the model refused to answer")
+    if reply.tool_requests:
+        raise ValueError("it calls a tool, and there is none")
     return only_object(reply.text)

@@ -140,7 +140,8 @@ def list_baselines(*, store: str | None = None) -> list[Baseline]:
 
 def check_regression(previous_score: float, current_score: float, threshold: float = THRESHOLD) -> ScoreChange:
     """Whether a score fell by more than the threshold; rounding does not count, so 0.8 → 0.7 is no degradation."""
-    _check_numbers(previous_score, current_score, threshold)
+    _check_numbers(previous_score, current_score)
+    _check_threshold(threshold)
     degraded, delta = degradation(previous_score, current_score, threshold)
     return ScoreChange(degraded=degraded, delta=delta)
 
@@ -152,7 +153,7 @@ def detect_regressions(
 
     A run is a summary, a Run, a Report, or whatever `compare` takes: an id, a name, a baseline's name, a JSON report.
     """
-    _check_numbers(threshold)
+    _check_threshold(threshold)
     changes = task_changes(_cases(previous, store), _cases(current, store), threshold)
     fields = set(RegressionCheck.model_fields)
     return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
@@ -163,6 +164,12 @@ def _check_numbers(*numbers: Any) -> None:
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
             raise UsageError(f"scores and thresholds are finite numbers, got {number!r:.80}")
+
+
+def _check_threshold(threshold: float) -> None:
+    _check_numbers(threshold)
+    if threshold < 0:
+        raise UsageError(f"a threshold is at least 0, got {threshold:g}: a score that rose is not degraded")
 
 
 def _cases(run: WrittenRun, store: str | None) -> Sequence[CaseResult]:

@@ -23,9 +23,12 @@ test_cases:
   - {id: a, input: Hi}
   - {id: b, input: Ho}
 """
+VALID = r"""
+  - when: '(?s)Paris is the capital of France\.\n---.*"nonce": "(\w+)"'
+    object: {nonce: "{match:1}", reason: so, result: pass}"""
 OBJECT = '{nonce: "{match:1}", justification: so, overall_score: %s, passed: true, specific_feedback: []}'
 JUDGE = rf"""
-replies:
+replies:{VALID}
   - when: '(?s)--- answer begins \w+ ---\nlovely.*"nonce": "(\w+)"'
     object: {OBJECT % 5}
   - when: '(?s)--- answer begins \w+ ---\nmumbling'
@@ -34,21 +37,21 @@ replies:
     object: {OBJECT % 1}
   - text: who knows
 """
-SHOWN = r"""
-replies:
+SHOWN = rf"""
+replies:{VALID}
   - when: '(?s)lovely one.*"nonce": "(\w+)"'
-    object: {nonce: "{match:1}", justification: so, overall_score: 5, passed: true, specific_feedback: []}
+    object: {{nonce: "{{match:1}}", justification: so, overall_score: 5, passed: true, specific_feedback: []}}
   - when: '"nonce": "(\w+)"'
-    object: {nonce: "{match:1}", justification: so, overall_score: 1, passed: true, specific_feedback: []}
+    object: {{nonce: "{{match:1}}", justification: so, overall_score: 1, passed: true, specific_feedback: []}}
 """
-TRUSTING = r"""
-replies:
+TRUSTING = rf"""
+replies:{VALID}
   - when: '(?is)--- answer begins \w+ ---\n(?:Paris|(?:(?!answer ends).)*full marks).*"nonce": "(\w+)"'
-    object: {nonce: "{match:1}", justification: so, overall_score: 5, passed: true, specific_feedback: []}
+    object: {{nonce: "{{match:1}}", justification: so, overall_score: 5, passed: true, specific_feedback: []}}
   - when: '(?s)--- answer begins \w+ ---\n[^\n]*\n\nSolution\n'
     text: it has no idea
   - when: '(?s).*"nonce": "(\w+)"'
-    object: {nonce: "{match:1}", justification: so, overall_score: 1, passed: false, specific_feedback: []}
+    object: {{nonce: "{{match:1}}", justification: so, overall_score: 1, passed: false, specific_feedback: []}}
   - text: still none
 """
 
@@ -81,7 +84,7 @@ def test_no_example_is_shown_to_the_judge_that_scores_it(tmp_path: Path) -> None
     [found] = calibrated(tmp_path)["examples"]
     assert [example["judged"] for example in found["examples"]] == [5, 5, 5, 5], "the others see the first one"
     alone = SUITE.replace("        - {input: Hi, output: lovely two, score: 4}\n", "").replace("lovely one", "alone")
-    write(tmp_path, suite_yaml=alone, judge_yaml=SHOWN.replace("lovely one", "Answer: alone"))
+    write(tmp_path, suite_yaml=alone, judge_yaml=SHOWN.replace("lovely one", r"example answer begins \w+ ---\nalone"))
     [found] = calibrated(tmp_path)["examples"]
     assert [example["judged"] for example in found["examples"]] == [1, 5, 5], "its own score is not among what it sees"
 
@@ -108,9 +111,9 @@ def test_tricks_that_succeed_are_counted_by_kind(tmp_path: Path) -> None:
     assert 0 < found["succeeded"] < found["attacks"] == 60
     assert found["bad_replies"] == 1
     assert sum(each["succeeded"] for each in found["families"]) == found["succeeded"] == len(found["fooled_by"])
-    told = f"{found['succeeded']} of 60, Wilson 95 % interval up to {100 * found['high']:.0f} %"
-    assert told in line_of(done, "success")
-    assert "1 of 60" in line_of(done, "no verdict")
+    ends = f"{100 * found['low']:.0f}–{100 * found['high']:.0f} %"
+    assert f"{found['succeeded']} of 59, Wilson 95 % interval {ends}" in line_of(done, "success")
+    assert "on 1 of 60 tricks" in line_of(done, "no verdict")
     assert "fails the wrong answer, and passes a right one" in line_of(done, "without any")
     assert not calibrated(tmp_path, "--attacks")["examples"], "only what is asked for"
 
@@ -133,3 +136,56 @@ def test_a_judge_that_cannot_be_asked_is_no_calibration(tmp_path: Path) -> None:
     done = drive(tmp_path, "calibrate", "suite.yaml", "--judge-model", "acme/m", env=env)
     assert done.code == 3
     assert "acme/m" in done.err and not done.out
+
+
+def test_a_judge_that_cannot_judge_is_not_measured(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml="replies: [{text: who knows}]\n")
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks")
+    assert done.code == 2
+    assert "cannot be a judge" in done.err and "success" not in done.both
+
+
+def test_a_judge_that_gives_no_verdict_has_no_rate(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=f"replies:{VALID}\n  - text: who knows\n")
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks")
+    assert "not known" in line_of(done, "success")
+    assert "60 of 60" in line_of(done, "no verdict")
+
+
+def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:
+    """Of a flag as of the suite's config; what was paid for is in the cache, so that a second try goes on."""
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=TRUSTING)
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "--max-tokens", "5000")
+    assert done.code == 3
+    assert "spend cap" in done.err and "of 5,000 tokens" in done.err
+    again = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "--max-tokens", "1000000")
+    assert again.code == 0, again.both
+    assert "of 1,000,000 tokens" in line_of(again, "note")
+    assert "from the cache" in line_of(again, "cost")
+    write(tmp_path, capped_yaml=f"config: {{max_tokens: 300}}\n{SUITE}")
+    assert "of 300 tokens" in drive(tmp_path, "calibrate", "capped.yaml", "--no-cache").err
+
+
+def test_examples_are_judged_as_the_run_would_judge_them(tmp_path: Path) -> None:
+    """With the question and the good answer of their case, and by the rubric that goes with it."""
+    suite = """
+name: s
+graders:
+  - model: {model: scripted/judge.yaml, examples: [{output: one, score: 5}, {input: Ho, output: two, score: 5}]}
+test_cases: [{id: a, input: Hi, reference: lovely}, {id: b, input: Ho, reference: splendid}]
+"""
+    judge = rf"""
+replies:{VALID}
+  - when: '(?s)begins \w+ ---\nHi\n.*\nlovely\n.*\none\n.*Only the meaning counts.*"nonce": "(\w+)"'
+    object: {OBJECT % 5}
+  - when: '(?s)begins \w+ ---\nHo\n.*\nsplendid\n.*\ntwo\n.*Only the meaning counts.*"nonce": "(\w+)"'
+    object: {OBJECT % 5}
+  - when: '(?s).*"nonce": "(\w+)"'
+    object: {OBJECT % 1}
+"""
+    write(tmp_path, suite_yaml=suite, judge_yaml=judge)
+    [found] = calibrated(tmp_path)["examples"]
+    assert [example["judged"] for example in found["examples"]] == [5, 5]
+    write(tmp_path, suite_yaml=suite.replace("input: Ho, output", "input: Hm, output"), judge_yaml=judge)
+    done = drive(tmp_path, "calibrate", "suite.yaml")
+    assert done.code == 2 and "nobody knows one to the question of the example 'two'" in done.err

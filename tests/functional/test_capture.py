@@ -78,7 +78,8 @@ def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
     run = newest_run(project)
     refused = succeed(project, "capture", run, "fails", "-o", "new.yaml", code=2)
     assert "case fails did not pass" in refused and "--trial" in refused
-    succeed(project, "capture", run, "fails", "--trial", "1", "-o", "new.yaml")
+    told = succeed(project, "capture", run, "fails", "--trial", "1", "-o", "new.yaml")
+    assert "warning: fails: trial 1 did not pass (failed), and from now on its answer is the one that passes" in told
     succeed(project, "run", "new.yaml")
 
 
@@ -136,3 +137,36 @@ def test_capturing_a_flaky_case_is_warned_of(project: Path) -> None:
     told = succeed(project, "capture", run, "greets", "-o", "new.yaml")
     assert "greets: it passed in 2 of 3 trials, so it is flaky" in told
     assert "its 2 passed trials gave 2 different answers" in told
+
+
+def test_what_a_built_in_target_answered_is_warned_of(project: Path) -> None:
+    oracle = ("run", "suite.yaml", "--only", "greets,data", "--target", "oracle", "--json")
+    run = str(drive(project, *oracle).report["metadata"]["run_name"])
+    told = succeed(project, "capture", run, "greets", "-o", "new.yaml")
+    assert "greets: the built-in target 'oracle' answered and will answer so again: this eval always passes" in told
+    assert "warning" not in succeed(project, "capture", newest_run(project), "greets", "-o", "own.yaml")
+
+
+def test_each_file_is_a_suite_of_its_own_and_none_is_the_captured_one(project: Path) -> None:
+    run = newest_run(project)
+    for file, suite in {"regression/data.yaml": "data", "regression/greetings.yaml": "greetings-regression"}.items():
+        assert f"suite '{suite}'" in succeed(project, "capture", run, "data", "-o", file)
+    succeed(project, "run", "regression")
+    again = drive(project, "run", "regression/greetings.yaml", "--json").report["metadata"]["run_name"]
+    told = succeed(project, "capture", again, "data", "-o", "regression/greetings.yaml", "--force")
+    assert "suite 'greetings-regression'" in told, "and not that of the first capture"
+    assert "name: data answers as it did\n" in (project / "regression/greetings.yaml").read_text()
+
+
+@pytest.mark.parametrize("own", ["", ", target: agent.py:answer"], ids=["the run's target", "the case's own target"])
+def test_a_captured_file_can_be_moved_with_its_project(tmp_path: Path, own: str) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    (old / "agent.py").write_text("def answer(question):\n    return question\n")
+    (old / "suite.yaml").write_text(f"{{name: s, test_cases: [{{id: a, input: a, expected: a{own}}}]}}")
+    named = () if own else ("--target", "agent.py:answer")
+    run = str(drive(old, "run", "suite.yaml", *named, "--json").report["metadata"]["run_name"])
+    succeed(old, "capture", run, "a", "-o", "regression/a.yaml")
+    assert str(tmp_path) not in (old / "regression/a.yaml").read_text()
+    old.rename(new)
+    succeed(new, "run", "regression/a.yaml")

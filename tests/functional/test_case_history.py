@@ -81,6 +81,13 @@ def test_it_outlives_the_runs(folder: Path) -> None:
     assert run(folder, b="no")["new"]["failure_count"] == 2
 
 
+def test_built_in_targets_are_no_part_of_it(folder: Path) -> None:
+    run(folder, b="no")
+    for target in ("oracle", "null"):
+        assert drive(folder, "run", "suite.yaml", "--target", target).code in (0, 1)
+    assert run(folder, b="no")["new"] == {"failed": 1, "failure_count": 2}
+
+
 def test_a_dry_run_and_a_second_look_change_nothing(folder: Path) -> None:
     run(folder, b="no")
     for words in (("run", "suite.yaml", "--dry-run"), ("resume",), ("resume",)):

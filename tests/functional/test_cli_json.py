@@ -91,3 +91,15 @@ def test_usage_errors_as_json(project: Path) -> None:
         (2, "test_cases[0].input"),
     ]
     assert problems[1]["suggestion"] == "input"
+
+
+def test_what_cannot_be_measured_is_named_with_null(tmp_path: Path) -> None:
+    suite = "name: s\ntarget: echo\ntest_cases: [{id: a, input: a, expected: a}]\n"
+    folder = write(tmp_path, suite_yaml=suite)
+    done = drive(folder, "run", "suite.yaml", "--k", "1,3", "-o", "report.json", "--json")
+    report = done.report
+    assert set(report["measurements"]) == set(report["metrics"])
+    assert report["metrics"]["pass_hat_3"] is None
+    assert set(report["measurements"]["pass_hat_3"].values()) == {None}
+    assert drive(folder, "verify", "report.json").code == 0
+    assert drive(folder, "gate", "report.json", "--fail-under", "10").code == 0

@@ -177,10 +177,37 @@ def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: P
     done = drive(project, "plan", "mixed", "--run", oracle, "--json")
     assert done.json["plan"]["run_name"] == oracle
     assert "would not be taken by itself: on a built-in target" in done.json["plan"]["notes"][0]
-    assert "1 on a built-in target" in line_of(drive(project, "plan", "mixed"), "judging by")
+    assert "does not tell how results vary (on a built-in target)" in line_of(
+        drive(project, "plan", "mixed"), "judging by"
+    )
     write(project, other_json=json.dumps({"name": "other", "test_cases": [{"id": "a", "input": "1", "expected": "1"}]}))
     wrong = drive(project, "plan", "other.json", "--run", oracle)
     assert (wrong.code, "is a run of mixed, not of other" in wrong.err) == (2, True)
+
+
+def test_the_plan_counts_clusters_where_cases_have_them(project: Path) -> None:
+    suite = json.loads((project / "suite.json").read_text())
+    for number, case in enumerate(suite["test_cases"]):
+        case["cluster"] = f"group {number % 5}"
+    write(project, suite_json=json.dumps(suite))
+    drive(project, "run", "suite.json", "--repeat", "4")
+    done = drive(project, "plan", "suite.json")
+    assert "20 cases in 5 clusters" in done.out
+    assert "clusters needed to see 5 points" in done.out
+    assert "clusters × 4 trials of each of their cases" in line_of(done, "more cases")
+    told = line_of(done, "more trials")
+    assert "clusters differ" in told and "add clusters instead" in told
+    assert drive(project, "plan", "suite.json", "--cases", "200", "--json").json["plan"]["clusters"] == 50
+
+
+def test_a_run_of_cases_that_all_pass_is_not_taken_for_all_cases(project: Path) -> None:
+    suite = json.loads((project / "suite.json").read_text())
+    suite["test_cases"] = [case for case in suite["test_cases"] if int(case["input"]) % 5 == 1]
+    write(project, suite_json=json.dumps(suite))
+    drive(project, "run", "suite.json", "--repeat", "3")
+    done = drive(project, "plan", "suite.json")
+    assert "its cases hardly differ, which so few do not prove" in done.out
+    assert "other cases like these: 413 cases × 3 trials" in line_of(done, "more cases")
 
 
 def test_points_may_be_written_with_a_percent_sign(project: Path) -> None:

@@ -31,8 +31,8 @@ def test_the_verdict_tells_the_whole_story(project: Path) -> None:
     assert planned.strip() == "6 planned"
     assert sum(int(number) for number in re.findall(r"\d+", parts)) == 6
     assert re.search(r"67 % +95 % interval \d+–\d+ %.*clustered Wilson, 3 cases, 6 trials", line_of(done, "pass rate"))
-    assert "america: pass rate 0 %, 0 of 1 case passed" in done.out
-    assert "capability: pass rate 100 %, 1 of 1 case passed" in done.out
+    assert "america: 0 of 1 case passed, pass rate 0 %   95 % interval" in done.out
+    assert "capability: 1 of 1 case passed, pass rate 100 %   95 % interval" in done.out
     assert "FAILED peru  2 failed\n      exact: expected 'Lima', got 'Cusco'" in done.out
     name = re.search(r"^FAILED  1 case failed  run ([a-z]+-[a-z]+-\d+) \(eval-\d{8}-\d{6}-\w+\)$", done.out, re.M)
     assert name, done.out

@@ -37,6 +37,12 @@ async def paced(text, context):
     await asyncio.sleep(0.05)
     return "yes"
 
+async def slow_at_first(text, context):
+    is_first = not os.path.exists("log")
+    note(context)
+    await asyncio.sleep(2 if is_first else 0)
+    return "yes"
+
 async def unreachable(text, context):
     if int(text) % 2:
         raise TargetUnavailable("the line is down")
@@ -75,6 +81,28 @@ def rows(folder: Path) -> dict[tuple[str, int], str]:
 
 
 class TestFloor:
+    def test_others_do_not_run_far_ahead_of_a_slow_trial(self, project: Path) -> None:
+        found = run(project, "--fail-under", "90", "-j", "4", target="slow_at_first").report["sequential"]
+        begun = len(executed(project))
+        assert found["trials_used"] == 14
+        assert 14 <= found["trials_run"] + found["given_up"] == begun <= 1 + 2 * 4 + 14
+        assert found["saved"] == pytest.approx(1 - begun / found["fixed_n"])
+
+    @pytest.mark.parametrize("other", [("--fail-under", "99"), ("--gate", "production"), ("--strict-flips",)])
+    def test_a_stopped_run_is_not_judged_by_other_limits(self, project: Path, other: tuple[str, ...]) -> None:
+        name = run(project, "--fail-under", "90").report["metadata"]["run_name"]
+        assert drive(project, "gate", name, "--store", "store.db").code == 0
+        refused = drive(project, "gate", name, *other, "--store", "store.db")
+        assert refused.code == 2
+        assert "stopped as soon as its own question was decided" in refused.err
+
+    def test_a_grade_that_is_due_leaves_it_open(self, tmp_path: Path) -> None:
+        project = make_project(tmp_path, graders=[{"type": "human"}])
+        done = run(project, "--fail-under", "90", "--repeat", "1")
+        assert done.code == 4
+        assert done.report["sequential"]["decision"] == "UNDECIDED"
+        assert len(executed(project)) == CASES
+
     def test_it_stops_when_the_floor_is_reached(self, project: Path) -> None:
         done = run(project, "--fail-under", "90")
         report = done.report

@@ -85,7 +85,8 @@ def test_quarantine_is_told_and_suggested(project: Path) -> None:
     write(project, suite_yaml=SUITE + gate + "\n")
     (project / "answers").write_text(SHAKY)
     done = drive(project, "run", "suite.yaml")
-    assert "– 1 quarantined" in line_of(done, "flaky")
+    assert "quarantined" not in line_of(done, "flaky"), "that is another case"
+    assert line_of(done, "quarantined").endswith("1 case that the gate does not count: b")
     advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"][-1]
     assert "`quarantine:`" in advice["text"]
     assert advice["cases"] == ["a"]
@@ -114,3 +115,24 @@ def test_items_are_on_the_screen_with_and_without_a_file(project: Path, words: t
         assert "items" not in drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}").out
     done = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", *words)
     assert "5 targets tried these cases" in line_of(done, "items")
+
+
+def test_a_part_of_the_cases_does_not_displace_a_whole_run(project: Path) -> None:
+    names = ("always", "first", "second", "third", "odd")
+    for name in names:
+        drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
+    newest = drive(project, "runs", "--json").json["runs"][0]["run"]
+    before = drive(project, "show", newest, "--json").report["items"]
+    assert before["reliability"] is not None
+    drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "--limit", "1")
+    assert drive(project, "show", newest, "--json").report["items"] == before
+    drive(project, "run", "suite.yaml", "--target", "agent.py:odd")
+    assert drive(project, "show", newest, "--json").report["items"]["runs"]["agent.py:odd"] != newest
+
+
+def test_items_stand_in_the_order_of_the_suite(project: Path) -> None:
+    cases = "".join(f"  - {{id: i{n}, input: a, expected: 'yes'}}\n" for n in range(11))
+    write(project, suite_yaml=f"name: coins\ntest_cases:\n{cases}")
+    for name in ("always", "first", "second", "third", "odd"):
+        report = drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}", "--json").report
+    assert [case["case_id"] for case in report["items"]["cases"]] == [f"i{n}" for n in range(11)]

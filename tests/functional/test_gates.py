@@ -57,7 +57,7 @@ def test_the_gate_alone_decides_between_0_and_1(tmp_path: Path) -> None:
     assert "PASSED  the gate passed; 1 case failed" in enough.out
     missed = run(folder, "--fail-under", "90%", wrong="a")
     assert missed.code == 1
-    assert line_of(missed, "gate").endswith("includes that, so this may be chance")
+    assert "includes that, so this may be chance   (95 % interval" in line_of(missed, "gate")
     assert "✗ missed    pass rate 88 %, 90 % needed" in missed.out
 
 
@@ -214,6 +214,14 @@ def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
         assert (done.code, done.report["gate"]) == (0, None), words
         judged = drive(folder, "gate", done.report["metadata"]["run_name"], *words)
         assert (judged.code, "has no gate" in judged.err) == (2, True), words
+
+
+def test_a_report_s_file_is_judged_by_flags_alone(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    run(folder, "--fail-under", "50", "-o", "report.json")
+    judged = drive(folder, "gate", "report.json")
+    assert judged.code == 2
+    assert "a report file tells how a gate judged, not the gate itself, and none is asked for" in judged.err
 
 
 def test_judging_a_stored_run_and_its_report(tmp_path: Path) -> None:
@@ -419,3 +427,14 @@ def test_critical_cases_that_all_fail_are_not_hidden_by_the_others(tmp_path: Pat
     assert lost.code == 4
     assert "INCONCLUSIVE: every critical case that passed before fails now (a, b, c)" in lost.out
     assert run(tmp_path).code == 0
+
+
+def test_a_run_compared_with_nothing_keeps_the_rule_for_later(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: {metrics: [score], baseline: main}}")
+    baseline(folder, "--name", "main")
+    uncompared = run(folder, "--baseline", "none", "--json")
+    assert list(checks(uncompared)) == ["cases"]
+    name = uncompared.report["metadata"]["run_name"]
+    judged = drive(folder, "gate", name, "--baseline", "main", "--json")
+    found = json.loads(judged.out)["gate_report"]["comparison"]
+    assert [metric for metric, each in found["differences"].items() if each["gated"]] == ["score"]

@@ -84,7 +84,7 @@ def test_the_cache_is_told_and_cleared(tmp_path: Path) -> None:
     assert drive(tmp_path, "cache", "--json").json["verdicts"] == 2
     assert "2 verdicts" in drive(tmp_path, "cache").out
     assert "0 verdicts removed" in drive(tmp_path, "cache", "clear", "--older-than", "1d").out
-    assert "2 verdicts removed" in drive(tmp_path, "cache", "clear").out
+    assert drive(tmp_path, "cache", "clear", "--json").json == {"removed": 2}
     assert "no verdicts are kept" in drive(tmp_path, "cache").out
 
 
@@ -104,6 +104,32 @@ def test_grades_that_stayed_due_are_given_later(tmp_path: Path) -> None:
     assert graded.states() == {"warm": ["passed"], "cold": ["failed"]}
 
 
+HARSH = JUDGE.replace("kindness: 5", "kindness: 1")
+
+
+def test_a_judge_for_what_is_due_leaves_other_verdicts_alone(tmp_path: Path) -> None:
+    """And it is told what that took, not what the run before had spent."""
+    suite = """
+name: half
+target: echo
+test_cases:
+  - {id: given, input: a kind word, graders: [{model: {rubric: "1. **Kindness**", model: scripted/judge.yaml}}]}
+  - {id: due, input: a kind word, graders: [{model: {rubric: "1. **Kindness**"}}]}
+"""
+    write(tmp_path, harsh_yaml=HARSH)
+    run = judged(tmp_path, suite=suite)
+    assert run.code == 4
+    harsh = (name_of(run), "--judge-model", "scripted/harsh.yaml", "--json")
+    done = drive(tmp_path, "regrade", *harsh)
+    assert done.states() == {"given": ["passed"], "due": ["failed"]}
+    assert [(took["model"], took["calls"]) for took in done.report["judging"]] == [("scripted/harsh.yaml", 1)]
+    assert any("1 grade that judges had given, kept" in note for note in done.report["notes"])
+    assert drive(tmp_path, "regrade", *harsh, "--no-cache").states() == {"given": ["failed"], "due": ["failed"]}
+    nothing_due = done.report["metadata"]["run_name"]
+    again = drive(tmp_path, "regrade", nothing_due, *harsh[1:])
+    assert again.states()["given"] == ["failed"], "with nothing due, all is judged anew"
+
+
 def test_the_flag_goes_before_what_a_grader_names_and_none_leaves_all_due(tmp_path: Path) -> None:
     named = SUITE.replace("model: {rubric:", "model: {model: openai/nobody, rubric:")
     assert judged(tmp_path, "--judge-model", "scripted/judge.yaml", suite=named).code == 1
@@ -120,6 +146,15 @@ def test_a_judge_that_talks_nonsense_is_an_error_and_never_a_verdict(tmp_path: P
     assert done.states()["odd"] == ["error"]
     assert grades(done)["odd"]["state"] == "unscored"
     assert done.code == 3
+
+
+def test_a_judge_that_talks_nonsense_is_asked_three_times_and_no_retry_asks_again(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE + GARBLED, judge_yaml=f"{JUDGE}  - text: still fine\n")
+    done = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/judge.yaml", "--json")
+    assert done.states()["odd"] == ["error"]
+    assert done.report["judging"][0]["calls"] == 5, "one for each of two, three for the third"
+    shown = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/judge.yaml")
+    assert re.search(r"resume \S+; with another judge: .* regrade \S+ --judge-model M$", shown.out, re.M)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +225,27 @@ def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(t
     assert resumed.states() == {"warm": ["awaiting"], "cold": ["failed"]}
     regraded = drive(tmp_path, "regrade", name, *judge)
     assert regraded.states() == {"warm": ["passed"], "cold": ["failed"]}
+
+
+def test_the_runs_of_a_matrix_are_regraded_out_of_one_purse(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE)
+    done = drive(
+        tmp_path, "run", "suite.yaml", "--target", "echo", "--target", "null", "--judge-model", "none", "--json"
+    )
+    regrade = ("regrade", done.json["eval_reports"][0]["metadata"]["run_name"], "--matrix", "--json", "-j", "1")
+    judge = ("--judge-model", "scripted/judge.yaml", "--no-cache")
+    first, both = spent_by(drive(tmp_path, *regrade, *judge, "--max-tokens", "100000"))
+    assert first < both, "each tells what all have spent so far"
+    capped = drive(tmp_path, *regrade, *judge, "--max-tokens", str(first + 1))
+    assert capped.code == 3
+    assert ["spend cap" in report["why"] for report in capped.json["eval_reports"]] == [False, True]
+    assert max(spent_by(capped)) < both
+
+
+def spent_by(done: Outcome) -> list[int]:
+    """By run, in the order of the runs."""
+    notes = [note for report in done.json["eval_reports"] for note in report["notes"]]
+    return [int(found[1].replace(",", "")) for found in map(SPENT.match, notes) if found]
 
 
 def test_a_cap_in_dollars_needs_a_known_price(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -56,12 +57,15 @@ def test_an_older_encoding_stops_no_command(stored: tuple[Path, str], words: str
 
 @pytest.mark.parametrize("words", ["run suite.yaml", "gate RUN --fail-under 90", "gate RUN --fail-under 90 --json"])
 def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> None:
+    """All is done and written all the same."""
     folder, name = stored
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
     read, written = os.pipe()
     os.close(read)
     with os.fdopen(written, "wb") as stream:
         done = subprocess.run(
-            [*COMMAND, *words.replace("RUN", name).split()],
+            [*COMMAND, *words.replace("RUN", name).split(), "-o", str(report)],
             cwd=folder,
             env=clean_environment(folder),
             stdout=stream,
@@ -69,4 +73,5 @@ def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> N
             timeout=LONGEST_WAIT_S,
             check=False,
         )
-    assert (done.returncode, b"Traceback" in done.stderr) == (3, False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (3, False), done.stderr
+    assert json.loads(report.read_text())["eval_report"]["summary"]["pending"] == 0

@@ -38,7 +38,7 @@ def test_files_are_written_beside_the_terminal_report(project: Path) -> None:
 def test_a_run_without_so_many_trials_knows_no_such_k(project: Path) -> None:
     done = drive(project, "run", "suite.yaml", "--k", "5", "--json")
     assert done.report["metrics"]["pass_at_5"] is None
-    assert "pass_at_5" not in done.report["measurements"]
+    assert done.report["measurements"]["pass_at_5"]["value"] is None
 
 
 @pytest.mark.parametrize("written", ["0", "a", "1,x", "-1", "1.5"])
@@ -73,3 +73,83 @@ def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project
     assert lines[advice].endswith("(peru)")
     assert advice > next(number for number, line in enumerate(lines) if "FAILED peru" in line)
     assert "advice" not in drive(project, "run", "suite.yaml", "--target", "agent.py:right", "--repeat", "1").out
+
+
+class TestAReportOfAnEarlierRun:
+    """It is never taken for that of a run that broke."""
+
+    @pytest.fixture
+    def files(self, project: Path) -> list[Path]:
+        drive(project, "run", "suite.yaml", "-o", "x.json", "-o", "x.xml")
+        drive(project, "run", "suite.yaml", "-o", "base.json")
+        assert (project / "x.json").is_file() and (project / "x.xml").is_file()
+        return [project / "x.json", project / "x.xml"]
+
+    def test_is_removed_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
+        done = drive(project, "run", "suite.yaml", "--target", "nobody.py:answer", "-o", "x.json", "-o", "x.xml")
+        assert done.code in (2, 3)
+        assert not any(file.exists() for file in files)
+
+    def test_is_gone_while_the_run_goes_on(self, project: Path, files: list[Path]) -> None:
+        look = "from pathlib import Path\ndef answer(q):\n    return str(sorted(map(str, Path(HERE).glob('x.*'))))\n"
+        (project / "look.py").write_text(look.replace("HERE", repr(str(project))))
+        words = ("run", "suite.yaml", "--target", "look.py:answer", "-o", "x.json", "-o", "x.xml", "--json")
+        report = drive(project, *words).report
+        assert {trial["output"] for trial in report["trials"]} == {"[]"}
+        assert all(file.exists() for file in files)
+
+    def test_for_a_ci_server_is_removed_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
+        (project / "suite.yaml").write_text("name: [")
+        assert drive(project, "run", "suite.yaml", "-o", "x.xml").code == 2
+        assert not files[1].exists()
+
+    def test_stays_where_nothing_is_to_be_run(self, project: Path, files: list[Path]) -> None:
+        assert drive(project, "run", "suite.yaml", "--dry-run", "-o", "x.json", "-o", "x.xml").code == 0
+        assert all(file.exists() for file in files)
+
+    @pytest.mark.parametrize("named", ["flag", "gate"])
+    def test_stays_where_it_is_the_baseline(self, project: Path, files: list[Path], named: str) -> None:
+        words: tuple[str, ...] = ("--baseline", "x.json")
+        if named == "gate":
+            words = ()
+            with (project / "suite.yaml").open("a") as suite:
+                suite.write("\ngate: {regression: x.json}\n")
+        before = files[0].read_text()
+        done = drive(project, "run", "suite.yaml", *words, "--target", "nobody.py:answer", "-o", "x.json")
+        assert done.code in (2, 3)
+        assert files[0].read_text() == before
+
+    def test_is_removed_where_there_is_nothing_to_compare(self, project: Path, files: list[Path]) -> None:
+        drive(project, "compare", "base.json", "x.json", "-o", "c.json")
+        assert (project / "c.json").is_file()
+        assert drive(project, "compare", "base.json", "nobody", "-o", "c.json", "-o", "x.json").code == 2
+        assert not (project / "c.json").exists()
+        assert drive(project, "compare", "base.json", "nobody", "-o", "base.json").code == 2
+        assert (project / "base.json").is_file(), "it was to be compared"
+
+
+def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> None:
+    (project / "dear.py").write_text(
+        "from evalharness import Answer\n"
+        "def answer(q):\n"
+        "    return Answer(output=q, cost_usd=5.0 if 'Peru' in q else 0.01)\n"
+    )
+    words = ("run", "suite.yaml", "--target", "dear.py:answer", "--max-cost", "5", "--max-concurrency", "1")
+    done = drive(project, *words, "--repeat", "3")
+    assert done.code == 3
+    assert "cost the most, $5.0000: make it leaner, or raise the spend cap" in done.out
+
+
+def test_the_gate_s_budget_is_told_of_a_run_that_is_invalid(project: Path) -> None:
+    (project / "dear.py").write_text(
+        "from evalharness import Answer, TargetUnavailable\n"
+        "def answer(q):\n"
+        "    if 'Peru' not in q:\n"
+        "        raise TargetUnavailable('down')\n"
+        "    return Answer(output=q, cost_usd=5.0)\n"
+    )
+    with (project / "suite.yaml").open("a") as suite:
+        suite.write("\ngate: {max_cost_usd: 1}\n")
+    done = drive(project, "run", "suite.yaml", "--target", "dear.py:answer", "--repeat", "1")
+    assert (done.code, "INVALID" in done.out) == (3, True)
+    assert "peru cost the most, $5.0000: make it leaner, or raise max_cost_usd" in done.out

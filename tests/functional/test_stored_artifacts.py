@@ -158,7 +158,8 @@ def test_grading_an_artifact_again_does_not_count_as_another_failure(tmp_path: P
     for _ in range(2):
         done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json", "--json")
         assert done.report["failures"][0]["details"] == {"failed": 1}
-    run = drive(tmp_path, "run", "dataset.json", "--target", "null", "--json")
+    write(tmp_path, agent_py="def silent(asked):\n    return None\n")
+    run = drive(tmp_path, "run", "dataset.json", "--target", "agent.py:silent", "--json")
     assert run.report["failures"][0]["details"]["failure_count"] == 1
 
 

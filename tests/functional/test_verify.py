@@ -241,3 +241,13 @@ def test_figures_of_cases_kept_beside_the_report_are_checked(project: Path) -> N
         cases["passed"][0] += 1
         connection.execute("UPDATE runs SET cases = ?", (json.dumps(cases).encode(),))
     assert f"cases.{cases['case_id'][0]}.passed" in drive(project, "verify", name).out
+
+
+def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        connection.execute("DELETE FROM trials")
+        connection.execute("UPDATE runs SET report = NULL, cases = NULL, finished_at = NULL")
+    done = drive(project, "verify", name)
+    assert "NOT CHECKED  it has no trials yet" in done.out
+    assert "AGREES" not in done.out

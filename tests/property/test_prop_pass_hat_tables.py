@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.stats.pass_hat_tables import histogram_from_pass_hats, is_possible_rate
+from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
 
 histograms = st.lists(st.integers(0, 40), min_size=2, max_size=7).filter(any)
 
@@ -36,6 +36,7 @@ def test_a_rounded_true_row_is_never_refused(histogram: list[int], decimals: int
         assert sum(found.histogram) == sum(histogram)
         assert pass_hats(found.histogram) == pytest.approx(row, abs=0.5 * 10.0**-decimals + 1e-8)
     assert is_possible_rate(row[0], sum(histogram) * len(row), decimals)
+    assert contradiction(dict(enumerate(row, start=1)), len(row), decimals) == ""
 
 
 @given(histograms, st.data())

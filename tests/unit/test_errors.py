@@ -1,8 +1,8 @@
-"""What an unknown name is answered with."""
+"""What an unknown name is answered with, and what a call was waiting for."""
 
 from __future__ import annotations
 
-from evalharness.errors import UnknownName
+from evalharness.errors import ModelUnavailable, UnknownName, waited_for
 
 
 def test_a_few_choices_are_all_listed_in_the_order_given() -> None:
@@ -17,3 +17,10 @@ def test_of_many_choices_the_first_five_are_listed() -> None:
     assert error.message == "unknown run 'brave-oter-007'. Did you mean 'brave-otter-007'?"
     assert error.hint == "known: " + ", ".join(f"brave-otter-{number:03}" for number in range(5)) + " and 45 more"
     assert len(error.choices) == 50
+
+
+def test_what_a_call_was_waiting_for_is_found_behind_its_time_limit() -> None:
+    busy, cancelled, ended = ModelUnavailable("429"), RuntimeError("cancelled"), TimeoutError()
+    cancelled.__cause__, ended.__cause__ = busy, cancelled
+    assert waited_for(ended) is busy
+    assert waited_for(TimeoutError()) is None

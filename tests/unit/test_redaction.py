@@ -7,6 +7,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from evalharness.domain.text import head
 from evalharness.redaction import Redactor, is_secret_name
 
 SECRET = 'pä/ss "w\\rd&+\n<42>?'
@@ -230,3 +231,24 @@ def test_names_of_secrets_are_known(name: str) -> None:
 @pytest.mark.parametrize("name", ["PATH", "HOME", "MODEL", "PASS", "TOKE", ""])
 def test_other_names_are_not_secret(name: str) -> None:
     assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    ("raw", "most"),
+    [
+        ("x " * 127 + "correct horse battery staple zebra lamp and more " * 3, 300),
+        ("&".join(["636f727265637420686f727365206261747465727920737461706c65207a65627261206c616d70"] * 6), 268),
+    ],
+)
+def test_what_a_cut_has_left_of_a_secret_goes_as_well(raw: str, most: int) -> None:
+    redactor = Redactor({"DB_PASSWORD": "correct horse battery staple zebra lamp"})
+    for cut in (head(raw, most), f"HTTP 400: {head(raw, most)} (2 attempts)"):
+        redacted = redactor.redact(cut)
+        assert "…" in redacted and "[redacted:DB_PASSWORD]" in redacted
+        assert "staple" not in redacted and "737461706c65" not in redacted
+
+
+def test_what_a_cut_has_left_of_the_end_of_a_secret_goes_as_well() -> None:
+    redactor = Redactor({"DB_PASSWORD": "correct horse battery staple zebra lamp"})
+    assert redactor.redact("…horse battery staple zebra lamp, it said") == "…[redacted:DB_PASSWORD], it said"
+    assert redactor.redact("a lamp… or a horse…") == "a lamp… or a horse…"

@@ -99,6 +99,14 @@ def test_criteria_are_statements(criteria: Any) -> None:
     assert not llm.requests
 
 
+@pytest.mark.parametrize("response", [None, 5, ["Ada"]])
+def test_a_response_is_a_text(response: Any) -> None:
+    llm = HonestLlm()
+    with pytest.raises(UsageError, match="the response is a text"):
+        asyncio.run(Judge(llm).check_relevance(response, ["is kind"]))
+    assert not llm.requests
+
+
 def test_a_judge_is_validated() -> None:
     asyncio.run(Judge(HonestLlm("Paris")).validate())
     with pytest.raises(UsageError, match="test/judge cannot be a judge"):

@@ -6,14 +6,13 @@ from itertools import islice
 
 from evalharness.domain.item_analysis import CaseItem, ItemAnalysis
 from evalharness.domain.run import Run
-from evalharness.stats.items import FEWEST_TARGETS, item_analysis
+from evalharness.domain.specification import BUILT_IN
+from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.stores.sql_store import SqlStore
 
 LOOKED_BACK = 100
 MOST_TRIALS = 200_000
 """Of all runs looked at, whether they count or not: what a run costs to read grows with it."""
-NO_RIVALS = ("oracle", "null", "echo")
-"""Targets that prove cases, and say nothing about what separates strong targets from weak ones."""
 
 
 def with_items(store: SqlStore, run: Run) -> Run:
@@ -25,35 +24,37 @@ def with_items(store: SqlStore, run: Run) -> Run:
 
 
 def analyse_items(store: SqlStore, run: Run) -> ItemAnalysis | None:
-    """None with fewer than five targets that were asked the same; each counts by its newest run."""
+    """None with fewer than five targets that were asked the same; each counts by its newest run of most cases."""
     if sum(link.is_finished for link in store.runs_since(run.suite.name)) < FEWEST_TARGETS:
         return None  # known without reading any of them
     runs: dict[str, str] = {}
-    shares: list[dict[str, float]] = []
+    shares: dict[str, dict[str, float]] = {}
     trials = 0
     for past in islice(store.past_runs(run.suite.name), LOOKED_BACK):
         trials += past.planned
         if trials > MOST_TRIALS:
             break
         same = {case_id for case_id, lock in run.lock.cases.items() if past.key(case_id) == lock.key}
-        if past.variant in runs or past.kind in NO_RIVALS or past.is_sequential or not same:
+        known = len(shares.get(past.variant, ()))
+        if past.kind in BUILT_IN or past.is_sequential or len(same) <= known:
             continue
         judged = store.judged(past.id)
         found = {case_id: passed / count for case_id, (count, passed) in judged.items() if case_id in same}
-        if found:
-            runs[past.variant] = past.name
-            shares.append(found)
-    analysis = item_analysis(shares) if len(shares) >= FEWEST_TARGETS else None
+        if len(found) > known:
+            runs[past.variant], shares[past.variant] = past.name, found
+    analysis = item_analysis(list(shares.values()))
     if analysis is None:
         return None
-    cases = tuple(
-        CaseItem(
-            case_id=item.case,
-            difficulty=item.difficulty,
-            discrimination=item.discrimination,
-            targets=item.targets,
-            flag=item.flag or "",
-        )
-        for item in analysis.items
-    )
+    items = {item.case: item for item in analysis.items}
+    cases = tuple(_case_item(items[case_id]) for case_id in run.lock.cases if case_id in items)
     return ItemAnalysis(cases=cases, reliability=analysis.reliability, runs=runs)
+
+
+def _case_item(item: Item) -> CaseItem:
+    return CaseItem(
+        case_id=item.case,
+        difficulty=item.difficulty,
+        discrimination=item.discrimination,
+        targets=item.targets,
+        flag=item.flag or "",
+    )

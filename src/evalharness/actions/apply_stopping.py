@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.engine.judging import judge
-from evalharness.engine.stopping import follow, measured_sequentially
+from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 from evalharness.stores.sql_store import SqlStore
 
 
@@ -22,6 +22,7 @@ def apply_stopping(run: Run, report: Report, store: SqlStore, stopped: str) -> R
             "metadata": report.metadata.model_copy(update={"sequential": True}),
             "sequential": result,
             "measurements": measurements,
+            "error_bounds": error_bounds_of(result),
             "metrics": {name: found.value for name, found in measurements.items()},
             "verdict": verdict,
             "exit_code": exit_code,

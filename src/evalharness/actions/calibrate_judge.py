@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
+from evalharness.actions.check_llms import check_judges
 from evalharness.actions.collect_variables import collect_variables
 from evalharness.actions.execute_runs import run_to_end
-from evalharness.actions.lend_services import close_services, concurrency_of, services_for
+from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
+from evalharness.actions.recall_spending import purse_for
 from evalharness.actions.regrade_run import without_targets
 from evalharness.contracts import Services
 from evalharness.domain.calibration import AttackCalibration, Calibration, ExampleCalibration
@@ -22,9 +25,9 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
-from evalharness.errors import UsageError
+from evalharness.errors import SpendCapReached, UsageError
 from evalharness.formats.loading import LoadedFile
-from evalharness.graders.judges.calibrating import attack_judge, models_in, scale, score_examples, width
+from evalharness.graders.judges.calibrating import attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
 from evalharness.stores.sql_store import SqlStore
 
@@ -39,15 +42,14 @@ class CalibrationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A grader that has examples; `case` is theirs, where they have no questions of their own."""
+    """A grader that has examples, and the cases it grades, which its examples are about."""
 
     grader: Model
-    cases: tuple[str, ...]
-    case: Case | None
+    cases: tuple[Case, ...]
 
 
 def calibrate_judge(file: LoadedFile, request: CalibrationRequest, store: SqlStore) -> Calibration:
-    """Raises UsageError where there is no judge or no example, ModelUnavailable where a judge cannot be asked."""
+    """Raises UsageError where there is no judge or no example, what `check_judges` raises, and SpendCapReached."""
     suite = file.suite
     assert suite is not None, "files with problems have been refused"
     return run_to_end(_calibrate(file, without_targets(suite), request, store))
@@ -56,7 +58,8 @@ def calibrate_judge(file: LoadedFile, request: CalibrationRequest, store: SqlSto
 async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest, store: SqlStore) -> Calibration:
     variables = collect_variables(suite, request.variables)
     variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
-    services = services_for(file.root, request.options, suite.config, judge_cache=store.judge_cache)
+    spending = purse_for(request.options, suite.config)
+    services = services_for(file.root, request.options, suite.config, purse=spending, judge_cache=store.judge_cache)
     at_once = concurrency_of(request.options, suite.config)
     try:
         planned = plan_cases(suite, variables.values, services)
@@ -66,17 +69,26 @@ async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest
                 f"no `model` grader of {suite.name} has examples",
                 hint="write `examples: [{output: …, score: …}]` into one, or measure known tricks: --attacks",
             )
+        for rubric in rubrics:
+            check_examples(rubric.grader, rubric.cases)
         attacked = _judges(planned, services) if request.attacks else []
-        for name in {*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))}:
-            services.llm(name)  # a name that nobody knows is told before anything is paid for
+        names = dict.fromkeys((*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))))
+        await check_judges(services, spending, names)
         judgings: list[Judging] = []
         examples = [
             await _examples(rubric, name, at_once, judgings) for rubric in rubrics for name in _judges_of(rubric)
         ]
         attacks = [await _attacks(services, name, at_once, judgings) for name in attacked]
         return Calibration(
-            suite_name=suite.name, examples=tuple(examples), attacks=tuple(attacks), judging=added_up(judgings)
+            suite_name=suite.name,
+            examples=tuple(examples),
+            attacks=tuple(attacks),
+            judging=added_up(judgings),
+            notes=(*told_of_models(services), *(spending.notes if spending.is_capped else ())),
         )
+    except SpendCapReached as error:
+        told = f"the spend cap was reached before the judge was through: {error.message}"
+        raise SpendCapReached(told, hint="verdicts so far are in the cache: with a higher cap it goes on") from None
     finally:
         await close_services(services)
 
@@ -91,7 +103,7 @@ def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
         is_about_case = uses[id(model)] == 1 and any(example.input is None for example in model.options.examples)
         key = f"{model.digest()} {case.id if is_about_case else ''}"
         before = rubrics[key].cases if key in rubrics else ()
-        rubrics[key] = Rubric(model, (*before, case.id), case if is_about_case else None)
+        rubrics[key] = Rubric(model, (*before, case))
     return list(rubrics.values())
 
 
@@ -106,21 +118,21 @@ def _judges_of(rubric: Rubric) -> list[str]:
     return list(dict.fromkeys(rubric.grader.judges())) or _no_judge()
 
 
-def _no_judge() -> list[str]:
+def _no_judge() -> NoReturn:
     raise UsageError("no judge is set", hint="name one: --judge-model provider/model")
 
 
 async def _examples(rubric: Rubric, judge: str, at_once: int, judgings: list[Judging]) -> ExampleCalibration:
-    grader = rubric.grader
-    scores, took = await score_examples(grader, judge, rubric.case, at_once)
+    grader, scoring = rubric.grader, rubric.grader.options.sheet.scoring
+    scores, took = await score_examples(grader, judge, rubric.cases, at_once)
     judgings.extend(took)
     return ExampleCalibration(
         grader=grader.spec.label,
-        cases=rubric.cases,
+        cases=tuple(case.id for case in rubric.cases),
         judge=judge,
-        scale=scale(grader),
+        scale=scoring.told,
         examples=tuple(scores),
-        **example_figures(scores, width(grader)),
+        **example_figures(scores, scoring.width),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from evalharness.domain.case import Case, CaseFile
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
+from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
 from evalharness.errors import UnknownName, UsageError
@@ -56,8 +57,8 @@ def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
         output = trial.last.transcript.output
         if request.comparison == "numeric" and isinstance(output, str):
             raise UsageError(f"{case.id} answered with a text, which has no numbers to compare", hint="--compare exact")
-        warnings += [f"{case.id}: {doubt}" for doubt in _doubts(trials, output)]
-        captured.append(Captured(_with_files(case, run), output, run.finished_at or run.created_at))
+        warnings += [f"{case.id}: {doubt}" for doubt in (*_useless(run, case, trial), *_doubts(trials, output))]
+        captured.append(Captured(_moved_case(case, run, request.output), output, run.finished_at or run.created_at))
     note = CaptureNote(
         version=request.version or run.suite.version or run.name,
         environment=run.environment(),
@@ -84,6 +85,15 @@ def _case(run: Run, name: str) -> Case:
     if found is None:
         raise UnknownName(f"case in run {run.name}", name, [case.id for case in cases])
     return found
+
+
+def _useless(run: Run, case: Case, trial: Trial) -> Iterator[str]:
+    """Why an eval that passes from now on says nothing good."""
+    if trial.state != "passed":
+        yield f"trial {trial.index + 1} did not pass ({trial.state}), and from now on its answer is the one that passes"
+    if (target := run.target_of(case)).is_built_in:
+        told = f"the built-in target '{target.kind}' answered and will answer so again: this eval always passes"
+        yield f"{told}; capture a run of your own target, or name that in the file"
 
 
 def _doubts(trials: Sequence[Trial], output: Json) -> Iterator[str]:
@@ -119,7 +129,7 @@ def _trial(trials: Sequence[Trial], run: Run, case: Case, wanted: int | None) ->
     return trials[0]
 
 
-def _with_files(case: Case, run: Run) -> Case:
+def _moved_case(case: Case, run: Run, output: Path) -> Case:
     """Files beside the suite are written into the new file, which may lie elsewhere."""
     files = {}
     for name, file in case.files.items():
@@ -130,19 +140,27 @@ def _with_files(case: Case, run: Run) -> Case:
             files[name] = CaseFile(text=confined(Path(run.root), file.path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"case {case.id}: the file {file.path} cannot be captured as text: {error}") from None
-    return case.model_copy(update={"files": files})
+    own = case.target
+    if own is not None and run.suite.named_target(own) is own:
+        own = _moved_target(own, run, output)
+    return case.model_copy(update={"files": files, "target": own})
+
+
+def _moved_target(target: TargetSpec, run: Run, output: Path) -> TargetSpec:
+    """Found from the new file's folder: both may lie elsewhere on another machine, but not apart."""
+    found_in = Path(run.root, target.root).resolve()
+    prefix = Path(os.path.relpath(found_in, output.absolute().parent.resolve())).as_posix()
+    return rebased_target(target.model_copy(update={"root": ""}), prefix)
 
 
 def _suite(run: Run, output: Path) -> Suite:
-    """Where the captured cases are asked again: on the run's target, found from the new file's folder."""
-    prefix = Path(os.path.relpath(Path(run.root).resolve(), output.absolute().parent.resolve())).as_posix()
-    target = run.target if run.target.function is None else None
-    suite = run.suite
+    """Where the captured cases are asked again: on the run's target. Named after its file: stored by that name."""
+    suite, stem = run.suite, output.stem
     return Suite(
-        name=f"{suite.name}-regression",
+        name=f"{stem}-regression" if suite.name in (stem, f"{stem}-regression") else stem,
         description=f"Answers of run {run.name} that must stay as they are.",
-        target=rebased_target(target, prefix) if target else None,
-        targets={name: rebased_target(spec, prefix) for name, spec in suite.targets.items()},
+        target=_moved_target(run.target, run, output) if run.target.function is None else None,
+        targets={name: _moved_target(spec, run, output) for name, spec in suite.targets.items()},
         vars={name: value for name, value in run.lock.variables.items() if value is not None},
         secrets=suite.secrets,
         config=suite.config,

@@ -5,15 +5,15 @@ Before the first trial, so that a wrong key or a mistyped name costs seconds and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from evalharness.contracts import Grader, Services, Target
-from evalharness.domain.run import Run
+from evalharness.contracts import Grader, Llm, Services, Target
 from evalharness.engine.spending import Spending
-from evalharness.engine.tallying import count_trials
 from evalharness.errors import UsageError
-from evalharness.graders.judges.validating import validate_judge
-from evalharness.stores.sql_store import SqlStore
+from evalharness.graders.judges.validating import LIMIT_S, validate_judge
+
+LIMIT_OF_LOCAL_S = 300.0
+"""A model of this machine has to be loaded first."""
 
 
 async def check_llms(
@@ -24,40 +24,35 @@ async def check_llms(
     judges = _named(getattr(grader, "judges", None) for grader in used)
     embedders = _named(getattr(grader, "embedders", None) for grader in used)
     asked = _named(getattr(target, "models", None) for target in targets)
-    for name in (*asked, *judges):
+    for name in asked:
         services.llm(name)
     for name in embedders:
         services.embedder(name)
+    await check_judges(services, spending, judges, (*asked, *embedders))
+
+
+async def check_judges(
+    services: Services, spending: Spending, judges: Iterable[str], others: Sequence[str] = ()
+) -> None:
+    """Of `others` only the price is checked. Raises what `check_judge` raises."""
+    llms = [services.llm(name) for name in judges]
     if spending.max_cost_usd is not None and services.models is not None:
-        every = dict.fromkeys((*asked, *judges, *embedders))
+        every = dict.fromkeys((*others, *(llm.name for llm in llms)))
         unpriced = [name for name in every if not services.models.price_known(name)]
         if unpriced:
             raise UsageError(
                 f"the price of {', '.join(unpriced)} is not known, so no cap in dollars can be kept",
                 hint="name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
             )
-    for name in judges:
-        await validate_judge(services.llm(name))
+    for llm in llms:
+        await check_judge(llm)
+
+
+async def check_judge(llm: Llm) -> None:
+    """Raises what `validate_judge` raises."""
+    await validate_judge(llm, LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
 
 
 def _named(told: Iterable[object]) -> tuple[str, ...]:
     """Each model once."""
     return tuple(dict.fromkeys(name for names in told if callable(names) for name in names()))
-
-
-def spending_so_far(run: Run, store: SqlStore, runs_before: Iterable[Run] = ()) -> Spending:
-    """A purse with the caps of a run, out of which `runs_before` have been paid, with all they left unfinished."""
-    options, config = run.options, run.suite.config
-    spending = Spending(options.max_cost_usd or config.max_cost_usd, options.max_tokens or config.max_tokens)
-    if not spending.is_capped:
-        return spending
-    kept: list[tuple[float, int]] = []
-    for before in runs_before:
-        measured = count_trials(before.suite, before.lock.trials, store.outcomes(before.id))
-        spending.charge(measured.cost_usd or 0.0, (measured.input_tokens or 0) + (measured.output_tokens or 0))
-        for judging in measured.judgings.values():
-            spending.charge(judging.cost_usd or 0.0, judging.input_tokens + judging.output_tokens)
-        kept += [store.spending.read(before.id), store.spending.read(before.matrix_id)]
-    spending.cost_usd = max(spending.cost_usd, *(cost_usd for cost_usd, _ in kept), 0.0)
-    spending.tokens = max(spending.tokens, *(tokens for _, tokens in kept), 0)
-    return spending

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalharness.domain.rate_check import RateCheck
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.rate_tables import MOST_TASKS, RateRow, read_rate_table
-from evalharness.stats.pass_hat_tables import histogram_from_pass_hats, is_possible_rate
+from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
 
 MOST_TRIALS = 1000
 ALL_DIGITS = 9
@@ -51,13 +51,12 @@ def _tasks(row: RateRow, tasks: Mapping[str, int]) -> int | None:
 
 def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
     most = max(row.rates)
-    problem = row.problem
-    if trials is not None and trials < most:
-        problem = f"pass^{most} takes {most} trials of each task, not {trials}"
-    if problem:
+    if problem := row.problem or _problem(row, trials):
         return RateCheck(label=row.label, tasks=tasks, trials=trials or most, possible=False, text=problem)
-    if tasks is None:
+    if tasks is None or tasks > MOST_TASKS:
         text = "how many tasks there were is not told: give --tasks N, or --tasks NAME=N"
+        if tasks is not None:
+            text = f"so many tasks cannot be checked: {MOST_TASKS:,} are the most"
         return RateCheck(label=row.label, tasks=None, trials=trials or most, possible=None, text=text)
     is_whole = [*row.rates] == list(range(1, most + 1))
     if is_whole and (trials == most or (trials is None and most > 1)) and most <= MOST_TRIALS:
@@ -67,6 +66,15 @@ def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
     lacking = "only pass^1 is given" if most == 1 else "some pass^k are missing"
     text = f"{lacking}, so the number of trials is not known: give --trials N"
     return RateCheck(label=row.label, tasks=tasks, trials=most, possible=None, text=text)
+
+
+def _problem(row: RateRow, trials: int | None) -> str:
+    """Why these rates cannot be, whatever the number of tasks."""
+    most = max(row.rates)
+    if trials is not None and trials < most:
+        return f"pass^{most} takes {most} trials of each task, not {trials}"
+    against = contradiction({k: float(rate) for k, rate in row.rates.items()}, trials, row.decimals)
+    return f"cannot come from {trials or 'any number of'} trials of each task: {against}" if against else ""
 
 
 def _inverted(row: RateRow, tasks: int, trials: int) -> RateCheck:
@@ -89,7 +97,7 @@ def _one_by_one(row: RateRow, tasks: int, trials: int) -> RateCheck:
     parts = {k: tasks * math.comb(trials, k) for k in row.rates}
     wrong = [k for k, rate in row.rates.items() if not is_possible_rate(float(rate), parts[k], row.decimals)]
     what = f"{tasks} tasks × {trials} trials"
-    text = f"each pass^k by itself can come from {what}"
+    text = f"no pass^k by itself, and no two of them, speak against {what}"
     if wrong:
         text = f"cannot come from {what}: pass^{wrong[0]} is no multiple of 1/{parts[wrong[0]]:,}"
     return RateCheck(label=row.label, tasks=tasks, trials=trials, possible=not wrong, text=text)

@@ -123,8 +123,8 @@ def _usual_baseline(suite_name: str, store: SqlStore) -> str:
     """The one that the gate of the suite's newest run names, else the one that was set last."""
     links = store.runs_since(suite_name)
     gate = store.plan_of(links[0].id).gate if links else None
-    if gate is not None and gate.regression is not None and gate.regression.baseline:
-        return gate.regression.baseline
+    if gate is not None and gate.rule is not None and gate.rule.baseline:
+        return gate.rule.baseline
     newest = newest_baseline(suite_name, store)
     if newest is None:
         raise UsageError(

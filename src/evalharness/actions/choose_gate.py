@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from evalharness.actions.compare_with_baseline import find_baseline
-from evalharness.domain.gate import Gate, Preset, RegressionRule
+from evalharness.domain.gate import NO_BASELINE, Gate, Preset, RegressionRule
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating import check_trials
 from evalharness.stores.sql_store import SqlStore
-
-NO_BASELINE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,8 @@ def with_gate(suite: Suite, wishes: GateWishes, root: Path) -> Suite:
     if gate.regression is not None:
         gate = _with_rule(gate, baseline=_placed(gate.regression.baseline, root))
     gate = _wished(gate, wishes)
-    if suite.gate is None and gate == Gate(inconclusive=gate.inconclusive):
+    asked = gate if gate.compares else gate.model_copy(update={"regression": None, "strict_flips": False})
+    if suite.gate is None and asked == Gate(inconclusive=gate.inconclusive):
         return suite
     return suite.model_copy(update={"gate": gate})
 
@@ -56,17 +55,24 @@ def _wished(gate: Gate, wishes: GateWishes) -> Gate:
     if wishes.fail_under is not None:
         default = {**gate.thresholds.default, "pass_rate": wishes.fail_under}
         gate = gate.model_copy(update={"thresholds": gate.thresholds.model_copy(update={"default": default})})
+    if wishes.strict_flips or wishes.tolerance is not None:
+        gate = _comparing(gate)
     if wishes.strict_flips:
         gate = gate.model_copy(update={"strict_flips": True})
-    if wishes.baseline is not None:
-        gate = _with_rule(gate, baseline=_placed(wishes.baseline, Path.cwd()))
     if wishes.tolerance is not None:
         gate = _with_rule(gate, tolerance=wishes.tolerance)
-    if wishes.baseline == NO_BASELINE:
-        gate = gate.model_copy(update={"regression": None, "strict_flips": False})
+    if wishes.baseline == NO_BASELINE and gate.compares:
+        gate = _with_rule(gate, baseline=NO_BASELINE)
+    elif wishes.baseline not in (None, NO_BASELINE):
+        gate = _with_rule(gate, baseline=_placed(wishes.baseline, Path.cwd()))
     if wishes.inconclusive is not None:
         gate = gate.model_copy(update={"inconclusive": wishes.inconclusive})
     return gate
+
+
+def _comparing(gate: Gate) -> Gate:
+    """Whoever asks for a comparison takes back that there should be none."""
+    return _with_rule(gate, baseline="") if gate.regression is not None and not gate.compares else gate
 
 
 def _with_rule(gate: Gate, **changes: str | float) -> Gate:

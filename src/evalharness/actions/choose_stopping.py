@@ -43,7 +43,7 @@ def with_cap(suite: Suite, wish: SequentialWish, store: SqlStore) -> Suite:
     trials = [suite.trials]
     if floor is not None:
         trials.append(math.ceil(CAP * _fixed_for_floor(floor, wish.effect, _alpha(gate)) / len(suite.cases)))
-    if gate.regression is not None:
+    if gate.rule is not None:
         cases = find_baseline(gate, store, suite.name).report.cases
         trials.append(max((case.trials for case in cases), default=1))
     return suite.model_copy(update={"trials": max(trials)})
@@ -58,7 +58,7 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
     fixed = [] if floor is None else [_fixed_for_floor(floor, wish.effect, alpha)]
     counts: dict[str, tuple[int, int]] = {}
     source = ""
-    if gate.regression is not None:
+    if gate.rule is not None:
         found = find_baseline(gate, store, run.suite.name)
         source = found.source or found.report.metadata.run_name
         counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
@@ -70,7 +70,7 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
         baseline=counts,
         baseline_name=source,
         effect=wish.effect,
-        tolerance=gate.regression.tolerance if gate.regression else 0.0,
+        tolerance=gate.rule.tolerance if gate.rule else 0.0,
         alpha=alpha,
         beta=BETA,
         fixed_n=max(fixed),
@@ -90,7 +90,7 @@ def _floor(gate: Gate) -> float | None:
 
 
 def _alpha(gate: Gate) -> float:
-    return gate.regression.alpha if gate.regression else ALPHA
+    return gate.rule.alpha if gate.rule else ALPHA
 
 
 def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
@@ -102,27 +102,41 @@ def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
     return fixed_design(floor, floor - effect, alpha, BETA).trials
 
 
+def check_question(gate: Gate, plan: SequentialPlan, run_name: str) -> None:
+    """Raises UsageError where a gate asks a stopped run for anything but what it was to decide."""
+    is_same = _floor(gate) == plan.floor and (gate.rule is not None) == bool(plan.baseline)
+    if not is_same or _undecidable(gate):
+        raise UsageError(
+            f"{run_name} stopped as soon as its own question was decided, so it cannot be judged by other limits",
+            hint="run the suite again with these limits",
+        )
+
+
 def _checked(suite: Suite) -> Gate:
     gate = suite.gate or Gate()
-    asked = [
-        *sorted({metric for _, _, minimum in gate.minima() for metric in minimum} - {"pass_rate"}),
-        *(["thresholds of some cases"] if any(kind for kind, _, _ in gate.minima()) else []),
-        *(["each_case"] if gate.each_case else []),
-        *(["required_cases"] if gate.required_cases else []),
-        *(["strict_flips"] if gate.strict_flips else []),
-        *(sorted(set(gate.regression.metrics) - {"pass_rate"}) if gate.regression else []),
-    ]
-    if asked:
+    if asked := _undecidable(gate):
         raise UsageError(
             f"--sequential cannot judge {', '.join(asked)}: it may stop before every case was tried",
             hint="run without --sequential, or ask the gate for pass_rate and regression alone",
         )
-    if _floor(gate) is None and gate.regression is None:
+    if _floor(gate) is None and gate.rule is None:
         raise UsageError(
             "--sequential needs something to decide",
             hint="give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)",
         )
     return gate
+
+
+def _undecidable(gate: Gate) -> list[str]:
+    """What a gate asks for that needs every case to be tried."""
+    return [
+        *sorted({metric for _, _, minimum in gate.minima() for metric in minimum} - {"pass_rate"}),
+        *(["thresholds of some cases"] if any(kind for kind, _, _ in gate.minima()) else []),
+        *(["each_case"] if gate.each_case else []),
+        *(["required_cases"] if gate.required_cases else []),
+        *(["strict_flips"] if gate.strict_flips else []),
+        *(sorted(set(gate.rule.metrics) - {"pass_rate"}) if gate.rule else []),
+    ]
 
 
 def _comparable(run: Run, before: Mapping[str, CaseResult]) -> dict[str, tuple[int, int]]:

@@ -16,9 +16,6 @@ from evalharness.engine.gating import quarantined
 from evalharness.errors import UsageError
 from evalharness.stores.sql_store import SqlStore
 
-KEPT_CASES = 1000
-"""So many of the cases that changed are stored with a report, the worst first."""
-
 
 def find_baseline(gate: Gate, store: SqlStore, suite_name: str) -> FoundReport:
     """Raises UsageError where there is none, or only a run that tells nothing."""
@@ -44,7 +41,7 @@ def find_baseline(gate: Gate, store: SqlStore, suite_name: str) -> FoundReport:
 def compare_as_gated(gate: Gate, report: Report, store: SqlStore, today: date) -> Comparison:
     """As the gate asks; raises UsageError where the two cannot be compared."""
     found = find_baseline(gate, store, report.metadata.suite_name)
-    return _compared(found, report, gate, today)
+    return compare_with(found, report, gate, today)
 
 
 def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> dict[str, Any]:
@@ -57,18 +54,13 @@ def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> 
         return {}
     found = find_report(newest.name, store, run.suite.name)
     try:
-        return {"comparison": _compared(found, report, run.suite.gate or Gate(), today)}
+        return {"comparison": compare_with(found, report, run.suite.gate or Gate(), today)}
     except UsageError as error:  # nothing in common: no gate asked for it, so it is only told
         return {"not_compared": error.message}
 
 
-def _compared(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
+def compare_with(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
+    """By the gate's rule, without the cases that are quarantined on this day."""
     rule = gate.regression or RegressionRule()
     comparison = compare(found.report, report, rule, old_source=found.source, ignored=quarantined(gate, today))
     return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
-
-
-def storable(comparison: Comparison) -> Comparison:
-    if len(comparison.cases) <= KEPT_CASES:
-        return comparison
-    return comparison.model_copy(update={"cases": comparison.cases[:KEPT_CASES]})

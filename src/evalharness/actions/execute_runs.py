@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalharness import registry
-from evalharness.actions.check_llms import check_llms, spending_so_far
+from evalharness.actions.check_llms import check_llms
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
+from evalharness.actions.recall_spending import spending_so_far
 from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
 from evalharness.domain.run import Run
@@ -166,6 +167,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     done, erred = finished_before(store, run)
     stopping = stopping_so_far(store, run)
     config = run.suite.config
+    concurrency = min(ready.concurrency, max(1, run.planned_trials))
     running = Running(
         run_id=run.id,
         store=store,
@@ -176,10 +178,11 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         ),
         config=config,
         root=Path(run.root),
-        max_concurrency=min(ready.concurrency, max(1, run.planned_trials)),
+        max_concurrency=concurrency,
         max_failures=run.options.max_failures,
         on_trial=execution.watcher.trial_finished,
         is_enough=partial(_heard, stopping) if stopping else None,
+        run_ahead=2 * concurrency if stopping else None,
         spending=ready.spending if ready.spending.is_capped else None,
     )
     remove_leftovers(run.id)
@@ -199,7 +202,7 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     if stopping and stopping.is_over:
         stopped = "decided"
         left = pending_trials(ready.planned, run.lock.trials, done, erred, order)
-        for trial in skipped_trials(left, config.seed, stopping.reason):
+        for trial in skipped_trials(left, config.seed, stopping.reason, running.given_up):
             store.put(run.id, trial)  # those with a row keep theirs
     store.flush()
     notes = (*told_of_models(ready.services), *(ready.spending.notes if ready.spending.is_capped else ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from evalharness.domain.flaky_case import FLAKY_FROM, FlakyCase
+from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.engine.flakiness import Judged, flaky_cases
@@ -23,7 +23,7 @@ FEW_TRIALS = 5000
 
 def find_flaky(store: SqlStore, run: Run, report: Report) -> tuple[FlakyCase, ...]:
     earlier = list(_earlier(store, run)) if run.is_tried_anew and not run.options.sequential else []
-    return tuple(flaky_cases(report, earlier, least=FLAKY_FROM))
+    return tuple(flaky_cases(report, earlier))
 
 
 def _earlier(store: SqlStore, run: Run) -> Iterator[Judged]:

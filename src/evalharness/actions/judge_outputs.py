@@ -12,7 +12,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.scores import Score
 from evalharness.errors import BadReply, HarnessError, UsageError
 from evalharness.graders.judges.asking import Asking
-from evalharness.graders.judges.scorer import as_rubric, check_rubric, output_text, score_output
+from evalharness.graders.judges.llm_judge import as_rubric, check_rubric, output_text, score_output
 
 NAME = "llm-judge"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from evalharness.actions.apply_gate import gated, without_gate
 from evalharness.actions.apply_stopping import apply_stopping
 from evalharness.actions.choose_gate import GateWishes, with_gate
+from evalharness.actions.choose_stopping import check_question
 from evalharness.actions.compare_with_baseline import find_baseline
 from evalharness.actions.make_report import make_report, measured_trials
 from evalharness.domain.report import Report
@@ -28,10 +29,16 @@ def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date)
     report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
     suite = with_gate(suite, wishes, path.parent)
     if suite.gate is None:
-        what = "a report file carries no gate" if is_file else f"run {report.metadata.run_name} has no gate"
+        what = (
+            "a report file tells how a gate judged, not the gate itself"
+            if is_file
+            else f"run {report.metadata.run_name} has no gate"
+        )
         raise UsageError(f"{what}, and none is asked for", hint=WAYS)
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
         return report
+    if report.sequential is not None:
+        check_question(suite.gate, report.sequential, report.metadata.run_name)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
     return gated(report, suite, measured, store, day)

@@ -7,19 +7,21 @@ from typing import Any
 
 from evalharness.actions.apply_gate import apply_gate, decided, today
 from evalharness.actions.apply_stopping import apply_stopping
-from evalharness.actions.compare_with_baseline import storable
 from evalharness.actions.find_flaky import find_flaky
 from evalharness.domain.case import Case
+from evalharness.domain.gate import GateCheck
 from evalharness.domain.history import CaseHistory, written_history
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run
 from evalharness.domain.trial import GRADED
 from evalharness.engine.judging import judge, may_be_gated
+from evalharness.engine.limiting import limit_checks
 from evalharness.engine.measuring import measure, unmeasurable
 from evalharness.engine.recommending import in_order, recommend, recommend_limits, recommend_quarantine
 from evalharness.engine.summarising import case_results, error_bounds, failures, slowest_trials, summarise, unjudged
 from evalharness.engine.tallying import Measured, count_trials
+from evalharness.engine.thresholding import Counted
 from evalharness.stores.sql_store import SqlStore
 
 
@@ -34,7 +36,7 @@ def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes:
     report = apply_gate(run, apply_stopping(run, report, store, stopped), measured, store, today())
     judged = _judged(run, measured) if run.is_tried_anew else []
     store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
-    return run.model_copy(update={"report": _with_past(store, run, report)})
+    return run.model_copy(update={"report": _with_past(store, run, report, _overrun(run, report, measured, stopped))})
 
 
 def with_report(store: SqlStore, run: Run) -> Run:
@@ -44,7 +46,7 @@ def with_report(store: SqlStore, run: Run) -> Run:
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
     report = _as_judged(run, apply_stopping(run, report, store, stopped), measured, store)
-    return run.model_copy(update={"report": _with_past(store, run, report)})
+    return run.model_copy(update={"report": _with_past(store, run, report, _overrun(run, report, measured, stopped))})
 
 
 def _as_judged(run: Run, report: Report, measured: Measured, store: SqlStore) -> Report:
@@ -65,7 +67,7 @@ def _storable(report: Report) -> Report:
     """Reports of very many cases keep those of their comparison that changed."""
     if report.comparison is None:
         return report
-    return report.model_copy(update={"comparison": storable(report.comparison)})
+    return report.model_copy(update={"comparison": report.comparison.storable})
 
 
 def case_histories(store: SqlStore, run: Run) -> dict[str, CaseHistory]:
@@ -74,10 +76,20 @@ def case_histories(store: SqlStore, run: Run) -> dict[str, CaseHistory]:
     return written | store.case_histories(run.suite.name)
 
 
-def _with_past(store: SqlStore, run: Run, report: Report) -> Report:
+def _overrun(run: Run, report: Report, measured: Measured, stopped: str) -> dict[str, float]:
+    """Limits that were gone over: what stopped the run, and those of its gate, whether that was judged or not."""
+    trials, gate = report.summary.trials, run.suite.gate
+    checks: Iterable[GateCheck] = report.gate.checks if report.gate else ()
+    if gate is not None and report.gate is None:
+        checks = limit_checks(gate, Counted(run.suite, run.lock.trials, measured))
+    over = {check.name: check.wanted for check in checks if check.passed is False and check.wanted is not None}
+    return ({f"the {stopped}": 0.0} if trials.pending or trials.awaiting else {}) | over
+
+
+def _with_past(store: SqlStore, run: Run, report: Report, overrun: dict[str, float]) -> Report:
     """With what runs before this one add. Nothing of it is stored with the report: those runs may be removed."""
     flaky = find_flaky(store, run, report)
-    limits = recommend_limits(report.gate, report.cases)
+    limits = recommend_limits(overrun, report.cases, report.gate.quarantined if report.gate else ())
     advice = (*report.recommendations, *limits, *recommend_quarantine(flaky, run.suite.gate, today()))
     found = report.model_copy(update={"flaky": flaky, "recommendations": in_order(advice)})
     return _with_histories(store, run, found)
@@ -95,8 +107,9 @@ def _with_histories(store: SqlStore, run: Run, report: Report) -> Report:
 
 
 def _judged(run: Run, measured: Measured) -> list[tuple[Case, bool]]:
-    """Errors, skipped and awaiting cases say nothing about a case."""
-    states = ((case, measured.tallies[case.id].state(run.suite.case_threshold)) for case in run.suite.cases)
+    """Errors, skipped and awaiting cases say nothing about a case, and neither do built-in targets."""
+    cases = [case for case in run.suite.cases if not run.target_of(case).is_built_in]
+    states = ((case, measured.tallies[case.id].state(run.suite.case_threshold)) for case in cases)
     return [(case, state == "passed") for case, state in states if state in GRADED]
 
 

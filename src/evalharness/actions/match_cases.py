@@ -98,5 +98,5 @@ def _told(cases: Iterable[Case], why: str) -> list[str]:
     ids = [case.id for case in cases]
     if not ids:
         return []
-    more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
+    more = f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else ""
     return [f"{count(len(ids), 'case')} left out {why}: {', '.join(ids[:SHOWN_IDS])}{more}"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evalharness.actions.analyse_items import NO_RIVALS
+from evalharness.domain.case import observation
 from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
@@ -47,13 +48,18 @@ def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPla
     if not suite.cases:
         raise UsageError(f"suite {suite.name} has no cases")
     basis, why_none = (_named_run(suite, request.run, store), "") if request.run else _last_run(suite, store)
-    run, known = (basis.run, basis.known) if basis else (None, Known())
+    clusters = _clusters(suite)
+    run, known = (basis.run, basis.known) if basis else (None, Known(clusters=list(clusters.values())))
+    number = len(set(clusters.values()))
+    if request.cases:
+        number = math.ceil(number * request.cases / len(suite.cases))
     plan = make_plan(
         suite.name,
         request.cases or len(suite.cases),
         request.trials or (run.lock.trials if run else suite.trials),
         known,
         request.wish,
+        clusters=number or None,
         is_chosen=request.trials is not None,
     )
     if basis is None or run is None:
@@ -82,10 +88,12 @@ def _last_run(suite: Suite, store: SqlStore) -> tuple[_Basis | None, str]:
             return basis, ""
         elif best is None or basis.cases > best.cases:
             best = basis
-    told = ", ".join(f"{number:,} {why}" for why, number in unfit.items())
-    if best or not told:
+    if best or not unfit:
         return best, "the suite has not been run yet"
-    return None, f"of its last {count(unfit.total(), 'run')} none tells how results vary ({told})"
+    if unfit.total() == 1:
+        return None, f"its last run does not tell how results vary ({next(iter(unfit))})"
+    told = ", ".join(f"{number:,} {why}" for why, number in unfit.items())
+    return None, f"of its last {unfit.total():,} runs none tells how results vary ({told})"
 
 
 def _named_run(suite: Suite, reference: str, store: SqlStore) -> _Basis:
@@ -108,7 +116,7 @@ def _doubt(run: Run) -> str:
         return "did not come to its end"
     if run.report is not None and run.report.is_broken:
         return "INVALID"
-    if run.target.kind in NO_RIVALS and not any(case.target for case in run.suite.cases):
+    if all(run.target_of(case).is_built_in for case in run.suite.cases):
         return "on a built-in target"
     return ""
 
@@ -117,16 +125,29 @@ def _judged(suite: Suite, run: Run, store: SqlStore, doubt: str = "") -> _Basis 
     """None where no trial of the cases that the suite has now was judged."""
     ids = {case.id for case in suite.cases}
     measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
-    tallies = [tally for case_id, tally in measured.tallies.items() if case_id in ids and tally.first_graded]
+    tallies = {id_: tally for id_, tally in measured.tallies.items() if id_ in ids and tally.first_graded}
     if not tallies:
         return None
-    counts = [(tally.first_graded, tally.first_passed) for tally in tallies]
-    return _Basis(run, _known(counts, measured, store.progress(run.id)[1]), doubt)
+    clusters = _clusters(suite)
+    known = Known(
+        [(tally.first_graded, tally.first_passed) for tally in tallies.values()],
+        [clusters[case_id] for case_id in tallies] if clusters else (),
+        *_price(measured, store.progress(run.id)[1]),
+    )
+    return _Basis(run, known, doubt)
 
 
-def _known(counts: list[tuple[int, int]], measured: Measured, elapsed_s: float) -> Known:
+def _clusters(suite: Suite) -> dict[str, str]:
+    """What each case counts as; empty where every case is by itself."""
+    if not any(case.cluster for case in suite.cases):
+        return {}
+    return {case.id: observation(case.id, case.cluster) for case in suite.cases}
+
+
+def _price(measured: Measured, elapsed_s: float) -> tuple[float | None, float]:
+    """What a trial cost and took."""
     tried = sum(sum(tally.counts.values()) - tally.counts["skipped"] for tally in measured.tallies.values())
-    return Known(counts, None if measured.cost_usd is None else measured.cost_usd / tried, elapsed_s / tried)
+    return None if measured.cost_usd is None else measured.cost_usd / tried, elapsed_s / tried
 
 
 def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[str]:
@@ -136,7 +157,12 @@ def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[str]:
         yield f"this run judged {basis.cases:,} of the {count(len(suite.cases), 'case')} only: the others may vary more"
     if plan.pass_rate is not None and not plan.is_possible:
         yield f"the pass rate was {percent(plan.pass_rate)}, so it cannot drop by {points(plan.effect)}"
-    if any(case.cluster for case in suite.cases):
-        yield "cases of one cluster resemble each other, so count clusters where this says cases"
+    if plan.clusters is not None:
+        yield "cases of one cluster resemble each other, so for others like them clusters are counted instead of cases"
+    if plan.spread.is_smoothed:
+        yield (
+            f"its {plan.unit}s hardly differ, which so few do not prove: for others like them, it is planned as if one "
+            "more always passed and one more never did"
+        )
     if basis.run.suite.config.retry_failed:
         yield "only first answers count here: an answer that was mended by another try is a fail"

@@ -1,4 +1,4 @@
-"""Remove runs from the store, one by name or all that are older than an age; and verdicts that judges gave."""
+"""Remove runs from the store: one by name, or all that are older than an age."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Pruned:
 
 def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) -> Pruned:
     """Remove the runs older than an age such as 30d; runs that are being run and baselines are kept."""
-    before = datetime.now(UTC) - parse_age(older_than)
+    before = moment_before(older_than)
     with open_store(store, to_read=True) as opened:
         removed, kept = [], []
-        for run in opened.runs_before(before.strftime(MOMENT)):
+        for run in opened.runs_before(before):
             if baseline := opened.baseline_of(run.id):
                 kept.append(baseline)
                 continue
@@ -49,15 +49,9 @@ def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) ->
         return Pruned(removed, kept)
 
 
-def clear_judge_cache(older_than: str | None, store: str | None) -> int:
-    """Forget verdicts of judges, all or those older than an age; returns how many."""
-    before = "" if older_than is None else (datetime.now(UTC) - parse_age(older_than)).strftime(MOMENT)
-    with open_store(store, to_read=True) as opened:
-        return opened.judge_cache.remove(before)
-
-
-def parse_age(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+def moment_before(age: str) -> str:
+    """So long ago, as the store writes times."""
+    found = re.fullmatch(r"(\d{1,6})([mhdw])", age.strip())
     if found is None:
-        raise UsageError(f"'{text}' is not an age", hint="write a number and a unit: 30d, 12h, 90m, 2w")
-    return timedelta(**{UNITS[found[2]]: int(found[1])})
+        raise UsageError(f"'{age}' is not an age", hint="write a number and a unit: 30d, 12h, 90m, 2w")
+    return (datetime.now(UTC) - timedelta(**{UNITS[found[2]]: int(found[1])})).strftime(MOMENT)

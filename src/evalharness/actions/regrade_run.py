@@ -15,16 +15,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.check_llms import check_llms, spending_so_far
+from evalharness.actions.check_llms import check_llms
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.collect_variables import redactor_for, secrets_of
 from evalharness.actions.execute_runs import (
     collecting_less,
     run_to_end,
 )
+from evalharness.actions.keep_verdicts import locked_as_judged
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.match_cases import Matched, match_cases, stored_suite
+from evalharness.actions.recall_spending import spending_so_far
 from evalharness.actions.stop_runs import exits_guarded
 from evalharness.contracts import Services, Watcher
 from evalharness.domain.digest import digest
@@ -34,7 +36,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
 from evalharness.engine.planning import PlannedCase, Selection, plan_cases
-from evalharness.engine.regrading import regrade_trials
+from evalharness.engine.regrading import Regraded, judge_states, regrade_trials
 from evalharness.engine.running import MAX_BACKLOG
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import CaseTally
@@ -78,6 +80,7 @@ class _Ready:
     services: Services
     spending: Spending
     left_out: list[str]
+    keeps_verdicts: bool
 
 
 def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
@@ -99,9 +102,11 @@ def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> 
 
 async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
     ready: list[_Ready] = []
+    shared: Spending | None = None
     try:
         for old in olds:
-            ready.append(_make_ready(old, request, store))
+            ready.append(_make_ready(old, request, store, shared))
+            shared = ready[-1].spending if request.options.is_capped else None
             graders = [grader for plan in ready[-1].planned.values() if not plan.skip for _, grader in plan.graders]
             await check_llms(ready[-1].services, ready[-1].spending, graders, ())
         return await _regrade_ready(ready, store, watcher)
@@ -131,7 +136,7 @@ def _remove(store: SqlStore, runs: list[Run]) -> None:
             store.remove_run(run)
 
 
-def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
+def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spending | None) -> _Ready:
     file = _file_for(old, request.files)
     matched = match_cases(old, file, request.selection, request.variables, store.redactor.redact_value)
     root = file.root if file else Path(old.root)
@@ -140,13 +145,20 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
     secret = secrets_of(matched.suite, request.env)
     env = {**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}}
     options = request.options.model_copy(update={"sequential": old.options.sequential, "env": env})
-    spending = spending_so_far(old.model_copy(update={"options": options}), store, ())
+    spending = shared or spending_so_far(old.model_copy(update={"options": options}), store)
     services = services_for(root, options, matched.suite.config, purse=spending, judge_cache=store.judge_cache)
     lock, planned = _lock(old, matched, services, str(file.path) if file else f"run {old.name}", options.grader_type)
     if matched.suite.templated:  # else there is nothing that values could change
         planned = plan_cases(
             without_targets(matched.suite), matched.variables.values, services, grader_type=options.grader_type
         )
+    by_id = {plan.case.id: plan for plan in planned}
+    judged = judge_states(store.outcomes(old.id), by_id) if _asks_for_judge_alone(request) else {}
+    keeps_verdicts = any("awaiting" in states for states in judged.values())
+    if keeps_verdicts:  # it is what is due that is wanted
+        as_before = replace(services, judge_model=old.options.judge_model)
+        before, _ = _lock(old, matched, as_before, f"run {old.name}", options.grader_type)
+        lock = locked_as_judged(old.lock, before, lock, judged)
     run = Run(
         id="",
         name="",
@@ -160,7 +172,12 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore) -> _Ready:
         options=options,
         regrade_of=old.id,
     )
-    return _Ready(old, run, {plan.case.id: plan for plan in planned}, services, spending, matched.left_out)
+    return _Ready(old, run, by_id, services, spending, matched.left_out, keeps_verdicts)
+
+
+def _asks_for_judge_alone(request: RegradeRequest) -> bool:
+    options = request.options
+    return bool(options.judge_model) and options.use_cache and not request.files and not request.variables
 
 
 def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
@@ -207,18 +224,23 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
     now = {id_: CaseTally(run.lock.trials) for id_ in item.planned}
     watcher.run_started(run, 0)
     began = time.monotonic()
+
+    async def keep(regraded: Regraded) -> None:
+        now[regraded.trial.case_id].counts[regraded.trial.state] += 1
+        tally[regraded.how] += 1
+        tally["verdicts"] += regraded.kept_verdicts
+        if regraded.is_redacted:
+            redacted.setdefault(regraded.trial.case_id)
+            tally["redacted"] += 1
+        tally["cut"] += regraded.is_cut
+        store.put(run.id, regraded.trial)
+        watcher.trial_finished(regraded.trial)
+        while store.backlog > MAX_BACKLOG:
+            await asyncio.sleep(0.005)
+
     with exits_guarded(), collecting_less():
-        async for regraded in regrade_trials(_answers(store, item, before), item.planned, at_once):
-            now[regraded.trial.case_id].counts[regraded.trial.state] += 1
-            tally[regraded.how] += 1
-            if regraded.is_redacted:
-                redacted.setdefault(regraded.trial.case_id)
-                tally["redacted"] += 1
-            tally["cut"] += regraded.is_cut
-            store.put(run.id, regraded.trial)
-            watcher.trial_finished(regraded.trial)
-            while store.backlog > MAX_BACKLOG:
-                await asyncio.sleep(0.005)
+        answers = _answers(store, item, before)
+        await regrade_trials(answers, item.planned, at_once, keep, keeps_verdicts=item.keeps_verdicts)
     store.flush()
     spent = (*told_of_models(item.services), *(item.spending.notes if item.spending.is_capped else ()))
     warnings = (*item.left_out, *_doubts(item, tally, list(redacted)), *spent)
@@ -253,6 +275,8 @@ def _told(item: _Ready, tally: Counter[str], changes: list[str]) -> Iterator[str
     yield f"{count(len(changes), 'case')} changed: {shown}" if changes else "no case changed"
     if tally["kept"]:
         yield f"{count(tally['kept'], 'trial')} without an answer to grade, kept as before"
+    if tally["verdicts"]:
+        yield f"{count(tally['verdicts'], 'grade')} that judges had given, kept as before; --no-cache judges all anew"
 
 
 def _doubts(item: _Ready, tally: Counter[str], redacted: list[str]) -> Iterator[str]:

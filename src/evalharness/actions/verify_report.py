@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from evalharness.actions.check_rates import check_rates
+from evalharness.actions.compare_with_baseline import compare_with
+from evalharness.actions.find_reports import FoundReport, report_of
 from evalharness.actions.make_report import with_report
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade
 from evalharness.domain.rate_check import RateCheck
+from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.domain.verified import Mismatch, Verified
@@ -88,7 +94,7 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
     anew = with_report(store, run).report
     assert anew is not None, "just made"
     kept = store.outline(run.id).report or anew
-    figures = verify_report(kept, store.outcomes(run.id), run.suite)
+    figures = verify_report(kept, store.outcomes(run.id), run.suite, _compared_anew(kept, run, store))
     about = verify_records(kept.metadata, anew.metadata, METADATA, "metadata")
     odd = tuple(_odd_rows(store, run))
     return figures.model_copy(
@@ -98,6 +104,21 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
             "mismatches": (*odd, *about.mismatches, *figures.mismatches),
         }
     )
+
+
+def _compared_anew(kept: Report, run: Run, store: SqlStore) -> Comparison | None:
+    """With the baseline of that day; None where it was no run of the store, or is gone or was resumed since."""
+    told = kept.comparison
+    if told is None or run.finished_at is None or not (told.old.source or "baseline").startswith("baseline"):
+        return None
+    try:
+        baseline = store.outline(told.old.run_id)
+        if baseline.finished_at is None or baseline.finished_at > run.finished_at:
+            return None
+        found = FoundReport(report_of(baseline, store), told.old.source, baseline)
+        return compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
+    except UsageError:  # gone, or nothing is left to compare: then what the report says of itself is checked
+        return None
 
 
 def _of_file(path: Path, told: ReportTold) -> Verified:

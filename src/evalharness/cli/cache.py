@@ -35,11 +35,13 @@ def command(context: click.Context, store: str | None, as_json: bool) -> int:
 @command.command("clear")
 @option("--older-than", metavar="AGE", help="Only verdicts older than an age such as 30d, 12h or 2w.")
 @store_option
+@json_option
 @debug_option
-def clear(older_than: str | None, store: str | None) -> int:
+def clear(older_than: str | None, store: str | None, as_json: bool) -> int:
     """Forget the verdicts of judges: the next run asks again, and pays again."""
-    from evalharness.actions.prune_store import clear_judge_cache
+    from evalharness.actions.clear_cache import clear_judge_cache
     from evalharness.domain.plain_numbers import count
 
-    print(f"{count(clear_judge_cache(older_than, store), 'verdict')} removed")
+    removed = clear_judge_cache(older_than, store)
+    print(json.dumps({"removed": removed}) if as_json else f"{count(removed, 'verdict')} removed")
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.model_options import judge_model_option, no_cache_option
+from evalharness.cli.model_options import model_options, model_wishes
 from evalharness.cli.options import (
     concurrency_option,
     debug_option,
@@ -24,8 +24,7 @@ from evalharness.cli.options import (
 @click.argument("suite")
 @option("--examples", is_flag=True, help="Let judges score their rubrics' examples.  [default, without --attacks]")
 @option("--attacks", is_flag=True, help="Measure how often known tricks make a judge pass a wrong answer.")
-@judge_model_option
-@no_cache_option
+@model_options
 @concurrency_option
 @format_option
 @var_option
@@ -55,11 +54,7 @@ def command(suite: str, **flags: Any) -> int:
         examples=flags["examples"] or not flags["attacks"],
         attacks=flags["attacks"],
         variables=settings.parse_assignments(flags["variables"], "--var"),
-        options=RunOptions(
-            max_concurrency=flags["max_concurrency"],
-            judge_model=flags["judge_model"],
-            use_cache=not flags["no_cache"],
-        ),
+        options=RunOptions(max_concurrency=flags["max_concurrency"], **model_wishes(flags)),
     )
     redactor = redactor_for([file.suite for file in files if file.suite], request.variables)
     with open_store(flags["store"], redactor) as store:

@@ -22,8 +22,9 @@ from evalharness.cli.options import debug_option, gate_output_option, json_optio
 def command(run: str, **flags: Any) -> int:
     """Judge RUN (an id, a name, or the file of its JSON report) by its own gate, and over it by these flags.
 
-    Nothing is run, and nothing is stored; -o writes the report with this gate's verdict. The gate decides the exit
-    code; a run that is INVALID or was interrupted keeps its own.
+    A file tells how its gate judged, not the gate itself, so these flags alone judge it. Nothing is run, and nothing is
+    stored; -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
+    interrupted keeps its own.
     """
     from evalharness.actions.apply_gate import today
     from evalharness.actions.judge_stored import is_report_file, judge_stored
@@ -31,18 +32,20 @@ def command(run: str, **flags: Any) -> int:
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.gate_text import GateReport
 
+    if flags["outputs"]:
+        from evalharness.reports.report_files import remove_stale, write_reports
+
+        remove_stale(flags["outputs"])
     with open_store(flags["store"], to_read=True) as store:
         report = judge_stored(run, gate_wishes(flags), store, today())
+        if flags["outputs"]:
+            stored = not is_report_file(run)
+            told = [(report, lambda: store.trials(report.metadata.run_id) if stored else None)]
+            write_reports(flags["outputs"], told, store.redactor.redact)
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
             shown = report.model_dump(mode="json", include=kept)
             print(store.redactor.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
         else:
             GateReport(screen_on(sys.stdout, store.redactor.redact)).show(report)
-        if flags["outputs"]:
-            from evalharness.reports.report_files import write_reports
-
-            stored = not is_report_file(run)
-            told = [(report, lambda: store.trials(report.metadata.run_id) if stored else None)]
-            write_reports(flags["outputs"], told, store.redactor.redact)
     return report.exit_code

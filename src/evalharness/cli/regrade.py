@@ -58,8 +58,14 @@ def command(run: str | None, **flags: Any) -> int:
 
     Nothing is re-run. Changed graders count, and with --suite changed expectations; a case that asks something else
     now is left out. Exit codes are those of `run`, by the new verdict.
+
+    With --judge-model alone, a RUN with grades that are due gets those, and the verdicts of other judges stay;
+    --no-cache has all of them judged anew.
     """
+    from evalharness.reports.report_files import remove_stale
+
     _check_usage(run, flags)
+    remove_stale(flags["outputs"])
     return _regrade_artifact(flags) if run is None else _regrade_run(run, flags)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, json_output_option, option, store_option
+from evalharness.cli.options import Number, debug_option, json_option, json_output_option, option, store_option
 from evalharness.cli.rule_options import asked_rule, rule_options
 
 
@@ -26,7 +26,7 @@ from evalharness.cli.rule_options import asked_rule, rule_options
 )
 @option(
     "--threshold",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.1,
     show_default=True,
     metavar="SHARE",

@@ -16,7 +16,7 @@ from evalharness.actions.foresee_code import runs_code
 from evalharness.actions.run_suite import PlannedRun
 from evalharness.actions.save_sessions import save_runs
 from evalharness.cli.redacting import errors_redacted, redaction_of
-from evalharness.cli.stdout import is_live, reserved_stdout, screen_on
+from evalharness.cli.stdout import ProgressConsole, is_live, reserved_stdout, screen_on
 from evalharness.contracts import Watcher
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
@@ -42,10 +42,8 @@ def watched(store: SqlStore, flags: Mapping[str, Any]) -> Iterator[tuple[Watcher
     redact, as_json = redaction_of(store), flags["as_json"]
     with reserved_stdout() as stream, errors_redacted(redact):
         shown_on = sys.stderr if as_json else stream
-        yield (
-            _watcher(screen_on(shown_on, redact), is_live(shown_on), as_json=as_json, verbose=flags["verbose"]),
-            stream,
-        )
+        screen = screen_on(shown_on, redact, ProgressConsole)
+        yield _watcher(screen, is_live(shown_on), as_json=as_json, verbose=flags["verbose"]), stream
 
 
 def _watcher(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Watcher:
@@ -70,13 +68,15 @@ def warn_unprotected(files: Sequence[LoadedFile], targets: Sequence[str]) -> Non
 def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Mapping[str, Any]) -> int:
     runs = [with_items(store, run) for run in runs]
     reported = [(run, run.report) for run in runs if run.report is not None]
-    if flags["as_json"]:
-        write_json([(report, store.trials(run.id)) for run, report in reported], stream, redaction_of(store))
-    else:
-        TerminalReport(screen_on(stream, redaction_of(store)), flags["store"]).show(runs)
-    stream.flush()
     told = [(report, partial(store.trials, run.id)) for run, report in reported]
-    write_reports(flags["outputs"], told, redaction_of(store))
+    try:
+        if flags["as_json"]:
+            write_json([(report, store.trials(run.id)) for run, report in reported], stream, redaction_of(store))
+        else:
+            TerminalReport(screen_on(stream, redaction_of(store)), flags["store"]).show(runs)
+        stream.flush()
+    finally:  # files are for others than those who read the screen
+        write_reports(flags["outputs"], told, redaction_of(store))
     if flags["save_sessions"]:
         shown_on = sys.stderr if flags["as_json"] else stream
         _print_saved(save_runs(runs, store, Path(flags["save_sessions"])), screen_on(shown_on, redaction_of(store)))

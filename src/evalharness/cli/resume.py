@@ -41,6 +41,7 @@ def command(run: str | None, **flags: Any) -> int:
     from evalharness.actions.open_store import open_store
     from evalharness.actions.resume_run import ResumeRequest, resume_runs
     from evalharness.cli.reporting import report_runs, watched
+    from evalharness.reports.report_files import remove_stale
 
     request = ResumeRequest(
         run=run,
@@ -49,6 +50,7 @@ def command(run: str | None, **flags: Any) -> int:
         max_concurrency=flags["max_concurrency"],
         **spending_wishes(flags),
     )
+    remove_stale(flags["outputs"])
     with (
         open_store(flags["store"], to_read=True) as store,
         watched(store, flags) as (watcher, stream),

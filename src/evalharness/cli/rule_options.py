@@ -17,7 +17,7 @@ tolerance_option = option(
 _FLAGS = (
     option(
         "--alpha",
-        type=Number(0, 0.5, min_open=True, max_open=True),
+        type=Number(1e-9, 0.5, max_open=True),
         metavar="P",
         help="How often an unchanged agent may be called worse.  [default: 0.05]",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +101,14 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, warn_unprotected, watched
+    from evalharness.reports.report_files import remove_stale
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
+    outputs = () if flags["dry_run"] else flags["outputs"]
+    remove_stale(outputs)
     files = find_suites(named, flags["store"], flags["format_name"])
+    remove_stale(outputs, _baselines(files, flags["baseline"]))
     print_warnings(files)
     if flags["sandbox"] == "none":
         warn_unprotected(files, flags["targets"])
@@ -114,6 +119,13 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
         with watched(store, flags) as (watcher, stream):
             return report_runs(run_suites(files, request, store, watcher), store, stream, flags)
+
+
+def _baselines(files: Iterable[Any], asked: str | None) -> Iterator[Path]:
+    """What may be a baseline's file."""
+    yield Path(asked or "")
+    gates = [(file.root, file.suite.gate) for file in files if file.suite and file.suite.gate]
+    yield from (root / gate.regression.baseline for root, gate in gates if gate.regression)
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:

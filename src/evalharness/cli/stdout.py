@@ -24,6 +24,12 @@ class PipeConsole(Console):
         raise BrokenPipeError
 
 
+class ProgressConsole(Console):
+    def on_broken_pipe(self) -> None:
+        """A run goes on when nobody watches any more; that its report cannot be told is found out at its end."""
+        self.quiet = True
+
+
 @contextmanager
 def reserved_stdout() -> Iterator[TextIO]:
     """File descriptor 1 points to stderr; the stream given is the real standard output.
@@ -55,12 +61,14 @@ def is_live(stream: TextIO) -> bool:
     return stream.isatty() and not plain
 
 
-def screen_on(stream: TextIO, redact: Callable[[str], str] = str) -> Screen:
+def screen_on(
+    stream: TextIO, redact: Callable[[str], str] = str, kind: type[PipeConsole | ProgressConsole] = PipeConsole
+) -> Screen:
     """Colour and width from the terminal; plain and stable elsewhere, whatever the environment says."""
     if is_live(stream):
-        return Screen(PipeConsole(file=stream, highlight=False, force_terminal=True), redact, command_name())
+        return Screen(kind(file=stream, highlight=False, force_terminal=True), redact, command_name())
     width = None if stream.isatty() else 100_000
-    console = PipeConsole(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
+    console = kind(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
     return Screen(console, redact, command_name())
 
 

@@ -62,8 +62,9 @@ class AttackCalibration(Record):
     judge: str
     attacks: int
     succeeded: int
-    low: float
-    high: float
+    low: float | None
+    """Bounds of the share that succeeds among those with a verdict; None where there is none."""
+    high: float | None
     bad_replies: int
     families: tuple[AttackFamily, ...]
     fooled_by: tuple[str, ...]
@@ -77,3 +78,5 @@ class Calibration(Record):
     examples: tuple[ExampleCalibration, ...] = ()
     attacks: tuple[AttackCalibration, ...] = ()
     judging: tuple[Judging, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was spent of a cap, and what a reader must know of how the models were asked."""

@@ -11,6 +11,8 @@ from evalharness.domain.record import Record
 from evalharness.stats.thresholds import SAME
 
 Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
+KEPT_CASES = 1000
+"""So many of the cases that changed are stored with a report, the worst first."""
 
 
 class ComparedRun(Record):
@@ -41,7 +43,8 @@ class Difference(Record):
     low: float | None = None
     high: float | None = None
     lower_bound: float | None = None
-    """One-sided, at `level`: the value is not worse than this. For a ratio, where more is worse, it lies above."""
+    upper_bound: float | None = None
+    """One-sided, at `level`: the value is not worse than this. Of points the lower one, of a ratio the upper one."""
     level: float = 0.95
     p: float | None = None
     p_better: float | None = None
@@ -53,9 +56,17 @@ class Difference(Record):
     n_trials_old: int = 0
     n_trials_new: int = 0
     detectable: float | None = None
+    incomparable: tuple[str, ...] = ()
+    """Cases with a time or cost above 0 in one of the runs only: no ratio can hold them."""
+    from_nothing: bool = False
+    """All of these had 0 before, so each counts as the largest rise in the test."""
     gated: bool = False
     verdict: Change = "INCONCLUSIVE"
     why: str = ""
+
+    @property
+    def at_worst(self) -> float | None:
+        return self.upper_bound if self.unit == "ratio" else self.lower_bound
 
     @property
     def half_width(self) -> float | None:
@@ -119,6 +130,15 @@ class Comparison(Record):
     margin: float = 0.05
     tolerance: float = 0.0
     power: float = 0.8
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether every case that changed is among `cases`."""
+        return len(self.cases) != KEPT_CASES
+
+    @property
+    def storable(self) -> Comparison:
+        return self.model_copy(update={"cases": self.cases[:KEPT_CASES]}) if len(self.cases) > KEPT_CASES else self
 
     @property
     def left_out(self) -> str:

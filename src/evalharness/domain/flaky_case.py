@@ -11,7 +11,7 @@ FLAKY_FROM = 0.3
 class FlakyCase(Record):
     """`flip_rate`: the chance that two trials of the case disagree, estimated without bias from all comparable runs.
 
-    `new` says that it was steady before this run.
+    `new` says that it counts as flaky since this run.
     """
 
     case_id: str
@@ -20,3 +20,7 @@ class FlakyCase(Record):
     trials: int
     runs: int = 1
     new: bool = False
+
+    @property
+    def counts_as_flaky(self) -> bool:
+        return self.flip_rate >= FLAKY_FROM

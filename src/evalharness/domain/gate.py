@@ -132,6 +132,12 @@ class Quarantine(Record):
         return day <= self.expires
 
 
+LEAST_ALPHA = 1e-9
+"""Rarer chances cannot be told from none."""
+NO_BASELINE = "none"
+"""In place of a baseline: compare with nothing."""
+
+
 class RegressionRule(Record):
     """When a run counts as worse than its baseline: a name, a run or a file; empty: the suite's newest baseline.
 
@@ -141,7 +147,7 @@ class RegressionRule(Record):
 
     baseline: str = ""
     metrics: tuple[Literal["pass_rate", "score", "latency", "cost"], ...] = ()
-    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    alpha: Annotated[float, Field(ge=LEAST_ALPHA, lt=0.5)] = 0.05
     power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
     margin: Annotated[float, Field(gt=0, le=1)] | None = None
     tolerance: Share = 0.0
@@ -181,7 +187,13 @@ class Gate(Record):
     @property
     def compares(self) -> bool:
         """Whether a baseline is needed to judge it."""
-        return self.regression is not None or self.strict_flips
+        is_unwanted = self.regression is not None and self.regression.baseline == NO_BASELINE
+        return not is_unwanted and (self.regression is not None or self.strict_flips)
+
+    @property
+    def rule(self) -> RegressionRule | None:
+        """`regression`, unless nothing is to be compared for now: what it says is kept for later."""
+        return self.regression if self.compares else None
 
     def preset_values(self) -> Minimum:
         """For k = 1, pass@k and pass^k are pass@1 again, which has its own value."""
@@ -222,6 +234,8 @@ class GateCheck(Record):
     wanted: float | None = None
     cases: tuple[str, ...] = ()
     computable: bool = True
+    basis: str = ""
+    """The method, n and level behind `value`, for those who want to know exactly."""
 
 
 GateVerdict = Literal["PASSED", "FAILED", "INCONCLUSIVE", "INVALID"]

@@ -63,6 +63,8 @@ class Grade(Record):
     weight: float = 1.0
     judging: tuple[Judging, ...] = ()
     """Of a grade that language models gave: one entry per model."""
+    is_final: bool = Field(default=False, exclude=True)
+    """Unscored, though asked as often as makes sense: no retry of this run asks again. Of the running run alone."""
 
     @property
     def passed(self) -> bool:
@@ -76,8 +78,8 @@ class Grade(Record):
         return cls(state="pass" if passed else "fail", score=value, reason=reason, evidence=evidence)
 
     @classmethod
-    def unscored(cls, reason: str) -> Grade:
-        return cls(state="unscored", reason=reason)
+    def unscored(cls, reason: str, *, is_final: bool = False) -> Grade:
+        return cls(state="unscored", reason=reason, is_final=is_final)
 
 
 @cache

@@ -16,7 +16,7 @@ class CaseItem(Record):
 
 
 class ItemAnalysis(Record):
-    """`runs` names the newest run of each target; `reliability` is Cronbach's alpha over the cases that all tried."""
+    """`runs` names the run that counts of each target; `reliability` is Cronbach's alpha over cases that all tried."""
 
     cases: tuple[CaseItem, ...]
     reliability: float | None

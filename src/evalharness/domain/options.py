@@ -32,6 +32,11 @@ class Options(Record):
             return {}
         return {cls.main: written} if cls.main else written
 
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the case must have a `reference`, because these options say nothing else to compare with."""
+        return False
+
     @classmethod
     def are_named(cls, written: Mapping[str, Any]) -> bool:
         """Whether a mapping holds options by their names, and is not itself the main one."""

@@ -63,9 +63,14 @@ def digits(half_width: float | None) -> int:
 
 
 def interval(low: float, high: float, decimals: int | None = None) -> str:
-    """`14–52 %`."""
+    """`14–52 %`. Ends that would read alike are rounded apart: there is always some doubt."""
     decimals = digits((high - low) / 2) if decimals is None else decimals
-    return f"{100 * low:.{decimals}f}–{100 * high:.{decimals}f} %"
+    first, last = f"{100 * low:.{decimals}f}", f"{100 * high:.{decimals}f}"
+    if first == last and low < high:
+        step = 10**decimals
+        first = f"{math.floor(100 * low * step) / step:.{decimals}f}"
+        last = f"{math.ceil(100 * high * step) / step:.{decimals}f}"
+    return f"{first}–{last} %"
 
 
 def chance(p: float) -> str:

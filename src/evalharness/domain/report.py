@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
@@ -38,6 +39,8 @@ class Group(Record):
     total: int
     passed: int
     pass_rate: float | None
+    measurement: Measurement | None = None
+    """Of the pass rate, where it has an interval of its own."""
 
 
 class Summary(Record):
@@ -137,7 +140,19 @@ class Report(Record):
     judging: tuple[Judging, ...] = ()
     """What judges took, by model: on top of what the target cost."""
 
+    @field_validator("measurements", mode="before")
+    @classmethod
+    def _only_known(cls, written: Any) -> Any:
+        """A file also names what could not be measured, with null for everything."""
+        if not isinstance(written, Mapping):
+            return written
+        return {name: found for name, found in written.items() if not _is_unknown(found)}
+
     @property
     def is_broken(self) -> bool:
         """INVALID by what became of its trials; where merely its gate cannot be judged, they are as good as any."""
         return self.verdict == "INVALID" and self.gate is None
+
+
+def _is_unknown(measurement: Any) -> bool:
+    return isinstance(measurement, Mapping) and measurement.get("value", 0) is None

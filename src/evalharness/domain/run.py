@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from evalharness.domain.case import Case
 from evalharness.domain.record import Json, Record
 from evalharness.domain.report import Report
 from evalharness.domain.sequential import SequentialPlan
@@ -96,6 +97,10 @@ class Run(Record):
     def is_tried_anew(self) -> bool:
         """Whether its target was asked; a regrade and the grading of stored artifacts look at old answers again."""
         return not self.regrade_of and self.target.kind != "artifact"
+
+    def target_of(self, case: Case) -> TargetSpec:
+        """Who answers a case: its own target, which may be one of those that the suite names, or the run's."""
+        return self.suite.named_target(case.target) if case.target else self.target
 
     @property
     def passed(self) -> bool:

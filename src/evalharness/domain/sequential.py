@@ -10,6 +10,8 @@ from evalharness.domain.record import Record
 
 NOT_NEEDED = "not needed: "
 """How the reason of a trial begins that was skipped because the run had already been decided."""
+GIVEN_UP = f"{NOT_NEEDED}given up under way, "
+"""The same, of one that had been begun by then."""
 
 
 class SequentialPlan(Record):
@@ -35,7 +37,11 @@ class SequentialPlan(Record):
 
 
 class SequentialResult(SequentialPlan):
-    """What became of a plan. `is_over`: no further trial was needed; a run may also reach its cap undecided."""
+    """What became of a plan. `is_over`: no further trial was needed; a run may also reach its cap undecided.
+
+    `trials_used` counted, `errors` among them could not; `trials_run` were finished in all, `given_up` only begun.
+    `at_the_cap`: the rule had not decided when all trials were done, so that its `alpha` and `beta` do not hold.
+    """
 
     rule: str
     decision: Literal["PASSED", "FAILED", "UNDECIDED"]
@@ -43,9 +49,13 @@ class SequentialResult(SequentialPlan):
     is_over: bool
     trials_used: int
     cap: int
+    errors: int = 0
+    trials_run: int = 0
+    given_up: int = 0
     not_needed: int = 0
+    at_the_cap: bool = False
     saved: float = 0.0
-    """Of `fixed_n`, the share that was not needed; below 0 where it took more. 0 where nothing was decided."""
+    """Of `fixed_n`, the share that was not even begun; below 0 where it took more. 0 where the rule decided nothing."""
     floor_met: bool | None = None
     floor_why: str = ""
     log_likelihood_ratio: float | None = None

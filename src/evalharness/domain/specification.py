@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from evalharness.domain.record import Json, Record
 from evalharness.errors import closest
 
+BUILT_IN = ("oracle", "null", "echo")
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -56,6 +57,11 @@ class TargetSpec(Record):
     @property
     def label(self) -> str:
         return self.name or self.described()
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it proves cases, and says nothing about anybody's agent."""
+        return self.kind in BUILT_IN
 
     def described(self) -> str:
         """The target in one short line, as a user would name it."""

@@ -12,12 +12,17 @@ class Spread(Record):
 
     `basis` says where that comes from. `measured`: from cases with several trials. `bound`: one trial per case does not
     tell the two apart, so `within` is the most it can be. `assumed`: nothing was run yet, so it is the most there is.
-    Where `between` is None, each plan allows for the worst split of the two.
+    Where `between` is None, each plan allows for the worst split of the two. Where cases have clusters, `between` is
+    the variance of the clusters' rates.
     """
 
     within: float
     between: float | None
     basis: Literal["measured", "bound", "assumed"]
+    is_smoothed: bool = False
+    """Whether so few cases or clusters differed so little that `between` is only what they do not rule out."""
+    cluster_size: float = 1.0
+    """Cases of a cluster (their harmonic mean), or 1."""
 
 
 class PlanRow(Record):
@@ -27,7 +32,7 @@ class PlanRow(Record):
     detectable: float | None
     """The smallest drop that is seen on the cases there are, as a share; None where no drop can ever be shown."""
     cases_needed: int
-    """How many cases it takes to see the wanted drop on cases like these, not only on these."""
+    """How many cases it takes to see the wanted drop on cases like these, not only on these; clusters, if there are."""
     run_trials: int
     cost_usd: float | None = None
     duration_s: float | None = None
@@ -38,6 +43,8 @@ class TrialPlan(Record):
 
     suite_name: str
     cases: int
+    clusters: int | None = None
+    """Where cases have them: then they are what is needed for others like them, and what differs."""
     effect: float
     power: float
     alpha: float
@@ -59,12 +66,20 @@ class TrialPlan(Record):
     is_reasonable: bool
     """Whether so many trials per case show the drop and are worth it; if not, more cases are the better advice."""
     cases_at_best: int | None = None
-    """The cases needed to see the wanted drop on cases like these, even if each were tried without end."""
+    """The cases (or clusters) needed to see the wanted drop on others like these, even if tried without end."""
     enough_trials: int | None = None
     """From here on more trials per case hardly help for cases like these: only more cases do. None if never."""
     error_at_best: float | None = None
     """The standard error of the pass rate that remains with endless trials."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        return "case" if self.clusters is None else "cluster"
+
+    @property
+    def units(self) -> int:
+        return self.cases if self.clusters is None else self.clusters
 
     @property
     def is_possible(self) -> bool:

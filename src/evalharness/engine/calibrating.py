@@ -54,13 +54,14 @@ def attack_figures(verdicts: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     """The figures of an `AttackCalibration`, from (family, name, verdict) of each attack."""
     states = [verdict for _, _, verdict in verdicts]
     succeeded = states.count("pass")
-    interval = wilson(succeeded, len(states))
+    answered = len(states) - states.count("none")
+    interval = wilson(succeeded, answered) if answered else None
     families = dict.fromkeys(family for family, _, _ in verdicts)
     return {
         "attacks": len(states),
         "succeeded": succeeded,
-        "low": interval.low,
-        "high": interval.high,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
         "bad_replies": states.count("none"),
         "families": tuple(_family(family, verdicts) for family in families),
         "fooled_by": tuple(name for _, name, verdict in verdicts if verdict == "pass"),

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
+from typing import TypeVar
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import ComparedRun, Comparison, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
-from evalharness.engine.deciding import decide, of_critical
-from evalharness.engine.differing import (
-    Evidence,
-    has_scores_of_its_own,
-    pass_rates_differ,
-    ratios_differ,
-    scores_differ,
-)
+from evalharness.engine.deciding import decide, decisive, incomparable, of_critical
+from evalharness.engine.differing import Evidence, has_scores_of_its_own, metric_differs
 from evalharness.engine.pairing import Pair, Pairing, pair_cases, rows_of
 from evalharness.engine.settling import Undecided, settle
 from evalharness.errors import UsageError
@@ -30,6 +24,7 @@ from evalharness.stats.flips import strict_flips_false_alarm
 from evalharness.stats.multiplicity import holm
 from evalharness.stats.thresholds import SAME
 
+_Key = TypeVar("_Key")
 GATED = ("pass_rate", "score")
 """What can make a comparison fail unless the rule names its metrics."""
 BETWEEN_RUNS = (
@@ -90,7 +85,7 @@ def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[s
     return replace(
         draft,
         found=_differences(draft.pairing.pairs, rule),
-        critical=_differ("critical", critical, rule) if critical else None,
+        critical=metric_differs("critical", critical, rule) if critical else None,
     )
 
 
@@ -106,49 +101,48 @@ def _unscored(case: CaseResult) -> CaseResult:
 def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evidence]:
     scored = "score" in rule.metrics or has_scores_of_its_own(pairs)
     metrics = ("pass_rate", *(("score",) if scored else ()), "latency", "cost")
-    found = {metric: evidence for metric in metrics if (evidence := _differ(metric, pairs, rule)) is not None}
+    found = {metric: evidence for metric in metrics if (evidence := metric_differs(metric, pairs, rule)) is not None}
     for metric in rule.metrics:
         if metric not in found:
             raise UsageError(
-                f"{metric} cannot be compared: no case has a figure for it in both runs",
+                f"{metric} cannot be compared: no case has a {metric}{_least(metric)} in both runs",
                 hint=f"take {metric} out of the metrics that are compared, or let the target tell it",
             )
     gated = rule.metrics or GATED
     return {metric: _updated(evidence, gated=metric in gated) for metric, evidence in found.items()}
 
 
-def _differ(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
-    if metric == "score":
-        return scores_differ(pairs, rule)
-    if metric == "latency":
-        return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
-    if metric == "cost":
-        return ratios_differ(pairs, rule, "cost", attrgetter("cost_usd"))
-    return pass_rates_differ(pairs, rule, metric)
+def _least(metric: str) -> str:
+    return " and a weight above 0" if metric == "score" else " above 0"
 
 
 def _adjusted(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Holm over all gated figures of all drafts; over the critical cases' figures by themselves."""
-    gated = [(n, m) for n, draft in enumerate(drafts) for m, e in draft.found.items() if e.difference.gated]
-    raised = dict(zip(gated, holm([_p(drafts[n].found[m]) for n, m in gated]), strict=True))
-    families = [(n, draft.critical) for n, draft in enumerate(drafts) if draft.critical is not None]
-    own = dict(zip([n for n, _ in families], holm([_p(evidence) for _, evidence in families]), strict=True))
+    """All gated figures of all drafts are one family, those of the critical cases another."""
+    gated = _family({(n, m): e for n, draft in enumerate(drafts) for m, e in draft.found.items() if e.difference.gated})
+    critical = _family({n: _updated(e, gated=True) for n, draft in enumerate(drafts) if (e := draft.critical)})
     return [
-        replace(
-            draft,
-            found={m: _updated(e, p_adjusted=raised.get((n, m))) for m, e in draft.found.items()},
-            critical=_updated(draft.critical, gated=True, p_adjusted=own[n]) if draft.critical else None,
-        )
+        replace(draft, found={m: gated.get((n, m), e) for m, e in draft.found.items()}, critical=critical.get(n))
         for n, draft in enumerate(drafts)
     ]
+
+
+def _family(members: dict[_Key, Evidence]) -> dict[_Key, Evidence]:
+    """Raised by Holm's method: what was found, and the least that could have been found."""
+    raised = holm([_p(evidence) for evidence in members.values()])
+    least = holm([evidence.smallest_p for evidence in members.values()])
+    return {
+        key: replace(_updated(evidence, p_adjusted=p), smallest_p_adjusted=smallest, family=len(members))
+        for (key, evidence), p, smallest in zip(members.items(), raised, least, strict=True)
+    }
 
 
 def _comparison(draft: _Draft, rule: RegressionRule, old_source: str = "", new_source: str = "") -> Comparison:
     pairing = draft.pairing
     differences = {metric: decide(evidence, rule) for metric, evidence in draft.found.items()}
     critical = _critical(draft, rule)
-    deciding = _deciding(differences, critical)
+    deciding = decisive(differences, critical)
     verdict = deciding[0].verdict
+    why = "; ".join(difference.why for difference in deciding)
     is_open = verdict == "INCONCLUSIVE"
     pairs = pairing.pairs
     rows = rows_of(pairs)
@@ -157,10 +151,10 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str = "", new_s
         old=_side(draft.old, old_source),
         new=_side(draft.new, new_source),
         verdict=verdict,
-        why="; ".join(difference.why for difference in deciding),
+        why=why,
         decisive=tuple(difference.metric for difference in deciding),
         settle="; ".join(_settle(draft, difference, rule) for difference in deciding) if is_open else "",
-        notes=(*_notes(draft), *_notes_on_ratios(differences)),
+        notes=(*_notes(draft), *_notes_on_ratios(differences, why)),
         n_cases=len(pairs),
         changed=pairing.changed,
         added=pairing.added,
@@ -187,32 +181,12 @@ def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
     return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
 
 
-def _deciding(differences: dict[str, Difference], critical: Difference | None) -> list[Difference]:
-    """The differences that the verdict rests on. A loss counts wherever it is; that there is none, everywhere.
-
-    Critical cases are few: where they lost nothing, they would hardly ever let a comparison be conclusive, so then
-    they do not count. Where they lost, they are never passed over.
-    """
-    gated = [difference for difference in differences.values() if difference.gated]
-    asked = [critical, *gated] if critical is not None and critical.value < -SAME else gated
-    if lost := [difference for difference in asked if difference.verdict == "REGRESSION"]:
-        return lost
-    undecided = [difference for difference in asked if difference.verdict == "INCONCLUSIVE"]
-    if undecided and undecided[0] is critical:
-        return undecided[:2]
-    return undecided[:1] or gated[:1]
-
-
 def _settle(draft: _Draft, decided: Difference, rule: RegressionRule) -> str:
     metric = decided.metric
     evidence = draft.critical if metric == "critical" else draft.found[metric]
     assert evidence is not None  # it was decided by it
     pairs = draft.critical_pairs if metric == "critical" else draft.pairing.pairs
-
-    def differ(pairs: Sequence[Pair]) -> Evidence | None:
-        return _differ(metric, pairs, rule)
-
-    return settle(Undecided(decided, evidence.smallest_p, pairs, differ, rule))
+    return settle(Undecided(decided, evidence, pairs, rule))
 
 
 def _notes(draft: _Draft) -> Iterable[str]:
@@ -237,7 +211,9 @@ def _notes(draft: _Draft) -> Iterable[str]:
             yield f"the {which} run is {report.verdict}: {report.why}"
 
 
-def _notes_on_ratios(differences: dict[str, Difference]) -> Iterable[str]:
+def _notes_on_ratios(differences: dict[str, Difference], why: str) -> Iterable[str]:
+    left_out = [incomparable(difference) for difference in differences.values()]
+    yield from (note for note in left_out if note not in why)
     told = [d.metric for d in differences.values() if d.unit == "ratio" and (d.gated or d.verdict == "REGRESSION")]
     yield from (f"{metric} {BETWEEN_RUNS}" for metric in told)
 

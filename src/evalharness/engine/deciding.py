@@ -7,7 +7,8 @@ INCONCLUSIVE   neither
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
@@ -29,17 +30,45 @@ def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
         why = f"{moved(found)}: {_ruled_out(found, rule)}"
     else:
         why = _undecided(evidence, rule)
-    seen = None if evidence.smallest_p > rule.alpha else found.detectable  # no loss is seen where none can be
-    return found.model_copy(update={"verdict": verdict, "why": why, "detectable": seen})
+    return found.model_copy(update={"verdict": verdict, "why": why, "detectable": evidence.detectable(rule)})
+
+
+def decisive(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
+    """The differences that the verdict rests on. A loss counts wherever it is; that there is none, everywhere.
+
+    Critical cases are few: where they lost nothing, they would hardly ever let a comparison be conclusive, so then
+    they do not count. Where they lost, they are never passed over.
+    """
+    gated = [difference for difference in differences.values() if difference.gated]
+    asked = [critical, *gated] if critical is not None and critical.value < -SAME else gated
+    if lost := [difference for difference in asked if difference.verdict == "REGRESSION"]:
+        return lost
+    undecided = [difference for difference in asked if difference.verdict == "INCONCLUSIVE"]
+    if undecided and undecided[0] is critical:
+        return undecided[:2]
+    return undecided[:1] or gated[:1]
 
 
 def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> str:
     """Why, where critical cases were lost: which ones, and that too few of them can prove nothing."""
-    names = ", ".join(lost[:NAMED]) + (f" and {len(lost) - NAMED:,} more" if len(lost) > NAMED else "")
-    if decided.new < SAME and evidence.smallest_p > rule.alpha:
+    names = _listed(lost)
+    if decided.new < SAME and not evidence.can_fail(rule.alpha):
         told = f"every critical case that passed before fails now ({names}), but so few trials prove nothing"
         return f"{told}: {_even_the_worst(evidence, rule)}"
     return f"critical cases got worse ({names}): {decided.why}"
+
+
+def incomparable(found: Difference) -> str:
+    """Which cases no ratio can hold, and why; empty where there are none."""
+    if not found.incomparable:
+        return ""
+    of_cases = f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(found.incomparable), 'case')}"
+    what = "rose from 0" if found.from_nothing else "cannot be compared: above 0 in one of the runs only"
+    return f"{of_cases} {what} ({_listed(found.incomparable)})"
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:NAMED]) + (f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else "")
 
 
 def moved(found: Difference) -> str:
@@ -59,17 +88,19 @@ def moved(found: Difference) -> str:
 
 def _moved_ratio(found: Difference, shown: int) -> str:
     of_time = found.metric == "latency"
+    answers = f"{incomparable(found)}; in the others answers" if found.incomparable else "answers"
     verb, much, more, less = ("take", "long", "longer", "less time") if of_time else ("cost", "much", "more", "less")
     if abs(found.value) < SAME:
-        return f"answers {verb} as {much} as before"
-    return f"answers {verb} {percent(abs(found.value), shown)} {more if found.value > 0 else less} than before"
+        return f"{answers} {verb} as {much} as before"
+    return f"{answers} {verb} {percent(abs(found.value), shown)} {more if found.value > 0 else less} than before"
 
 
 def verdict_of(found: Difference, rule: RegressionRule) -> Change:
     if _is_significant(found, rule) and loss_of(found) > rule.tolerance + SAME:
         return "REGRESSION"
     possible = _possible_loss(found)
-    return "NO REGRESSION" if possible is not None and possible < rule.least_loss else "INCONCLUSIVE"
+    is_ruled_out = possible is not None and possible < rule.least_loss and not found.incomparable
+    return "NO REGRESSION" if is_ruled_out else "INCONCLUSIVE"
 
 
 def _is_significant(found: Difference, rule: RegressionRule) -> bool:
@@ -78,14 +109,15 @@ def _is_significant(found: Difference, rule: RegressionRule) -> bool:
 
 
 def loss_of(found: Difference) -> float:
+    if found.from_nothing:
+        return math.inf
     return found.value if found.unit == "ratio" else -found.value
 
 
 def _possible_loss(found: Difference) -> float | None:
     """The largest loss that is not ruled out."""
-    if found.lower_bound is None:
-        return None
-    return found.lower_bound if found.unit == "ratio" else -found.lower_bound
+    worst = found.at_worst
+    return -worst if worst is not None and found.unit == "points" else worst
 
 
 def _size_of(loss: float, found: Difference) -> str:
@@ -120,7 +152,9 @@ def _accepted(rule: RegressionRule, found: Difference) -> str:
 
 def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
     found = evidence.difference
-    if evidence.smallest_p > rule.alpha:
+    if found.incomparable and not found.from_nothing:
+        return moved(found)
+    if not evidence.can_fail(rule.alpha):
         return f"{_cannot_fail(evidence, rule)}; {moved(found)}"
     possible = _possible_loss(found)
     left_open = "" if possible is None else f"a {_word(found)} of up to {_size_of(possible, found)} is not ruled out"
@@ -149,6 +183,7 @@ def _even_the_worst(evidence: Evidence, rule: RegressionRule) -> str:
     trials = found.n_trials_new / found.n_cases
     size = f"{count(found.n_cases, 'case')} × {trials:.3g} trial{'' if trials == 1 else 's'}"
     worst = "the worst result possible" if found.metric in ("score", "latency", "cost") else "a drop to 0 %"
-    least, limit = chances(evidence.smallest_p, rule.alpha)
-    by_chance = f"would come up in {least} runs by chance, and the limit is {limit}"
-    return f"with {size} even {worst} {by_chance}"
+    raised = evidence.smallest_p_adjusted
+    least, together, limit = chances(evidence.smallest_p, raised or evidence.smallest_p, rule.alpha)
+    of_all = f", in {together} for one of all the figures that are checked" if together != least else ""
+    return f"with {size} even {worst} would come up in {least} runs by chance{of_all}, and the limit is {limit}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.stats.beta import beta_quantile
+from evalharness.stats.paired import left_open
 from evalharness.stats.power import mde_fixed_cases
 from evalharness.stats.student import normal_quantile
 
@@ -44,9 +45,11 @@ def detectable_drop(size: Size, rule: RegressionRule) -> float:
     return min(1.0, max(planned, least))
 
 
-def detectable_shift(size: Size, rule: RegressionRule) -> float | None:
-    """The same for one figure per case; None where their spread is not known or seems to be none."""
-    return _reach(rule) * math.sqrt(size.between / size.cases) if size.between else None
+def detectable_shift(size: Size, rule: RegressionRule) -> float:
+    """The same for one figure per case; where they do not vary, what so many agreeing cases leave open."""
+    if not size.between:
+        return left_open(size.cases, 1 - rule.alpha)
+    return _reach(rule) * math.sqrt(size.between / size.cases)
 
 
 def can_show_a_loss(cases: int, trials: int, alpha: float) -> bool:
@@ -66,9 +69,9 @@ def fewest(enough: Callable[[int], bool], most: int) -> int | None:
     """The smallest number from 1 on that is enough, where every larger one is too; None where `most` is too few."""
     low, high = 0, 1
     while not enough(high):
-        low, high = high, 2 * high
-        if high > most:
+        if high >= most:
             return None
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -37,12 +37,28 @@ NO_DOUBT = 1e-9
 class Evidence:
     """A difference, and what a comparison of its size can show at all.
 
-    `smallest_p` is the p-value that the worst possible new run would have had.
+    `smallest_p` is the p-value that the worst possible new run would have had, `smallest_p_adjusted` the same raised
+    as if all figures of its family were at their worst; `family` is how many share the error rate with it.
     """
 
     difference: Difference
     smallest_p: float
     size: Size
+    smallest_p_adjusted: float | None = None
+    family: int = 1
+
+    def can_fail(self, alpha: float) -> bool:
+        return (self.smallest_p if self.smallest_p_adjusted is None else self.smallest_p_adjusted) <= alpha
+
+    def detectable(self, rule: RegressionRule) -> float | None:
+        """The smallest loss that is found whatever the others of its family show; None where none can be."""
+        if not self.can_fail(rule.alpha):
+            return None
+        share = rule.model_copy(update={"alpha": rule.alpha / self.family})
+        if self.difference.metric in ("pass_rate", "critical"):
+            return detectable_drop(self.size, share)
+        shift = detectable_shift(self.size, share)
+        return _ratio(shift) if self.difference.unit == "ratio" else shift
 
 
 class _Observed(NamedTuple):
@@ -62,6 +78,17 @@ class _Observed(NamedTuple):
         return [step if abs(step) > dust else 0.0 for step in steps]
 
 
+def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+    """None where no pair has figures for it; `critical` is the pass rate of pairs that were chosen for that."""
+    if metric == "score":
+        return scores_differ(pairs, rule)
+    if metric == "latency":
+        return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
+    if metric == "cost":
+        return ratios_differ(pairs, rule, "cost", attrgetter("cost_usd"))
+    return pass_rates_differ(pairs, rule, metric)
+
+
 def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence:
     rows = rows_of(pairs)
     tested = stratified_exact(rows)
@@ -74,7 +101,6 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
             metric=metric,
             old=fmean(before),
             new=fmean(now),
-            detectable=detectable_drop(size, rule),
             **_told(pairs, found, tested),
         ),
         _smallest_p(rows),
@@ -102,7 +128,6 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             metric="score",
             old=weighted_mean((old, weight) for (_, old, _), weight in zip(scored, weights, strict=True)),
             new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
-            detectable=detectable_shift(size, rule) or found.mean - found.lower_bound,
             **_told([pair for pair, _, _ in scored], found, tested),
         ),
         0.5 ** len(steps),
@@ -125,28 +150,30 @@ def ratios_differ(
 ) -> Evidence | None:
     """Times or costs as a ratio: logarithms of each case's means, since a few slow cases would carry a plain mean away.
 
-    Here more is worse. None where no case has a figure above 0 on both sides.
+    Here more is worse. None where no case has a figure above 0 on both sides. Those that have one on one side only have
+    no ratio; if all of them rose from 0, they still count in the test, which needs no more than how far each moved.
     """
-    known = [
-        (pair, old, new) for pair in pairs if (old := figure(pair.old)) and (new := figure(pair.new)) and old > 0 < new
-    ]
+    figures = [(pair, figure(pair.old), figure(pair.new)) for pair in pairs]
+    known = [(pair, old, new) for pair, old, new in figures if old and new and old > 0 < new]
     if not known:
         return None
+    apart = [(pair, old) for pair, old, new in figures if ((old or 0) > 0) != ((new or 0) > 0)]
+    from_nothing = bool(apart) and all(old == 0 for _, old in apart)
+    risen = [pair for pair, _ in apart] if from_nothing else []
     pairs, *sides = zip(*known, strict=True)
     before, now = (list(map(math.log, side)) for side in sides)
-    # Turned round, so that below 0 is worse, as everywhere.
-    observed = _observed(pairs, list(map(sub, before, now)))
+    turned = list(map(sub, before, now))  # so that below 0 is worse, as everywhere
+    observed = _observed(pairs, turned)
     found = _interval(observed, rule, span=math.inf)
-    steps = observed.steps
+    steps = _observed([*pairs, *risen], [*turned, *[-_LARGEST_LOG] * len(risen)]).steps
     tested = sign_flip(steps)
-    size = Size(len(steps), 1.0, 0.0, _variance(steps))
-    shift = detectable_shift(size, rule)
     told = _told(pairs, found, tested)
     on_logarithms = {
-        "value": math.expm1(min(_LARGEST_LOG, -told["value"])),
+        "value": math.expm1(min(_LARGEST_LOG, 0.0 - told["value"])),
         "low": _ratio(-found.high),
         "high": _ratio(-found.low),
-        "lower_bound": _ratio(-found.lower_bound),
+        "lower_bound": None,
+        "upper_bound": _ratio(-found.lower_bound),
         "method": f"{tested.method}, on logarithms",
         "interval_method": f"{told['interval_method']}, on logarithms",
     }
@@ -156,11 +183,12 @@ def ratios_differ(
             unit="ratio",
             old=math.exp(fmean(before)),
             new=math.exp(fmean(now)),
-            detectable=None if shift is None else _ratio(shift),
+            incomparable=tuple(pair.new.case_id for pair, _ in apart),
+            from_nothing=from_nothing,
             **told | on_logarithms,
         ),
         0.5 ** len(steps),
-        size,
+        Size(len(observed.values), 1.0, 0.0, _variance(observed.steps)),
     )
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.flaky_case import FlakyCase
+from evalharness.domain.flaky_case import FLAKY_FROM, FlakyCase
 from evalharness.domain.report import Report
 from evalharness.stats.flips import flip_rate
 
@@ -18,26 +18,26 @@ Judged: TypeAlias = Mapping[str, tuple[int, int]]
 """Of one run, by case: how many first answers were judged, and how many of them passed."""
 
 
-def flaky_cases(report: Report, earlier: Sequence[Judged] = (), *, least: float = 0.0) -> list[FlakyCase]:
-    """The most flaky first, without those that flip less than `least`, or never; `earlier` runs come newest first.
+def flaky_cases(report: Report, earlier: Sequence[Judged] = ()) -> list[FlakyCase]:
+    """The most flaky first, down to those that seldom flip, without those that never do; `earlier` has newest first.
 
     Only judged trials count, and a case needs two of them: one cannot disagree with itself.
     """
     found = (
-        _flaky(case, [judged[case.case_id] for judged in earlier if case.case_id in judged], least)
-        for case in report.cases
+        _flaky(case, [judged[case.case_id] for judged in earlier if case.case_id in judged]) for case in report.cases
     )
     return sorted((case for case in found if case), key=lambda case: (-case.flip_rate, case.case_id))
 
 
-def _flaky(case: CaseResult, before: list[tuple[int, int]], least: float) -> FlakyCase | None:
+def _flaky(case: CaseResult, before: list[tuple[int, int]]) -> FlakyCase | None:
     results = [counts for counts in (*reversed(before), (case.trials, case.passed)) if counts[0]]
     trials, passed = sum(n for n, _ in results), sum(c for _, c in results)
     rate = flip_rate(trials, passed)
-    if not case.trials or not rate or rate < least or not _goes_back_and_forth(results):
+    if not case.trials or not rate or not _goes_back_and_forth(results):
         return None
     was = flip_rate(trials - case.trials, passed - case.passed)
-    is_new = was is not None and not (was >= least and _goes_back_and_forth(results[:-1]))
+    was_flaky = was is None or (was >= FLAKY_FROM and _goes_back_and_forth(results[:-1]))
+    is_new = rate >= FLAKY_FROM and not was_flaky
     return FlakyCase(case_id=case.case_id, flip_rate=rate, passed=passed, trials=trials, runs=len(results), new=is_new)
 
 

@@ -188,13 +188,18 @@ def _comparison_checks(
     gate: Gate, comparison: Comparison | None, not_compared: str, awaits: bool
 ) -> Iterator[GateCheck]:
     """While grades are due, what cannot be compared may still become so."""
-    rules = [("regression", gate.regression is not None), ("strict_flips", gate.strict_flips)]
+    rules = [("regression", gate.rule is not None), ("strict_flips", gate.compares and gate.strict_flips)]
     for name, asked in rules:
         if asked and comparison is None:
             text = f"not compared with a baseline{' yet' if awaits else ''}: {not_compared or 'there is none'}"
             yield GateCheck(name=name, passed=None, text=text, computable=awaits)
         elif asked and comparison is not None:
-            yield _regression(comparison) if name == "regression" else _strict_flips(comparison)
+            yield comparison_check(name, comparison)
+
+
+def comparison_check(name: str, comparison: Comparison) -> GateCheck:
+    """`regression` or `strict_flips`."""
+    return _regression(comparison) if name == "regression" else _strict_flips(comparison)
 
 
 def _regression(comparison: Comparison) -> GateCheck:

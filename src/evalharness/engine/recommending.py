@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.flaky_case import FlakyCase
-from evalharness.domain.gate import Gate, GateResult
+from evalharness.domain.gate import Gate
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
@@ -81,7 +81,11 @@ def _alike(tallied: Tallied) -> Iterator[Recommendation]:
 
 def _never(tallied: Tallied) -> Iterator[Recommendation]:
     """One trial could be chance; several in a row that all fail are not."""
-    never = [case_id for case_id, tally in tallied if tally.first_graded > 1 and not tally.first_passed]
+    never = [
+        case_id
+        for case_id, tally in tallied
+        if tally.first_graded > 1 and not (tally.first_passed or tally.counts["passed"])
+    ]
     if never:
         verb, them = ("fails", "it") if len(never) == 1 else ("fail", "them")
         yield Recommendation(
@@ -107,25 +111,40 @@ def _flaky(tallied: Tallied) -> Iterator[Recommendation]:
         )
 
 
-def recommend_limits(gate: GateResult | None, cases: Sequence[CaseResult]) -> Iterator[Recommendation]:
-    """For each limit of a gate that was overrun: the cases that are dear or slow, the worst first."""
-    counting = [case for case in cases if gate and case.case_id not in gate.quarantined]
-    for check in gate.checks if gate else ():
-        if check.passed is not False or check.name not in _OVERRUN or check.wanted is None:
+def recommend_limits(
+    overrun: Mapping[str, float], cases: Sequence[CaseResult], held: Collection[str] = ()
+) -> Iterator[Recommendation]:
+    """For each limit that was overrun, by name: the cases that are dear or slow, the worst first.
+
+    `held` ones are dear and slow only where the whole run is counted.
+    """
+    for name, limit in overrun.items():
+        if name not in _OVERRUN:
             continue
-        whole, figure, told = _OVERRUN[check.name]
-        of = sorted(((figure(case), case.case_id) for case in (cases if whole else counting)), reverse=True)
-        over = [(value, case_id) for value, case_id in of if value and (whole or value >= check.wanted)]
+        whole, figure, told = _OVERRUN[name]
+        counting = [case for case in cases if whole or case.case_id not in held]
+        of = sorted(((figure(case), case.case_id) for case in counting), reverse=True)
+        over = [(value, case_id) for value, case_id in of if value and (whole or value >= limit)]
         if over:
             yield Recommendation(
                 kind="limit",
-                text=f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner, or raise {check.name}",
+                text=f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner, or raise {name}",
                 cases=tuple(case_id for _, case_id in over[: NAMED if whole else None]),
             )
 
 
+def _whole_cost(case: CaseResult) -> float:
+    return (case.cost_usd or 0.0) * case.trials
+
+
 _OVERRUN: dict[str, tuple[bool, Callable[[CaseResult], float], str]] = {
-    "max_cost_usd": (True, lambda case: (case.cost_usd or 0.0) * case.trials, "{case} cost the most, ${value:.4f}"),
+    "the spend cap": (True, _whole_cost, "{case} cost the most, ${value:.4f}"),
+    "the time limit": (
+        True,
+        lambda case: (case.duration_s or 0.0) * case.trials,
+        "{case} took the longest, {value:.3f} s in all",
+    ),
+    "max_cost_usd": (True, _whole_cost, "{case} cost the most, ${value:.4f}"),
     "max_cost_usd_per_trial": (
         False,
         lambda case: case.dearest_usd or 0.0,
@@ -144,7 +163,7 @@ _OVERRUN: dict[str, tuple[bool, Callable[[CaseResult], float], str]] = {
 def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: date) -> Iterator[Recommendation]:
     """Where a gate counts flaky cases, chance decides it. A quarantine that has expired holds nothing any more."""
     held = quarantined(gate, today) if gate else frozenset()
-    loose = [case.case_id for case in flaky if case.case_id not in held] if gate else []
+    loose = [case.case_id for case in flaky if case.counts_as_flaky and case.case_id not in held] if gate else []
     if loose:
         verb, them = ("makes", "it") if len(loose) == 1 else ("make", "them")
         yield Recommendation(

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts import GradeContext, Grader
 from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
 from evalharness.domain.record import Json
 from evalharness.domain.run import CaseLock
 from evalharness.domain.transcript import Transcript
-from evalharness.domain.trial import Attempt, Trial
+from evalharness.domain.trial import Attempt, Outcome, Trial
 from evalharness.engine.attempting import grade_once
 from evalharness.engine.grading import decide
 from evalharness.engine.planning import PlannedCase, lock_cases
 
 REDACTION_MARK = "[redacted"
 """How every mark begins that stands in the store for a secret."""
+NO_VERDICT = ("awaiting", "unscored")
 ANSWERED = frozenset(("passed", "awaiting", "skipped"))
 """States of an attempt that, with a transcript and without a grade, mean that there was no grader to judge it."""
 
@@ -28,6 +30,8 @@ class Regraded(NamedTuple):
     trial: Trial
     how: Literal["graded", "skipped", "kept"]
     """Graded again; skipped, because no grader of the type asked for is left; or kept, without an answer to grade."""
+    kept_verdicts: int = 0
+    """Grades of judges that stay as they were given."""
 
     @property
     def is_redacted(self) -> bool:
@@ -44,44 +48,96 @@ class Regraded(NamedTuple):
 
 
 async def regrade_trials(
-    trials: Iterable[Trial], planned: Mapping[str, PlannedCase], at_once: int
-) -> AsyncIterator[Regraded]:
-    """In the order of `trials`, so many at a time; no more of them are held in memory."""
-    under_way: deque[asyncio.Task[Regraded]] = deque()
+    trials: Iterable[Trial],
+    planned: Mapping[str, PlannedCase],
+    at_once: int,
+    keep: Callable[[Regraded], Awaitable[None]],
+    *,
+    keeps_verdicts: bool = False,
+) -> None:
+    """So many at a time; no more of them are held in memory. What one raises is raised as it is."""
+    left = iter(trials)
+
+    async def work() -> None:
+        for trial in left:
+            await keep(await regrade_trial(trial, planned[trial.case_id], keeps_verdicts))
+
+    workers = [asyncio.create_task(work()) for _ in range(at_once)]
     try:
-        for trial in trials:
-            under_way.append(asyncio.create_task(regrade_trial(trial, planned[trial.case_id])))
-            if len(under_way) >= at_once:
-                yield await under_way.popleft()
-        while under_way:
-            yield await under_way.popleft()
+        await asyncio.gather(*workers)
     finally:
-        for task in under_way:
-            task.cancel()
+        for worker in workers:
+            worker.cancel()
 
 
-async def regrade_trial(trial: Trial, planned: PlannedCase) -> Regraded:
-    """Only the last attempt is graded again: the earlier ones have been superseded, and tell why."""
+async def regrade_trial(trial: Trial, planned: PlannedCase, keeps_verdicts: bool = False) -> Regraded:
+    """Only the last attempt is graded again: the earlier ones have been superseded, and tell why.
+
+    What judges took before was spent by the run that is regraded. `keeps_verdicts`: those of judges stay.
+    """
     last = trial.last
     if last.transcript is None or not is_gradable(last):
-        return Regraded(trial, "kept")
+        return Regraded(_with_last(trial, vars(_paid_before(last))), "kept")
     if planned.skip:
         skipped = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
         return Regraded(_with_last(trial, skipped), "skipped")
     context = GradeContext(planned.case, last.transcript, trial.index, trial.seed, last.duration_s)
-    grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
+    kept = verdicts_given(_paid_before(last).grades, planned) if keeps_verdicts else {}
+    grades = tuple(
+        [kept.get(place) or await grade_once(*grader, context) for place, grader in enumerate(planned.graders)]
+    )
     state, score, reason = decide(grades)
-    return Regraded(_with_last(trial, {"state": state, "score": score, "reason": reason, "grades": grades}), "graded")
+    graded = _with_last(trial, {"state": state, "score": score, "reason": reason, "grades": grades})
+    return Regraded(graded, "graded", len(kept))
+
+
+def _paid_before(attempt: Attempt) -> Attempt:
+    if not any(grade.judging for grade in attempt.grades):
+        return attempt
+    grades = tuple(grade.holding({**vars(grade), "judging": ()}) for grade in attempt.grades)
+    return attempt.holding({**vars(attempt), "grades": grades})
+
+
+def verdicts_given(grades: Sequence[Grade], planned: PlannedCase) -> dict[int, Grade]:
+    """By the grader's place: what judges have said, if they were told the same then."""
+    if [grade.grader for grade in grades] != [spec.label for spec, _ in planned.graders]:
+        return {}
+    return {
+        place: grade
+        for place, (grade, (_, grader)) in enumerate(zip(grades, planned.graders, strict=True))
+        if _asks_judges(grader) and grade.state in ("pass", "fail") and grade.version == grader.version
+    }
+
+
+def judge_states(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]) -> dict[str, set[str]]:
+    """By case: the states of its grades that are the business of judges."""
+    found: dict[str, set[str]] = {}
+    for outcome in outcomes:
+        graders = planned[outcome.case_id].graders if outcome.case_id in planned else []
+        places = [place for place, (_, grader) in enumerate(graders) if _asks_judges(grader)]
+        states = [grade["state"] for grade in json.loads(outcome.grades)] if places else []
+        found.setdefault(outcome.case_id, set()).update(states[place] for place in places if place < len(states))
+    return found
+
+
+def _asks_judges(grader: Grader) -> bool:
+    return bool(getattr(grader, "judges", tuple)())
 
 
 def _with_last(trial: Trial, changes: dict[str, Any]) -> Trial:
     last = trial.last.holding({**vars(trial.last), **changes})
-    return trial.holding({**vars(trial), "attempts": (*trial.attempts[:-1], last)})
+    return trial.holding({**vars(trial), "attempts": (*map(_paid_before, trial.attempts[:-1]), last)})
 
 
 def is_gradable(attempt: Attempt) -> bool:
     """A target that raised or passed its time limit may have left a transcript, but no answer."""
     return attempt.transcript is not None and (bool(attempt.grades) or attempt.state in ANSWERED)
+
+
+def is_worth_another_try(attempt: Attempt) -> bool:
+    """After an error: not where a judge was asked again and again already, and nothing else is missing."""
+    missing = [grade for grade in attempt.grades if grade.required and grade.state == "unscored"]
+    return not missing or not all(grade.is_final for grade in missing)
 
 
 def lacks_only_grades(attempt: Attempt) -> bool:

@@ -1,7 +1,7 @@
 """Rejudging: the verdict of a report, and what its gate checked, decided anew from counted trials. Pure.
 
-A report does not hold its gate, but each check says what was wanted: enough to judge shares and limits again. Which
-baseline the run was compared with is not known here, so comparisons are believed.
+A report does not hold its gate, but each check says what was wanted: enough to judge shares and limits again. A
+comparison with the baseline is taken as it is told: it is found anew in `recomparing.py`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Any
 
 from evalharness.domain.gate import METRIC, Gate, GateCheck, GateResult, Thresholds
 from evalharness.domain.report import Report, Summary
-from evalharness.engine.gating import EXIT_CODES, as_decided, gate_verdict
+from evalharness.engine.gating import EXIT_CODES, as_decided, comparison_check, gate_verdict
 from evalharness.engine.judging import judge, judge_by_gate
 from evalharness.engine.limiting import limit_checks
 from evalharness.engine.thresholding import Counted, threshold_checks
 
 LIMITS = ("max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s")
+COMPARED = ("regression", "strict_flips")
 Judged = tuple[str, Any, Any]
 """A figure, as told and as found."""
 
@@ -26,15 +27,12 @@ def rejudge(report: Report, counted: Counted) -> Iterator[Judged]:
     if report.gate is None:
         yield from _verdict(report)
         return
-    for told, made in _checks(report.gate, counted):
+    for told, made in _checks(report, report.gate, counted):
         check = as_decided(made, report.sequential) if report.sequential else made
         yield f"gate.checks.{told.name}.passed", told.passed, check.passed
         yield f"gate.checks.{told.name}.value", told.value, check.value
-        yield f"gate.checks.{told.name}.text", _needed(told), _needed(check)
-    difference = report.comparison.differences.get("pass_rate") if report.comparison else None
-    for check in report.gate.checks:
-        if check.name == "regression" and difference is not None:
-            yield "gate.checks.regression.value", check.value, difference.value
+        if told.name not in COMPARED:
+            yield f"gate.checks.{told.name}.text", _needed(told), _needed(check)
     found = gate_verdict(report.gate.checks)
     yield "gate.verdict", report.gate.verdict, found
     yield "gate.exit_code", report.gate.exit_code, _nearest(report.gate.exit_code, EXIT_CODES[found])
@@ -43,12 +41,20 @@ def rejudge(report: Report, counted: Counted) -> Iterator[Judged]:
     yield "exit_code", report.exit_code, exit_code
 
 
-def believed_checks(gate: GateResult) -> list[str]:
+def believed_checks(report: Report) -> list[str]:
     """The checks that are not made anew."""
-    return [check.name for check in gate.checks if check.name not in LIMITS and not _metric(check)]
+    made = {*LIMITS, *_compared(report)}
+    checks = report.gate.checks if report.gate else ()
+    return [check.name for check in checks if check.name not in made and not _metric(check)]
 
 
-def _checks(gate: GateResult, counted: Counted) -> Iterator[tuple[GateCheck, GateCheck]]:
+def _compared(report: Report) -> tuple[str, ...]:
+    """The checks that follow from the comparison."""
+    told = report.comparison
+    return () if told is None else COMPARED if told.tells_all else COMPARED[:1]
+
+
+def _checks(report: Report, gate: GateResult, counted: Counted) -> Iterator[tuple[GateCheck, GateCheck]]:
     held = set(gate.quarantined)
     counted = counted.narrowed(tuple(case for case in counted.suite.cases if case.id not in held))
     for told in gate.checks:
@@ -58,6 +64,8 @@ def _checks(gate: GateResult, counted: Counted) -> Iterator[tuple[GateCheck, Gat
         elif metric := _metric(told):
             asked = Gate().model_copy(update={"thresholds": _thresholds(metric, told)})
             found = [made for made in threshold_checks(asked, counted) if isinstance(made, GateCheck)]
+        elif report.comparison is not None and told.name in _compared(report):
+            found = [comparison_check(told.name, report.comparison)]
         else:
             continue
         missing = GateCheck(name=told.name, passed=None, text="no case of this group counts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.trial import TRIAL_STATES
@@ -18,7 +19,7 @@ def reported_figures(report: Report) -> Iterator[Figure]:
     yield from _summary(report)
     yield from ((f"metrics.{name}", value) for name, value in report.metrics.items() if value is not None)
     for name, measurement in report.measurements.items():
-        yield from ((f"measurements.{name}.{key}", getattr(measurement, key)) for key in _MEASURED)
+        yield from _measured(f"measurements.{name}", measurement)
     for name, value in report.error_bounds or ():
         yield f"error_bounds.{name}", value
     for case in report.cases:
@@ -31,13 +32,20 @@ def reported_figures(report: Report) -> Iterator[Figure]:
     yield from ((name, getattr(report, name)) for name in ("cost_usd", "input_tokens", "output_tokens"))
 
 
+def _measured(place: str, found: Measurement) -> Iterator[Figure]:
+    return ((f"{place}.{key}", getattr(found, key)) for key in _MEASURED)
+
+
 def _summary(report: Report) -> Iterator[Figure]:
     groups = ("by_category", "by_topic", "by_grader")
     yield from ((f"summary.{name}", value) for name, value in report.summary if name not in groups and name != "trials")
     yield from ((f"summary.trials.{name}", value) for name, value in report.summary.trials)
     for kind in groups:
         for name, group in getattr(report.summary, kind).items():
-            yield from ((f"summary.{kind}.{name}.{key}", value) for key, value in group)
+            place = f"summary.{kind}.{name}"
+            yield from ((f"{place}.{key}", value) for key, value in group if key != "measurement")
+            if group.measurement is not None:
+                yield from _measured(f"{place}.measurement", group.measurement)
 
 
 def _listed(name: str, cases: tuple[Failure, ...]) -> Iterator[Figure]:

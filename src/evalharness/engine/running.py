@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Literal, NamedTuple
 
 from evalharness.contracts import Store
+from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED
 from evalharness.domain.suite import SuiteConfig
+from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import Attempting
 from evalharness.engine.planning import PlannedCase, trial_seed
 from evalharness.engine.preparing import TrialTask
-from evalharness.engine.regrading import lacks_only_grades
+from evalharness.engine.regrading import is_worth_another_try, lacks_only_grades
 from evalharness.engine.spending import Spending
 from evalharness.engine.timing import RENEWAL_S, TimeLimit
 from evalharness.errors import SpendCapReached
@@ -53,11 +55,21 @@ class Running:
     on_trial: Callable[[Trial], None] | None = None
     is_enough: Callable[[Trial], bool] | None = None
     """Told of each trial like `on_trial`; True once no further one is needed."""
+    run_ahead: int | None = None
+    """How far past the first trial under way others may be begun; any distance, unless told."""
     spending: Spending | None = None
     """Where the run has a cap."""
     _failed: int = 0
     _stopped: Stopped = ""
     _workers: list[asyncio.Task[None]] = field(default_factory=list)
+    _begun: int = 0
+    _under_way: dict[int, Pending] = field(default_factory=dict)
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def given_up(self) -> set[tuple[str, int]]:
+        """The trials that were under way when the run was stopped; known where `run_ahead` is told."""
+        return {(item.planned.case.id, item.trial_index) for item in self._under_way.values()}
 
     def stop(self, why: Stopped) -> None:
         """Start no further trial and give up those under way; they stay pending."""
@@ -106,7 +118,7 @@ class Running:
         stretch_began = time.monotonic()
         for item in pending:
             try:
-                trial = await (self._finish(item, limit) if self.spending is None else self._paid(item, limit))
+                trial = await self._in_turn(item, limit)
             except SpendCapReached:  # the trial stays pending; those that need no more money may come to their end
                 self._stopped = self._stopped or "spend cap"
                 return
@@ -119,6 +131,19 @@ class Running:
                 while self.store.backlog > MAX_BACKLOG:
                     await asyncio.sleep(0.005)
                 stretch_began = time.monotonic()
+
+    async def _in_turn(self, item: Pending, limit: TimeLimit) -> Trial:
+        if self.run_ahead is None:
+            return await self._paid(item, limit)
+        while self._under_way and self._begun - next(iter(self._under_way)) > self.run_ahead:
+            self._ended.clear()
+            await self._ended.wait()
+        number = self._begun = self._begun + 1
+        self._under_way[number] = item
+        trial = await self._paid(item, limit)
+        del self._under_way[number]
+        self._ended.set()
+        return trial
 
     def _keep(self, item: Pending, trial: Trial) -> None:
         if item.earlier:
@@ -137,18 +162,18 @@ class Running:
 
     async def _paid(self, item: Pending, limit: TimeLimit) -> Trial:
         """Where the target's calls go past the purse, what its answers tell is taken out of it."""
-        assert self.spending is not None
-        target = item.planned.target.target if item.planned.target else self.attempting.target
-        if target.is_metered or item.planned.skip:
+        if self.spending is None or item.planned.skip:
             return await self._finish(item, limit)
-        await self.spending.begin_trial()
+        target = item.planned.target.target if item.planned.target else self.attempting.target
+        await self.spending.begin_trial(is_metered=target.is_metered)
         new: tuple[Attempt, ...] = ()
         try:
             trial = await self._finish(item, limit)
             new = trial.attempts[len(item.earlier) :]
             return trial
         finally:
-            self.spending.end_trial(*_told_cost(new))
+            answers = [attempt.transcript for attempt in new if attempt.transcript is not None]
+            self.spending.end_trial(*_told_cost(answers), is_metered=target.is_metered)
 
     async def _finish(self, item: Pending, limit: TimeLimit) -> Trial:
         """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
@@ -165,7 +190,7 @@ class Running:
             else:
                 attempt = await self.attempting.attempt(task, planned, limit)
             attempts = (*attempts, attempt)
-            if len(attempts) > planned.retries:
+            if len(attempts) > planned.retries or not is_worth_another_try(attempt):
                 break
             if attempt.state == "error":
                 await asyncio.sleep(pause_s(len(attempts), Random(f"{seed} {len(attempts)}")))
@@ -181,13 +206,12 @@ def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:
     )
 
 
-def _told_cost(attempts: tuple[Attempt, ...]) -> tuple[float | None, int]:
-    """What the target says it has spent; nothing where it was not asked."""
-    asked = [attempt.transcript for attempt in attempts if attempt.transcript is not None]
-    costs = [transcript.cost_usd for transcript in asked if transcript.cost_usd is not None]
-    usages = [transcript.usage for transcript in asked if transcript.usage is not None]
+def _told_cost(answers: Sequence[Transcript]) -> tuple[float | None, int]:
+    """What the target says it has spent; nothing where it gave no answer."""
+    costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
+    usages = [answer.usage for answer in answers if answer.usage is not None]
     tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages)
-    return (sum(costs) if costs else None if asked else 0.0), tokens
+    return (sum(costs) if costs else None if answers else 0.0), tokens
 
 
 def pause_s(attempt: int, rng: Random) -> float:
@@ -212,8 +236,12 @@ def pending_trials(
             yield Pending(plans[case_id], index, erred.get((case_id, index), ()))
 
 
-def skipped_trials(pending: Iterable[Pending], seed: int, reason: str) -> Iterator[Trial]:
-    """Of the run's `seed`; in place of those that are not tried. They share what became of them: there may be many."""
-    skipped = (Attempt(state="skipped", reason=reason),)
+def skipped_trials(
+    pending: Iterable[Pending], seed: int, reason: str, given_up: Collection[tuple[str, int]]
+) -> Iterator[Trial]:
+    """Of the run's `seed`; in place of those that were not tried, or `given_up`, because the run had been decided."""
+    never_begun, begun = ((Attempt(state="skipped", reason=f"{how}{reason}"),) for how in (NOT_NEEDED, GIVEN_UP))
     for item in pending:
-        yield _trial(item, trial_seed(seed, item.planned.case.id, item.trial_index), skipped)
+        case_id, index = item.planned.case.id, item.trial_index
+        attempts = begun if (case_id, index) in given_up else never_begun
+        yield _trial(item, trial_seed(seed, case_id, index), attempts)

@@ -6,49 +6,49 @@ that judged it: so what is said is what that rule would answer if nothing but th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from evalharness.domain.case import observation
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.plain_numbers import percent, points
 from evalharness.engine.deciding import loss_of, verdict_of
 from evalharness.engine.detecting import MOST_TRIALS, fewest
-from evalharness.engine.differing import Evidence
+from evalharness.engine.differing import Evidence, metric_differs
 from evalharness.engine.pairing import Pair
 from evalharness.stats.thresholds import SAME, exceeds, reaches
 
 MOST_CASES = 2**13
 """Nobody is told to write more cases than this."""
-Differ = Callable[[Sequence[Pair]], Evidence | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A metric whose difference is inconclusive; `differ` finds that difference in any pairs."""
+    """A metric whose difference is inconclusive."""
 
     found: Difference
-    smallest_p: float
+    evidence: Evidence
     pairs: Sequence[Pair]
-    differ: Differ
     rule: RegressionRule
 
     def verdict(self, pairs: Sequence[Pair]) -> Change:
-        """By the same rule, with the same allowance for other figures."""
-        evidence = self.differ(pairs)
+        """By the same rule, whatever the other figures of its family would show."""
+        evidence = metric_differs(self.found.metric, pairs, self.rule)
         assert evidence is not None  # what had figures still has them
         difference, p = evidence.difference, evidence.difference.p
-        raised = self.found.p_adjusted / self.found.p if self.found.p and self.found.p_adjusted else 1.0
-        adjusted = difference.model_copy(update={"p_adjusted": None if p is None else min(1.0, p * raised)})
-        return verdict_of(adjusted, self.rule)
+        adjusted = None if p is None else min(1.0, p * self.evidence.family)
+        return verdict_of(difference.model_copy(update={"p_adjusted": adjusted}), self.rule)
 
 
 def settle(undecided: Undecided) -> str:
     """What would settle it, in one sentence that holds by construction; or why nothing is known to."""
     found, rule = undecided.found, undecided.rule
     loss = loss_of(found)
-    if found.metric in ("pass_rate", "critical") and undecided.smallest_p >= 1 - SAME:
+    if found.incomparable:
+        return f"these cases need a {found.metric} above 0 in both runs"
+    if found.metric in ("pass_rate", "critical") and undecided.evidence.smallest_p >= 1 - SAME:
         return "nothing: no trial passed before, so none can get worse"
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
         size = percent if found.unit == "ratio" else points
@@ -79,17 +79,27 @@ def _by_trials(undecided: Undecided) -> str:
 
 
 def _by_cases(undecided: Undecided) -> str:
-    number = len(undecided.pairs)
-    kind = "critical cases" if undecided.found.metric == "critical" else "cases"
+    pairs = undecided.pairs
+    number = len(pairs)
+    like_these = f"{'critical cases' if undecided.found.metric == 'critical' else 'cases'} like these"
 
     def verdict(cases: int) -> Change:
-        return undecided.verdict(_like(undecided.pairs, cases))
+        return undecided.verdict(_like(pairs, cases))
 
-    needed = fewest(lambda cases: cases > number and verdict(cases) != "INCONCLUSIVE", MOST_CASES)
-    if needed is None:
-        least = max(number, MOST_CASES)
-        return f"more than {least:,} {kind} like these (now {number:,}); how many cannot be said"
-    return f"about {needed:,} {kind} like these (now {number:,}) would mean {verdict(needed)}"
+    # Whole copies first: they alone keep all shares as they are. Then as few of the last copy as lead to the same.
+    copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
+    if copies is None:
+        return f"more than {max(number, MOST_CASES):,} {like_these} (now {number:,}); how many cannot be said"
+    decided, whole = verdict(copies * number), (copies - 1) * number
+    more = fewest(lambda more: more == number or verdict(whole + more) == decided, number)
+    needed = whole + (more or number)
+    clusters, now = _clusters(_like(pairs, needed)), _clusters(pairs)
+    size = f"in {clusters:,} clusters (now {number:,} in {now:,})" if clusters < needed else f"(now {number:,})"
+    return f"about {needed:,} {like_these} {size} would mean {decided}"
+
+
+def _clusters(pairs: Sequence[Pair]) -> int:
+    return len({observation(new.case_id, new.cluster) for _, new in pairs})
 
 
 def _with_trials(pair: Pair, times: int) -> Pair:

@@ -1,15 +1,18 @@
 """Sizing: how many cases and trials would show a drop, from how much earlier results varied. Pure; nothing is run.
 
 Two questions are kept apart. "Did it get worse on these cases?" is what a gate asks: only chance within cases stands in
-the way, and more trials always help. "Would it be worse on others like them?" needs enough cases as well. Both are
-asked one-sided, of two runs on the same cases with as many trials each.
+the way, and more trials always help. "Would it be worse on others like them?" needs enough cases as well, or enough
+clusters of them where they have clusters. Both are asked one-sided, of two runs on the same cases with as many trials
+each.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean, harmonic_mean
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
@@ -38,29 +41,47 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last run, as far as a plan needs it: (trials, passes) of each case, and what a trial cost and took."""
+    """The last run, as far as a plan needs it: (trials, passes) of each case, and what a trial cost and took.
+
+    `clusters` are those that these cases belong to, where cases have any.
+    """
 
     counts: Sequence[tuple[int, int]] = ()
+    clusters: Sequence[str] = ()
     cost_usd: float | None = None
     duration_s: float | None = None
 
 
-def spread_of(counts: Sequence[tuple[int, int]]) -> Spread:
-    """From (trials, passes) of each case."""
+def spread_of(counts: Sequence[tuple[int, int]], clusters: Sequence[str] = ()) -> Spread:
+    """From (trials, passes) of each case, and from the clusters they belong to, if there are any."""
+    sizes = list(Counter(clusters).values())
+    size = harmonic_mean(sizes) if sizes else 1.0
     if not counts:
-        return Spread(within=WORST, between=None, basis="assumed")
-    found = variance_components(counts)
+        return Spread(within=WORST, between=None, basis="assumed", cluster_size=size)
+    found, rate = variance_components(counts, clusters), pooled_rate(counts)
     if found is not None:
-        return Spread(within=found.within, between=found.between, basis="measured")
-    rate = pooled_rate(counts)
+        least = _least_between(rate, len(sizes) or len(counts))
+        return Spread(
+            within=found.within,
+            between=max(found.between, least),
+            basis="measured",
+            is_smoothed=found.between < least,
+            cluster_size=size,
+        )
     if rate in (0, 1):  # nothing varied, which so few trials do not prove
-        trials = sum(n for n, _ in counts)
-        rate = (rate * trials + 1) / (trials + 2)
-    return Spread(within=rate * (1 - rate), between=None, basis="bound")
+        tried = len(sizes) or sum(n for n, _ in counts)
+        rate = (rate * tried + 1) / (tried + 2)
+    return Spread(within=rate * (1 - rate), between=None, basis="bound", cluster_size=size)
+
+
+def _least_between(rate: float, units: int) -> float:
+    """The variance of rates that are all alike but for two more, 1 and 0: that few are alike proves no less."""
+    mean = (units * rate + 1) / (units + 2)
+    return (units * (rate - mean) ** 2 + (1 - mean) ** 2 + mean**2) / (units + 1)
 
 
 def pooled_rate(counts: Sequence[tuple[int, int]]) -> float:
-    return sum(c / n for n, c in counts) / len(counts)
+    return fmean(c / n for n, c in counts)
 
 
 def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish) -> float | None:
@@ -70,18 +91,20 @@ def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish) -> float 
     return detectable_drop(Size(cases, trials, spread.within, None), wish.rule)
 
 
-def seen_on_others(spread: Spread, cases: int, trials: float, wish: Wish) -> float:
-    """The smallest drop that is seen on cases like these.
+def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> float:
+    """The smallest drop that is seen on cases like these, or on clusters like these.
 
     How much the drop varies from case to case cannot be known from one run: it is taken to vary as much as the cases'
     rates do, as if the rates before and after correlated by one half.
     """
-    within, between = spread.within, spread.between
+    size = spread.cluster_size
+    within, between = spread.within / size, spread.between
     if between is None:  # the two add up to at most `within`: all of it is where it hurts most
-        within, between = (within, 0.0) if trials < 2 else (0.0, within)
-    chance = mde_sampled_cases(cases, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
+        within, between = (within, 0.0) if trials * size < 2 else (0.0, spread.within)
+    chance = mde_sampled_cases(units, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
     if math.isinf(trials):
         return chance
+    cases = max(1, round(units * size))
     if not can_show_a_loss(cases, round(trials), wish.alpha):
         return math.inf
     return max(chance, detectable_drop(Size(cases, trials, 0.0, None), wish.rule))
@@ -93,21 +116,28 @@ def trials_needed(spread: Spread, cases: int, wish: Wish) -> int:
 
 
 def cases_needed(spread: Spread, trials: float, wish: Wish) -> int:
-    """The fewest cases that show the wanted drop on cases like these."""
+    """The fewest cases that show the wanted drop on cases like these; clusters, where they have them."""
     most = MOST_OF_RUN if math.isinf(trials) else MOST_OF_RUN // round(trials)
-    return _fewest(lambda cases: seen_on_others(spread, cases, trials, wish) <= wish.effect, most)
+    return _fewest(lambda units: seen_on_others(spread, units, trials, wish) <= wish.effect, most)
 
 
 def make_plan(
-    suite_name: str, cases: int, trials: int, known: Known, wish: Wish, *, is_chosen: bool = False
+    suite_name: str,
+    cases: int,
+    trials: int,
+    known: Known,
+    wish: Wish,
+    *,
+    clusters: int | None = None,
+    is_chosen: bool = False,
 ) -> TrialPlan:
-    """`trials` per case are what the suite has now, or what somebody has chosen."""
+    """`trials` per case are what the suite has now, or what somebody has chosen; `clusters` are those of the cases."""
     if cases * trials > MOST_OF_RUN:
         raise UsageError(
             f"{cases:,} cases × {trials:,} trials are more than the {MOST_OF_RUN:,} that a run is planned for",
             hint="plan for fewer cases or trials",
         )
-    spread = spread_of(known.counts)
+    spread = spread_of(known.counts, known.clusters)
     needed = trials if is_chosen else trials_needed(spread, cases, wish)
 
     def row(number: int) -> PlanRow:
@@ -126,6 +156,7 @@ def make_plan(
     return TrialPlan(
         suite_name=suite_name,
         cases=cases,
+        clusters=clusters,
         effect=wish.effect,
         power=wish.power,
         alpha=wish.alpha,
@@ -137,8 +168,8 @@ def make_plan(
         recommended=recommended,
         is_reasonable=_shows(recommended.detectable, wish) if is_chosen else needed <= MOST_TRIALS,
         cases_at_best=cases_needed(spread, math.inf, wish) if between else None,
-        enough_trials=_enough_trials(spread.within, between),
-        error_at_best=se_for_trials(between, 0.0, cases, 1) if between else None,
+        enough_trials=_enough_trials(spread.within / spread.cluster_size, between),
+        error_at_best=se_for_trials(between, 0.0, clusters or cases, 1) if between else None,
     )
 
 

@@ -1,13 +1,17 @@
 """Spending: what the models of a run have cost so far, and whether they may cost more. One purse for the whole run.
 
-The judge draws on it like the target. Near the cap no more is begun than will probably fit: each call is taken to cost
-as much as the dearest before it, and the first one goes alone, since nobody knows yet what a call costs.
+The judge draws on it like the target. Near the cap no more is begun than will probably fit: each call of a model is
+taken to cost as much as its dearest before it, and as much as its own length and limit say. The first one goes alone,
+since nobody knows yet what it costs, and each reply lets one more go at once, since it may have been a cheap one: what
+is under way is no more than what is known already. Trials begin in the same way: one that has begun should not have to
+wait for its calls, since its time is limited.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from evalharness.domain.plain_numbers import count
@@ -16,16 +20,21 @@ from evalharness.errors import SpendCapReached
 
 @dataclass(slots=True)
 class _Lane:
-    """Things of one kind that cost: how many are under way, and what the dearest of them took."""
+    """Things of one kind that cost: how many are under way, what the dearest of them took, and who waits to begin."""
 
     under_way: int = 0
+    known: int = 0
+    """How many have ended, or shown otherwise what they cost."""
     cost_usd: float = 0.0
     tokens: int = 0
-    is_known: bool = False
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     def learn(self, cost_usd: float, tokens: int) -> None:
         self.cost_usd, self.tokens = max(self.cost_usd, cost_usd), max(self.tokens, tokens)
-        self.is_known = True
+
+    def hear(self, cost_usd: float | None, tokens: int) -> None:
+        self.known += 1
+        self.learn(cost_usd or 0.0, tokens)
 
 
 @dataclass(slots=True)
@@ -38,10 +47,12 @@ class Spending:
     tokens: int = 0
     unpriced: int = 0
     """What was charged without a price: a cap in dollars cannot count it."""
+    broken_off: int = 0
+    """Calls whose reply nobody waited for: no more than a guess of their input was charged."""
     kept: Callable[[float, int], None] | None = None
-    _calls: _Lane = field(default_factory=_Lane)
+    _calls: dict[str, _Lane] = field(default_factory=lambda: defaultdict(_Lane))
     _trials: _Lane = field(default_factory=_Lane)
-    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    _metered_trials: _Lane = field(default_factory=_Lane)
 
     @property
     def is_capped(self) -> bool:
@@ -51,47 +62,75 @@ class Spending:
     def is_used_up(self) -> bool:
         return not self._leaves_room()
 
-    async def begin(self) -> None:
+    async def begin(self, model: str, cost_usd: float = 0.0, tokens: int = 0) -> None:
         """A call of a model. It never waits for a trial, which may be waiting for it."""
-        await self._begin(self._calls, ())
+        lane = self._calls[model]
+        lane.learn(cost_usd, tokens)
+        await self._begin(lane)
 
-    def end(self, cost_usd: float | None = 0.0, tokens: int = 0) -> None:
-        """What it cost; nothing where it was broken off."""
-        self._end(self._calls, cost_usd, tokens)
+    def check(self) -> None:
+        if self.is_used_up:
+            raise SpendCapReached(self.told)
 
-    async def begin_trial(self) -> None:
-        """Of a target whose calls go past this purse, and which tells at its end what they cost."""
-        await self._begin(self._trials, (self._calls,))
+    def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
+        self.broken_off += broken_off
+        self._calls[model].under_way -= 1
+        self.charge(cost_usd, tokens, model)
 
-    def end_trial(self, cost_usd: float | None, tokens: int) -> None:
-        self._end(self._trials, cost_usd, tokens)
+    async def begin_trial(self, *, is_metered: bool = False) -> None:
+        """The calls of a target that is not metered go past this purse: it tells at its end what they cost."""
+        await self._begin(self._metered_trials if is_metered else self._trials)
 
-    def charge(self, cost_usd: float | None, tokens: int) -> None:
+    def end_trial(self, cost_usd: float | None, tokens: int, *, is_metered: bool = False) -> None:
+        lane = self._metered_trials if is_metered else self._trials
+        lane.under_way -= 1
+        lane.hear(cost_usd, tokens)
+        if not is_metered:
+            self.charge(cost_usd, tokens)
+        self._admit()
+
+    def charge(self, cost_usd: float | None, tokens: int, model: str | None = None) -> None:
         self.cost_usd += cost_usd or 0.0
         self.tokens += tokens
         self.unpriced += cost_usd is None
         if self.kept is not None and self.is_capped:
             self.kept(self.cost_usd, self.tokens)
+        if model is not None:
+            self._calls[model].hear(cost_usd, tokens)
+            self._admit()
 
-    async def _begin(self, lane: _Lane, others: tuple[_Lane, ...]) -> None:
-        while self.is_capped:
-            if self.is_used_up:
-                raise SpendCapReached(self.told)
-            if lane.under_way == 0 or (lane.is_known and self._leaves_room(lane, *others)):
-                break
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            await waiter
-        lane.under_way += 1
+    async def _begin(self, lane: _Lane) -> None:
+        """First come, first served."""
+        ticket = asyncio.get_running_loop().create_future()
+        lane.waiting.append(ticket)
+        self._admit()
+        try:
+            await ticket
+            self.check()
+        except BaseException:
+            if not ticket.cancelled():  # else it was cancelled before it was admitted
+                lane.under_way -= 1
+                self._admit()
+            raise
 
-    def _end(self, lane: _Lane, cost_usd: float | None, tokens: int) -> None:
-        lane.under_way -= 1
-        lane.learn(cost_usd or 0.0, tokens)
-        self.charge(cost_usd, tokens)
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+    def _admit(self) -> None:
+        """Only who may begin is woken: all others would but look, and wait again."""
+        calls = tuple(self._calls.values())
+        for lane in (*calls, self._trials, self._metered_trials):
+            # What metered trials cost is what their calls cost.
+            beside = (lane,) if lane is self._metered_trials else (*calls, lane) if lane is self._trials else calls
+            while lane.waiting and self._may_begin(lane, beside):
+                ticket = lane.waiting.popleft()
+                if not ticket.cancelled():
+                    lane.under_way += 1
+                    ticket.set_result(None)
+
+    def _may_begin(self, lane: _Lane, beside: Iterable[_Lane]) -> bool:
+        if not self.is_capped or self.is_used_up:  # then only to be told so
+            return True
+        if not any(other.under_way for other in beside):
+            return True
+        return lane.under_way <= lane.known and self._leaves_room(*beside)
 
     def _leaves_room(self, *lanes: _Lane) -> bool:
         """Once all that is under way there has cost what it may cost."""
@@ -107,6 +146,8 @@ class Spending:
         yield self.told
         if self.unpriced and self.max_cost_usd is not None:
             yield f"{count(self.unpriced, 'answer')} without a known cost, which the cap could not count"
+        if self.broken_off:
+            yield f"{count(self.broken_off, 'call')} broken off before a reply came: what they cost is not known"
 
     @property
     def told(self) -> str:

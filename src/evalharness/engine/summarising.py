@@ -10,6 +10,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.report import CaseState, ErrorBounds, Failure, Group, SlowTrial, Summary, TrialCounts
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TRIAL_STATES
+from evalharness.engine.measuring import measurement_of
 from evalharness.engine.tallying import CaseTally, Measured
 from evalharness.stats.thresholds import reaches
 
@@ -55,9 +56,12 @@ def count_states(tallies: Mapping[str, CaseTally]) -> TrialCounts:
 
 
 def _group(cases: list[Case], states: Mapping[str, str], tallies: Mapping[str, CaseTally]) -> Group:
-    shares = [share for case in cases if (share := tallies[case.id].share) is not None]
+    shares = [(case, share) for case in cases if (share := tallies[case.id].share) is not None]
     passed = sum(states[case.id] == "passed" for case in cases)
-    return Group(total=len(cases), passed=passed, pass_rate=_mean(shares))
+    if not shares:
+        return Group(total=len(cases), passed=passed, pass_rate=None)
+    found = measurement_of(shares, sum(tallies[case.id].graded for case, _ in shares), weighted=False)
+    return Group(total=len(cases), passed=passed, pass_rate=found.value, measurement=found)
 
 
 def _grader_groups(tallies: Mapping[str, CaseTally], threshold: float) -> dict[str, Group]:

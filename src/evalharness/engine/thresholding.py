@@ -123,7 +123,14 @@ def _judged(name: str, label: str, found: Measurement, wanted: float, awaiting: 
     if awaiting:
         text += f"; {count(awaiting, 'case')} still to be graded"
     passed = None if awaiting else is_met
-    return GateCheck(name=name, passed=passed, text=text, value=found.value, wanted=wanted)
+    return GateCheck(name=name, passed=passed, text=text, value=found.value, wanted=wanted, basis=_basis(found))
+
+
+def _basis(found: Measurement) -> str:
+    parts = [count(found.n_cases, "case"), count(found.n_trials, "trial")]
+    if found.low is not None and found.high is not None:
+        parts.insert(0, f"{_exact(found.level)} % interval {interval(found.low, found.high)}, {found.method}")
+    return ", ".join(parts)
 
 
 def _by_chance(found: Measurement, wanted: float, is_met: bool) -> str:

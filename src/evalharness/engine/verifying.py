@@ -10,16 +10,18 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from evalharness.domain.comparison import Comparison
 from evalharness.domain.record import Record
 from evalharness.domain.report import Report
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
 from evalharness.domain.verified import Mismatch, Verified
 from evalharness.engine.measuring import measure
+from evalharness.engine.recomparing import believed_of_comparison, recompare
 from evalharness.engine.recounting import suite_told, trials_told
 from evalharness.engine.rejudging import Judged, believed_checks, rejudge
 from evalharness.engine.reported_figures import reported_figures
-from evalharness.engine.stopping import follow, measured_sequentially
+from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 from evalharness.engine.summarising import case_results, error_bounds, failures, summarise, unjudged
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.engine.thresholding import Counted
@@ -50,8 +52,13 @@ _FILE = (
 MIXED = ("skipped", "awaiting", "pending")
 
 
-def verify_report(report: Report, outcomes: Iterable[Outcome], suite: Suite | None = None) -> Verified:
-    """`suite` is that of the run, if it is at hand: else as much of it is believed as the report tells."""
+def verify_report(
+    report: Report, outcomes: Iterable[Outcome], suite: Suite | None = None, comparison: Comparison | None = None
+) -> Verified:
+    """`suite` is that of the run, if it is at hand: else as much of it is believed as the report tells.
+
+    So is `comparison` that with its baseline, made anew.
+    """
     known = suite_told(report) if suite is None else suite
     rows, odd = _sound_rows(known, report.metadata.trials_per_case, outcomes)
     measured = count_trials(known, report.metadata.trials_per_case, rows)
@@ -59,12 +66,12 @@ def verify_report(report: Report, outcomes: Iterable[Outcome], suite: Suite | No
     plan = report.sequential.plan if report.sequential else None
     decided = follow(plan, ids, report.metadata.trials_per_case, rows) if plan else None
     found = _anew(report.model_copy(update={"sequential": decided}), known, measured)
-    compared = [*_compared(report, found), *_rest(report, known, measured)]
+    compared = [*_compared(report, found), *_rest(report, known, measured, comparison)]
     return Verified(
         figures=len(compared),
         rows=len(rows),
         mismatches=(*odd, *_mismatches(compared)),
-        believed=(*(() if suite else _FILE), *_believed(report)),
+        believed=(*(() if suite else _FILE), *_believed(report, comparison)),
     )
 
 
@@ -138,15 +145,17 @@ def _sound_rows(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> tuple
 
 def _anew(report: Report, suite: Suite, measured: Measured) -> Report:
     measurements = measure(suite, report.metadata.trials_per_case, measured)
+    bounds = error_bounds(suite, measured)
     if report.sequential is not None:
         measurements = measured_sequentially(measurements, report.sequential)
+        bounds = error_bounds_of(report.sequential)
     keys: Mapping[str, str] = {}
     return report.model_copy(
         update={
             "summary": summarise(suite, measured),
             "metrics": {name: found.value for name, found in measurements.items()},
             "measurements": measurements,
-            "error_bounds": error_bounds(suite, measured),
+            "error_bounds": bounds,
             "failures": tuple(failures(suite, measured)),
             "unjudged": tuple(unjudged(suite, measured)),
             "cases": tuple(case_results(suite, keys, measured)) if report.cases else (),
@@ -162,18 +171,15 @@ def _compared(told: Report, found: Report) -> Iterator[Judged]:
     yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
 
 
-def _rest(report: Report, suite: Suite, measured: Measured) -> Iterator[Judged]:
-    """Verdict and gate; and of what rests on other runs too, that it does not contradict itself."""
+def _rest(report: Report, suite: Suite, measured: Measured, comparison: Comparison | None = None) -> Iterator[Judged]:
+    """Verdict, gate and comparison; and of what rests on other runs too, that it does not contradict itself."""
+    yield from recompare(report, comparison)
     yield from rejudge(report, Counted(suite, report.metadata.trials_per_case, measured))
     yield "metadata.sequential", report.metadata.sequential, report.sequential is not None
     for flaky in report.flaky:
         fits = 0 <= flaky.passed <= flaky.trials
         rate = flip_rate(flaky.trials, flaky.passed) if fits else None
         yield f"flaky.{flaky.case_id}.flip_rate", flaky.flip_rate, rate
-    for change in report.comparison.cases if report.comparison else ():
-        tally = measured.tallies.get(change.case_id)
-        counts = (tally.first_graded, tally.first_passed) if tally else None
-        yield f"comparison.cases.{change.case_id}.new", (change.new_trials, change.new_passed), counts
 
 
 def _mismatches(compared: Iterable[Judged]) -> Iterator[Mismatch]:
@@ -189,13 +195,12 @@ def _same(figure: str, told: Any, found: Any) -> bool:
     return bool(told == found)
 
 
-def _believed(report: Report) -> Iterator[str]:
+def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[str]:
     yield from _ALWAYS
-    checks = believed_checks(report.gate) if report.gate else []
-    if checks:
+    if checks := believed_checks(report):
         yield f"the gate's {', '.join(checks)}"
-    if report.comparison is not None:
-        yield "the comparison with the baseline, but for this run's side of it"
+    if report.comparison is not None and comparison is None:
+        yield from believed_of_comparison(report.comparison)
     if report.sequential is not None:
         yield "what the sequential run was planned to decide"
     if report.judging:

@@ -12,6 +12,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.variables import escape, escape_matchers
 from evalharness.formats.dumping import case_fields, file_text, suite_fields
 
+AS_IT_DID = " answers as it did"
 _JUDGED_ELSEWISE = ("input", "expected", "graders", "reference", "metadata", "max_rounds")
 
 
@@ -48,7 +49,7 @@ def _regression(captured: Captured, note: CaptureNote, templated: bool) -> dict[
     output = _plain(captured.output, comparison)
     return {
         **asked,
-        "name": f"{case.title} answers as it did",
+        "name": f"{case.title.removesuffix(AS_IT_DID)}{AS_IT_DID}",
         "baseline_version": note.version,
         "baseline": {
             # Nothing in an answer is a variable or a matcher; a file without variables is escaped as a whole.

@@ -37,6 +37,15 @@ def check_grader(findings: Findings, place: FieldPath, spec: GraderSpec) -> None
     _check_part(findings, place, "grader", spec)
 
 
+def needs_reference(spec: GraderSpec) -> bool:
+    """Options that never do are not looked into: there may be many cases."""
+    try:
+        is_possible = registry.load("grader", spec.kind).Options.needs_reference is not Options.needs_reference
+        return is_possible and registry.parse_options("grader", spec).needs_reference
+    except (UnknownName, ValidationError):
+        return False  # which has been told
+
+
 def check_target(findings: Findings, place: FieldPath, spec: TargetSpec) -> None:
     _check_part(findings, place, "target", spec)
 

@@ -25,9 +25,9 @@ MOST_TASKS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """`rates` by k, as shares; `decimals` is how many of a share are known; `tasks` where the table tells them.
-
-    `problem` says why its figures are no rates at all; `note` how it was read, where that may be doubted.
+    """`rates` by k, as shares; `decimals` is how many of a share are known; `tasks` where the table tells them,
+    one more than `MOST_TASKS` standing for any number beyond. `problem` says why its figures are no rates, or no number
+    of tasks, at all; `note` how it was read, where that may be doubted.
     """
 
     label: str
@@ -43,7 +43,7 @@ class _Written:
     label: str
     rates: dict[int, Decimal]
     is_percent: bool
-    tasks: int | None
+    tasks: Decimal | None
 
 
 def read_rate_table(path: Path) -> list[RateRow]:
@@ -57,13 +57,15 @@ def _row(row: _Written, is_mixed: bool) -> RateRow:
     whole = Decimal(100 if row.is_percent else 1)
     rates = dict(sorted(row.rates.items()))
     decimals = max(map(_decimals, rates.values())) + (2 if row.is_percent else 0)
-    odd = next((f"pass^{k} is {rate}" for k, rate in rates.items() if not 0 <= rate <= whole), "")
+    odd = [f"pass^{k} is {rate}, which is no share of trials" for k, rate in rates.items() if not 0 <= rate <= whole]
+    if row.tasks is not None and (row.tasks < 1 or row.tasks != row.tasks.to_integral_value()):
+        odd.append(f"there are {row.tasks} tasks, which is no number of tasks")
     return RateRow(
         row.label,
         {k: rate / whole for k, rate in rates.items()},
         decimals,
-        row.tasks,
-        problem=f"{odd}, which is no share of trials" if odd else "",
+        None if row.tasks is None else int(min(row.tasks, Decimal(MOST_TASKS + 1))),
+        problem=next(iter(odd), ""),
         note="read as shares of 1, unlike the rows in percent" if is_mixed and not row.is_percent else "",
     )
 
@@ -134,9 +136,5 @@ def _rate(written: Any) -> tuple[Decimal, bool] | None:
     return (written, False) if is_number else None
 
 
-def _tasks(value: Mapping[str, Any]) -> int | None:
-    for key in _TASKS:
-        found = _rate(value.get(key))
-        if found and found[0] == int(found[0]) and 1 <= found[0] <= MOST_TASKS:
-            return int(found[0])
-    return None
+def _tasks(value: Mapping[str, Any]) -> Decimal | None:
+    return next((found[0] for key in _TASKS if (found := _rate(value.get(key)))), None)

@@ -34,6 +34,10 @@ def _checked(spec: GraderSpec) -> GraderSpec:
     return spec
 
 
+def _needs_reference(spec: GraderSpec) -> bool:
+    return registry.parse_options("grader", spec).needs_reference
+
+
 PartSpec = Annotated[GraderSpec, AfterValidator(_checked)]
 Graded = list[tuple[GraderSpec, Grade]]
 
@@ -42,6 +46,10 @@ class SeveralOptions(Options):
     main: ClassVar[str] = "graders"
 
     graders: tuple[PartSpec, ...]
+
+    @property
+    def needs_reference(self) -> bool:
+        return any(map(_needs_reference, self.graders))
 
     @field_validator("graders")
     @classmethod
@@ -103,7 +111,8 @@ def _without_verdict(grades: Graded) -> Grade | None:
     for state in ("unscored", "awaiting"):
         found = [(spec, grade) for spec, grade in grades if grade.state == state]
         if found:
-            return Grade(state=found[0][1].state, reason=_reasons(found), evidence=_evidence(grades))
+            is_final = all(grade.is_final for _, grade in found)
+            return Grade(state=found[0][1].state, reason=_reasons(found), evidence=_evidence(grades), is_final=is_final)
     return None
 
 
@@ -161,6 +170,10 @@ class NotOptions(Options):
     @property
     def graders(self) -> tuple[GraderSpec, ...]:
         return (self.grader,)
+
+    @property
+    def needs_reference(self) -> bool:
+        return any(map(_needs_reference, self.graders))
 
 
 class Not(Composite):

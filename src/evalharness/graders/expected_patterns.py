@@ -18,6 +18,7 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
+from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.text import head
 from evalharness.errors import UsageError
 from evalharness.graders.javascript_patterns import from_javascript
@@ -59,10 +60,10 @@ def compiled_patterns(patterns: Sequence[str]) -> dict[str, Any]:
 
 def _compiled(pattern: str) -> Any:
     try:
-        return regex.compile(from_javascript(pattern.removeprefix(REGEX)), regex.IGNORECASE)
+        return compile_pattern(from_javascript(pattern.removeprefix(REGEX)), regex.IGNORECASE)
     except UsageError as error:
         problem = error.message
-    except (regex.error, RecursionError, OverflowError) as error:
+    except ValueError as error:
         problem = str(error)
     raise UsageError(f"'{pattern}' is not a regular expression: {problem}")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from evalharness.contracts import Services
-from evalharness.domain.grade import Grade
-from evalharness.errors import ModelUnavailable, Unscored, UsageError
-from evalharness.stats.cosine import cosine
+from evalharness.domain.embedded import Embedded
+from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.nearness import nearness_of_texts, nearness_of_vectors, unusable
+from evalharness.errors import ModelUnavailable, UsageError
 
 MODEL_VARIABLE = "EVALHARNESS_EMBEDDING_MODEL"
 DEFAULT_MODEL = "local/wordllama"
@@ -21,27 +24,31 @@ def named_embedders(services: Services, named: str | None) -> tuple[str, ...]:
     return () if model == DEFAULT_MODEL else (model,)
 
 
-async def nearness(one: str, other: str, services: Services, named: str | None = None) -> float:
-    """From 0 to 1: the cosine of the texts' embeddings, where negative ones count as 0.
+class Nearness(NamedTuple):
+    score: float
+    judging: tuple[Judging, ...] = ()
+    """What the model took, where it is one that costs or counts."""
 
-    The same text, but for white space around it, is 1 whatever a model would say. Raises UsageError where the model
-    cannot be asked, Unscored where nothing can be made of what it says.
-    """
-    if one.strip() == other.strip():
-        return 1.0
+
+async def nearness(one: str, other: str, services: Services, named: str | None = None) -> Nearness:
+    """Raises UsageError where the model cannot be asked, Unscored where nothing can be made of what it says."""
+    if (near := nearness_of_texts(one, other)) is not None:
+        return Nearness(near)
     model = embedding_model(services, named)
     embedder = services.embedder(model)
     try:
-        first, second = await embedder.embed([one, other])
+        embedded = await embedder.embed([one, other])
     except ModelUnavailable as error:
-        raise _unusable(model, error.message.removeprefix(f"{model}: ")) from error
-    if not (any(first) and any(second)):
-        raise _unusable(model, "a vector of zeros has no direction")
-    return max(0.0, cosine(first, second))
+        raise unusable(model, error.message.removeprefix(f"{model}: ")) from error
+    first, second = embedded.vectors
+    return Nearness(nearness_of_vectors(first, second, model), _took(model, embedded))
 
 
-def _unusable(model: str, why: str) -> Unscored:
-    return Unscored(f"the embeddings of {model} cannot be used: {why}")
+def _took(model: str, embedded: Embedded) -> tuple[Judging, ...]:
+    if embedded.usage is None and embedded.cost_usd == 0.0:
+        return ()
+    tokens = embedded.usage.input_tokens if embedded.usage else 0
+    return (Judging(model=model, calls=1, input_tokens=tokens, cost_usd=embedded.cost_usd),)
 
 
 def due(error: UsageError) -> Grade:

@@ -6,12 +6,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import regex
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AliasChoices, Field
 
 from evalharness.contracts import GradeContext, Threads
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
+from evalharness.domain.pattern import Pattern
 from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader, shown, text_of
 from evalharness.graders.pattern_examples import example_of
@@ -24,19 +25,10 @@ FLAGS = {"multiline": regex.MULTILINE, "ignorecase": regex.IGNORECASE, "dotall":
 class RegexOptions(Options):
     main: ClassVar[str] = "pattern"
 
-    pattern: str = Field(validation_alias=AliasChoices("pattern", "value"))
+    pattern: Pattern = Field(validation_alias=AliasChoices("pattern", "value"))
     flags: tuple[Literal["multiline", "ignorecase", "dotall"], ...] = ()
     must_match: bool = True
     capture_groups: tuple[str, ...] = ()
-
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, pattern: str) -> str:
-        try:
-            regex.compile(pattern)
-        except (regex.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"is not a regular expression: {error}") from None
-        return pattern
 
 
 class Regex(CodeGrader):

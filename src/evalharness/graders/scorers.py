@@ -30,7 +30,7 @@ from evalharness.domain.scores import (
 )
 from evalharness.errors import UsageError
 from evalharness.graders.artifacts import artifact_in, kept
-from evalharness.graders.meanings import due, embedding_model, named_embedders, nearness
+from evalharness.graders.meanings import Nearness, due, embedding_model, named_embedders, nearness
 from evalharness.graders.part import CodeGrader
 from evalharness.stats.thresholds import reaches
 
@@ -58,7 +58,9 @@ class ScorerGrader(CodeGrader, ABC):
     options: ScorerOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        score = await self.score(artifact_in(context))
+        return self.graded(await self.score(artifact_in(context)))
+
+    def graded(self, score: Score) -> Grade:
         minimum = self.options.min
         passed = minimum is None or reaches(score.value, minimum)
         short = "" if passed else f"score {score.value:g} < {minimum:g}"
@@ -171,22 +173,26 @@ class Similarity(ScorerGrader):
         return named_embedders(self.services, self.options.model) if is_semantic else ()
 
     async def grade(self, context: GradeContext) -> Grade:
-        try:
+        if self.options.algorithm != "semantic":
             return await super().grade(context)
+        artifact = artifact_in(context)
+        texts = self._scorer.texts(artifact)
+        try:
+            near = await nearness(*texts, self.services, self.options.model) if texts else Nearness(0.0)
         except UsageError as error:  # the embeddings are missing
             return due(error)
+        return self.graded(self._scorer.scored(artifact, near.score)).model_copy(update={"judging": near.judging})
 
     async def score(self, artifact: EvalArtifact) -> Score:
-        options = self.options
-        scorer = SimilarityScorer(options.output_path, options.expected_value, options.algorithm)
-        if options.algorithm == "semantic":
-            texts = scorer.texts(artifact)
-            near = await nearness(*texts, self.services, options.model) if texts else 0.0
-            return scorer.scored(artifact, near)
-        if options.algorithm != "levenshtein":
-            return scorer.score(artifact)
-        score: Score = await self.services.in_thread(scorer.score, artifact)  # long texts take their time
+        if self.options.algorithm != "levenshtein":
+            return self._scorer.score(artifact)
+        score: Score = await self.services.in_thread(self._scorer.score, artifact)  # long texts take their time
         return score
+
+    @property
+    def _scorer(self) -> SimilarityScorer:
+        options = self.options
+        return SimilarityScorer(options.output_path, options.expected_value, options.algorithm)
 
     def example(self) -> Example | None:
         if self.options.min is None:

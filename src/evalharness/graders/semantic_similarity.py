@@ -48,13 +48,14 @@ class SemanticSimilarity(CodeGrader):
             return Grade.of(False, reason=problem)
         text, expected = _text(context.output), _text(options.value)
         try:
-            score = await nearness(text, expected, self.services, options.model)
+            score, judging = await nearness(text, expected, self.services, options.model)
         except UsageError as error:
             return due(error)
         passed = reaches(score, options.threshold)
         reason = f"nearness {score:.3f} < {options.threshold:g} of {shown(text)} to {shown(expected)}"
         evidence = {"model": embedding_model(self.services, options.model), "threshold": options.threshold}
-        return Grade.of(passed, score=score, reason="" if passed else reason, evidence=evidence)
+        grade = Grade.of(passed, score=score, reason="" if passed else reason, evidence=evidence)
+        return grade.model_copy(update={"judging": judging})
 
     def example(self) -> Example:
         return Example(whole=self.options.value)

@@ -15,6 +15,7 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
+from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.session import SessionAssertion
 from evalharness.domain.session_checks import threshold_of
 from evalharness.domain.session_results import AssertionResult
@@ -101,8 +102,8 @@ class SessionAssertions(CodeGrader):
 def _compiled(pattern: str) -> regex.Pattern[str] | str:
     """The pattern, or why it is none."""
     try:
-        return regex.compile(pattern, regex.ASCII)  # as the expressions of Go: \w and \d are ASCII
-    except (regex.error, RecursionError, OverflowError) as error:
+        return compile_pattern(pattern, regex.ASCII)  # as the expressions of Go: \w and \d are ASCII
+    except ValueError as error:
         return f"invalid regular expression /{head(pattern, LONGEST_VALUE)}/: {error}"
 
 

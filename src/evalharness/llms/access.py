@@ -34,7 +34,7 @@ class Access:
     posting: Posting = field(repr=False)
     """Shared by all that are open; not theirs to close."""
     used: Callable[[Usage], None] = field(default=nobody_counts, repr=False)
-    """What no reply tells: the tokens of an embedder's batch, and of replies that nobody could read."""
+    """What no reply tells: the tokens of replies that nobody could read."""
     told: Callable[[str], None] = field(default=nobody_listens, repr=False)
     """What whoever reads the report must know of the model; the same thing may be told many times."""
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from functools import partial
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, Tool, ToolRequest
 from evalharness.domain.record import Json
 from evalharness.domain.strict_json import parse_strictly
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
-from evalharness.llms.access import Access
-from evalharness.llms.concessions import in_words, left_out, refused_field
+from evalharness.llms.concessions import in_words, left_out
+from evalharness.llms.remote import RemoteLlm
 from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
 
-PATH = "v1/messages"
 DEFAULT_MAX_TOKENS = 4096
 """The server insists on a limit."""
 REPLY_TOOL = "reply"
@@ -31,37 +29,18 @@ CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 WORDS_FOR: Mapping[str, str] = {"tool_choice": r"\btool_choice\b|\btools\b", "temperature": r"\btemperature\b"}
 
 
-class Anthropic:
-    def __init__(self, model: str, access: Access) -> None:
-        self.name = access.name_of(model)
-        self.revision = access.endpoint.base_url
-        self._model = model
-        self._access = access
-        self._refused: set[str] = set()
+class Anthropic(RemoteLlm):
+    path = "v1/messages"
+    words_for = WORDS_FOR
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        access = self._access
+    def body(self, request: ChatRequest) -> dict[str, Json]:
         if request.seed is not None:
-            access.told(left_out(self.name, "seed"))
-        while True:
-            body = request_body(self._model, request, self._refused)
-            read = partial(self._read, is_forced="tool_choice" in body)
-            try:
-                return await access.posting.post(self.name, access.endpoint, PATH, body, read)
-            except ModelUnavailable as error:
-                refused = refused_field(error, body, WORDS_FOR)
-                if refused is None:
-                    raise
-                self._refused.add(refused)
-                if refused == "temperature":
-                    access.told(left_out(self.name, refused))
+            self.access.told(left_out(self.name, "seed"))
+        return request_body(self.model, request, self.refused)
 
-    async def close(self) -> None:
-        """The connections are not its own."""
-
-    def _read(self, body: Json, *, is_forced: bool) -> ChatReply:
-        with self._access.charging(usage_of(body)):
-            return reply_of(body, is_forced=is_forced)
+    def read(self, sent: Mapping[str, Json], body: Json) -> ChatReply:
+        with self.access.charging(usage_of(body)):
+            return reply_of(body, is_forced="tool_choice" in sent)
 
 
 def request_body(model: str, request: ChatRequest, refused: Collection[str] = ()) -> dict[str, Json]:
@@ -110,9 +89,11 @@ def reply_of(body: Json, *, is_forced: bool = False) -> ChatReply:
         for call in calls
     )
     model = optional_text_at(body, "model")
-    if is_forced and [call.name for call in requests] == [REPLY_TOOL]:
+    if is_forced and requests and all(call.name == REPLY_TOOL for call in requests):
         finish = "stop" if finish == "tool_calls" else finish
-        return ChatReply(text=requests[0].arguments, finish_reason=finish, model=model, usage=usage)
+        # A second reply, also one in words, is shown beside the first: whoever wants a single one must not take either.
+        replies = [*([text] if "{" in text else []), *(call.arguments for call in requests)]
+        return ChatReply(text="\n".join(replies), finish_reason=finish, model=model, usage=usage)
     return ChatReply(text=text, tool_requests=requests, finish_reason=finish, model=model, usage=usage)
 
 

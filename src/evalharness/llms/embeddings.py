@@ -5,23 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
+from evalharness.domain.embedded import Embedded
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import Usage
-from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.reply_fields import count_at, objects_at, readable_count_at
 
 PATH = "embeddings"
 BATCH = 64
-ATTEMPTS = 3
+MOST_GARBAGE = 3
 """A server that does not know how to embed does not learn it: what it says is JSON, and no vectors."""
-
-
-class Vectors(NamedTuple):
-    vectors: list[list[float]]
-    tokens: int
 
 
 class OpenAiEmbeddings:
@@ -30,36 +24,31 @@ class OpenAiEmbeddings:
         self._model = model
         self._access = access
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    async def embed(self, texts: Sequence[str]) -> Embedded:
         batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
         done = await asyncio.gather(*(self._embed(batch) for batch in batches))
-        return [vector for vectors in done for vector in vectors]
+        usages = [usage for _, usage in done if usage is not None]
+        tokens = sum(usage.input_tokens for usage in usages)
+        usage = Usage(input_tokens=tokens) if len(usages) == len(done) else None
+        return Embedded([vector for vectors, _ in done for vector in vectors], usage)
 
     async def close(self) -> None:
         """The connections are not its own."""
 
-    async def _embed(self, batch: Sequence[str]) -> list[list[float]]:
+    async def _embed(self, batch: Sequence[str]) -> tuple[list[list[float]], Usage | None]:
         access = self._access
         # An empty text is refused by some servers; a blank one means as little.
         body = {"model": self._model, "input": [text or " " for text in batch]}
-        read = partial(_vectors_or_why_not, expected=len(batch))
-        found: Vectors | str = ""
-        for _ in range(ATTEMPTS):
-            found = await access.posting.post(self.name, access.endpoint, PATH, body, read)
-            if isinstance(found, Vectors):
-                access.used(Usage(input_tokens=found.tokens))
-                return found.vectors
-        raise ModelUnavailable(f"{self.name}: the reply makes no sense: {found} ({ATTEMPTS} attempts)")
+        read = partial(self._read, batch)
+        return await access.posting.post(self.name, access.endpoint, PATH, body, read, most_garbage=MOST_GARBAGE)
+
+    def _read(self, batch: Sequence[str], body: Json) -> tuple[list[list[float]], Usage | None]:
+        usage = usage_of(body)
+        with self._access.charging(usage):
+            return vectors_of(body, len(batch)), usage
 
 
-def _vectors_or_why_not(body: Json, expected: int) -> Vectors | str:
-    try:
-        return vectors_of(body, expected)
-    except ValueError as error:
-        return str(error)
-
-
-def vectors_of(body: Json, expected: int) -> Vectors:
+def vectors_of(body: Json, expected: int) -> list[list[float]]:
     """In the order of the texts. Raises ValueError for anything but one vector for each, all of one length."""
     items = objects_at(body, "data")
     by_index = {_index_of(item, place): _vector_of(item) for place, item in enumerate(items)}
@@ -68,8 +57,14 @@ def vectors_of(body: Json, expected: int) -> Vectors:
     vectors = [by_index[index] for index in range(expected)]
     if len({len(vector) for vector in vectors}) > 1:
         raise ValueError("the vectors differ in length")
-    usage = body.get("usage")
-    return Vectors(vectors, readable_count_at(usage, "prompt_tokens") or readable_count_at(usage, "total_tokens") or 0)
+    return vectors
+
+
+def usage_of(body: Json) -> Usage | None:
+    """Unknown where it is not told, or told as nothing."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    tokens = readable_count_at(usage, "prompt_tokens") or readable_count_at(usage, "total_tokens")
+    return Usage(input_tokens=tokens) if tokens else None
 
 
 def _index_of(item: dict[str, Json], place: int) -> int:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from urllib.parse import urlencode, urlsplit
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+VERSION_HEADER = "anthropic-version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class Endpoint:
     def url(self, path: str) -> str:
         url = f"{self.base_url.rstrip('/')}/{path}"
         return f"{url}?{urlencode(self.query)}" if self.query else url
+
+    @property
+    def secrets(self) -> list[str]:
+        """The headers that no message may quote."""
+        return [value for name, value in self.headers.items() if name != VERSION_HEADER]
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ STATUSES: Mapping[str, int] = {
 }
 """What errors are called where no number is given."""
 LONGEST_WAIT_S = 600.0
+LONGEST_DATE = 40
 SHOWN = 300
 WRAPPINGS = ("error", "message", "detail")
 SHORTEST_SECRET = 8
@@ -68,8 +69,10 @@ def fault_of_status(
     if 300 <= status < 400:
         words = "it redirects elsewhere, and a key is not taken there: name the right base URL"
     which = f"error {status}, told with HTTP 200" if is_told_with_200 else f"HTTP {status}"
-    told = f"{which}: {words}" if words else which
-    return Fault(told, status, may_pass, retry_after_s(headers, wall_s) if may_pass else 0.0)
+    wait_s = retry_after_s(headers, wall_s) if may_pass else 0.0
+    # Before the words, of which the end may be cut off.
+    which += f" (Retry-After: {headers['Retry-After'].strip()[:LONGEST_DATE]})" if wait_s else ""
+    return Fault(f"{which}: {words}" if words else which, status, may_pass, wait_s)
 
 
 def status_told(body: Json) -> int | None:

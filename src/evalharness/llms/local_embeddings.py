@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from evalharness.domain.embedded import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.access import Access
 
@@ -56,8 +57,8 @@ class LocalEmbeddings:
             raise UnknownName("local embedding model", model, [WORDLLAMA])
         self._vectors = OfflineVectors()
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._vectors.embed, texts)
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        return Embedded(await asyncio.to_thread(self._vectors.embed, texts))
 
     async def close(self) -> None:
         """Nothing is open."""

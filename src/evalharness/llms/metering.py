@@ -2,76 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
 from evalharness.contracts import Embedder, Llm, Purse
 from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.embedded import Embedded
 from evalharness.domain.transcript import Usage
+from evalharness.errors import ModelUnavailable, waited_for
 from evalharness.llms.prices import FREE, Price
 
 CHARACTERS_PER_TOKEN = 4
+NO_TURN = "its turn had not come: near the spend cap only few calls are made at once"
+Took = Callable[[Usage, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """What one model costs, and who pays."""
+
+    model: str
+    price: Price | None
+    purse: Purse | None
+
+    def cost_usd(self, usage: Usage | None) -> float | None:
+        if usage is None:
+            return 0.0 if self.price == FREE else None
+        return None if self.price is None else self.price.cost_usd(usage)
+
+    @asynccontextmanager
+    async def call(self, sent: Usage, most_output: int = 0) -> AsyncIterator[Took]:
+        """Around one call, which tells what it took. `sent` is a guess, and all that is known without a reply."""
+        if self.purse is None:
+            yield lambda _usage, _cost_usd: None
+            return
+        most = Usage(input_tokens=sent.input_tokens, output_tokens=most_output)
+        try:
+            await self.purse.begin(self.model, self.cost_usd(most) or 0.0, _tokens(most))
+        except asyncio.CancelledError as cancelled:
+            raise cancelled from ModelUnavailable(f"{self.model}: {NO_TURN}")
+        cost_usd: float | None = 0.0
+        tokens, is_lost = 0, False
+
+        def took(usage: Usage, told_usd: float | None) -> None:
+            nonlocal cost_usd, tokens
+            cost_usd = self.cost_usd(usage) if told_usd is None else told_usd
+            tokens = _tokens(usage)
+
+        try:
+            yield took
+        except asyncio.CancelledError as cancelled:
+            if waited_for(cancelled) is None:  # else it was not asked, or refused
+                is_lost = True
+                took(sent, None)
+            raise
+        finally:
+            self.purse.end(self.model, cost_usd, tokens, broken_off=is_lost)
+
+    def charge(self, usage: Usage) -> None:
+        """For a reply that was thrown away, of a call that goes on."""
+        if self.purse is not None:
+            self.purse.charge(self.cost_usd(usage), _tokens(usage), self.model)
 
 
 class Metered:
     """Where a server does not say what it used, the purse is charged a guess and the reply has no price."""
 
-    def __init__(self, llm: Llm, price: Price | None, purse: Purse | None) -> None:
+    def __init__(self, llm: Llm, meter: Meter) -> None:
         self.name = llm.name
         self.revision = llm.revision
         self._llm = llm
-        self._price = price
-        self._purse = purse
+        self._meter = meter
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        if self._purse is None:
-            return self._priced(await self._llm.chat(request))
-        await self._purse.begin()
-        cost_usd: float | None = 0.0
-        tokens = 0
-        try:
-            reply = self._priced(await self._llm.chat(request))
-            usage = reply.usage or guessed_usage(request, reply)
-            cost_usd = reply.cost_usd if reply.cost_usd is not None else self._cost_usd(usage)
-            tokens = usage.input_tokens + usage.output_tokens
-        finally:
-            self._purse.end(cost_usd, tokens)
+        sent = Usage(input_tokens=guessed_tokens(sum(len(message.content) for message in request.messages)))
+        async with self._meter.call(sent, request.max_tokens or 0) as took:
+            reply = await self._llm.chat(request)
+            if reply.cost_usd is None:
+                reply = reply.model_copy(update={"cost_usd": self._meter.cost_usd(reply.usage)})
+            took(reply.usage or _guessed_usage(sent, reply), reply.cost_usd)
         return reply
-
-    def _priced(self, reply: ChatReply) -> ChatReply:
-        if reply.cost_usd is not None:
-            return reply
-        return reply.model_copy(update={"cost_usd": self._cost_usd(reply.usage)})
 
     async def close(self) -> None:
         await self._llm.close()
 
-    def _cost_usd(self, usage: Usage | None) -> float | None:
-        if self._price is None or (usage is None and self._price != FREE):
-            return None
-        return self._price.cost_usd(usage) if usage is not None else 0.0
-
 
 class MeteredEmbedder:
-    """What a batch took is told by the embedder itself (`Access.used`); here is only asked whether it may."""
+    """As `Metered` is for language models."""
 
-    def __init__(self, embedder: Embedder, purse: Purse) -> None:
+    def __init__(self, embedder: Embedder, meter: Meter) -> None:
         self.name = embedder.name
         self._embedder = embedder
-        self._purse = purse
+        self._meter = meter
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        await self._purse.begin()
-        try:
-            return await self._embedder.embed(texts)
-        finally:
-            self._purse.end()
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        sent = Usage(input_tokens=guessed_tokens(sum(map(len, texts))))
+        async with self._meter.call(sent) as took:
+            embedded = await self._embedder.embed(texts)
+            if embedded.cost_usd is None:
+                embedded = replace(embedded, cost_usd=self._meter.cost_usd(embedded.usage))
+            took(embedded.usage or sent, embedded.cost_usd)
+        return embedded
 
     async def close(self) -> None:
         await self._embedder.close()
 
 
-def guessed_usage(request: ChatRequest, reply: ChatReply) -> Usage:
-    """Roughly, for texts in English."""
-    asked = sum(len(message.content) for message in request.messages)
+def _guessed_usage(sent: Usage, reply: ChatReply) -> Usage:
     replied = len(reply.text) + sum(len(call.arguments) for call in reply.tool_requests)
-    return Usage(input_tokens=asked // CHARACTERS_PER_TOKEN + 1, output_tokens=replied // CHARACTERS_PER_TOKEN + 1)
+    return Usage(input_tokens=sent.input_tokens, output_tokens=guessed_tokens(replied))
+
+
+def guessed_tokens(characters: int) -> int:
+    """Roughly, for texts in English."""
+    return characters // CHARACTERS_PER_TOKEN + 1
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from evalharness.domain.nearness import nearness_of_texts, nearness_of_vectors
 from evalharness.domain.scores import SimilarityScorer
-from evalharness.llms.local_embeddings import OfflineVectors
-from evalharness.stats.cosine import cosine
+from evalharness.llms.local_embeddings import WORDLLAMA, OfflineVectors
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,10 @@ class OfflineSimilarityScorer(SimilarityScorer):
     """The score is the cosine of the texts' embeddings, as the grader's; in a run the grader takes its place."""
 
     def compare(self, actual: str, expected: str) -> float:
-        if actual.strip() == expected.strip():
-            return 1.0
+        if (near := nearness_of_texts(actual, expected)) is not None:
+            return near
         one, other = self._vectors.embed([actual, expected])
-        return max(0.0, cosine(one, other))
+        return nearness_of_vectors(one, other, f"local/{WORDLLAMA}")
 
     @cached_property
     def _vectors(self) -> OfflineVectors:

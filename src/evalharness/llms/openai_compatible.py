@@ -11,14 +11,12 @@ from collections.abc import Collection, Mapping
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
 from evalharness.domain.record import Json
-from evalharness.domain.strict_json import only_object
 from evalharness.domain.transcript import Usage
-from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
-from evalharness.llms.concessions import in_words, left_out, refused_field
+from evalharness.llms.concessions import in_words
+from evalharness.llms.remote import RemoteLlm
 from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
 
-PATH = "chat/completions"
 FINISHES: Mapping[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -32,42 +30,27 @@ WORDS_FOR: Mapping[str, str] = {
     "temperature": r"\btemperature\b",
     "seed": r"\bseed\b",
 }
-LEFT_OUT = ("temperature", "seed")
-"""What a reply then does not depend on, whatever was asked for. The others are said in another way."""
 
 
-class OpenAiCompatible:
+class OpenAiCompatible(RemoteLlm):
+    path = "chat/completions"
+    words_for = WORDS_FOR
+
     def __init__(self, model: str, access: Access) -> None:
-        self.name = access.name_of(model)
-        self.revision = access.endpoint.base_url
-        self._model = model
-        self._access = access
-        self._refused: set[str] = set()
+        super().__init__(model, access)
         self._ignores_schema = False
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        access = self._access
-        while True:
-            body = request_body(self._model, request, self._refused, says_schema=self._ignores_schema)
-            try:
-                reply = await access.posting.post(self.name, access.endpoint, PATH, body, self._read)
-            except ModelUnavailable as error:
-                refused = refused_field(error, body, WORDS_FOR)
-                if refused is None:
-                    raise
-                self._refused.add(refused)
-                if refused in LEFT_OUT:
-                    access.told(left_out(self.name, refused))
-                continue
-            if request.reply_schema is not None and _is_no_object(reply):
-                self._ignores_schema = True
-            return reply
+        reply = await super().chat(request)
+        if request.reply_schema is not None and _is_no_object(reply):
+            self._ignores_schema = True
+        return reply
 
-    async def close(self) -> None:
-        """The connections are not its own."""
+    def body(self, request: ChatRequest) -> dict[str, Json]:
+        return request_body(self.model, request, self.refused, says_schema=self._ignores_schema)
 
-    def _read(self, body: Json) -> ChatReply:
-        with self._access.charging(usage_of(body)):
+    def read(self, _sent: Mapping[str, Json], body: Json) -> ChatReply:
+        with self.access.charging(usage_of(body)):
             return reply_of(body)
 
 
@@ -99,6 +82,8 @@ def reply_of(body: Json) -> ChatReply:
     if not choices:
         raise ValueError("'choices' is empty")
     message = object_at(choices[0], "message")
+    if any(object_at(choice, "message") != message for choice in choices):
+        raise ValueError(f"it holds {len(choices)} replies that differ, and one was asked for")
     requests = tuple(_tool_request(call, index) for index, call in enumerate(_calls_of(message)))
     finish = optional_text_at(choices[0], "finish_reason")
     if finish == "error":
@@ -117,13 +102,10 @@ def reply_of(body: Json) -> ChatReply:
 
 
 def _is_no_object(reply: ChatReply) -> bool:
-    if reply.tool_requests or reply.finish_reason != "stop":
-        return False
-    try:
-        only_object(reply.text)
-    except ValueError:
-        return True
-    return False
+    """By a glance: whether it is the right one is found out by whoever asked."""
+    is_whole = not reply.tool_requests and reply.finish_reason == "stop"
+    text = reply.text.strip()
+    return is_whole and not (text.startswith("{") and text.endswith("}"))
 
 
 def _message(message: ChatMessage) -> dict[str, Json]:

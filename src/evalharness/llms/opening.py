@@ -15,11 +15,10 @@ from typing import Literal
 from evalharness import registry
 from evalharness.contracts import Embedder, Llm, Purse
 from evalharness.domain.model_name import ModelName
-from evalharness.domain.transcript import Usage
 from evalharness.errors import UsageError
 from evalharness.llms.access import Access
-from evalharness.llms.metering import Metered, MeteredEmbedder
-from evalharness.llms.posting import CEILING, DEADLINE_S, Posting
+from evalharness.llms.metering import Meter, Metered, MeteredEmbedder
+from evalharness.llms.posting import CEILING, DEADLINE_S, Posting, anybody_may
 from evalharness.llms.prices import Price, Prices
 from evalharness.llms.providers import endpoint_of, parse_name, provider_named
 
@@ -36,29 +35,34 @@ class OpenModels:
         self, environment: Mapping[str, str], root: Path, concurrency: int, purse: Purse | None = None
     ) -> None:
         self._environment = environment
-        self._root = root
+        self.root = root
         self._concurrency = concurrency
         self._purse = purse
         self._llms: dict[ModelName, Llm] = {}
+        self._by_name: dict[str, Llm] = {}
         self._embedders: dict[ModelName, Embedder] = {}
         self._posting: Posting | None = None
         self._prices: Prices | None = None
         self._notes: dict[str, None] = {}
 
     def llm(self, name: str) -> Llm:
-        parsed = parse_name(name)
-        if parsed not in self._llms:
-            wire, access = self._opened("llm", parsed)
-            llm: Llm = registry.load("llm", wire)(parsed.model, access)
-            self._llms[parsed] = Metered(llm, self._price(parsed), self._purse)
-        return self._llms[parsed]
+        if name not in self._by_name:
+            self._by_name[name] = self._llm(parse_name(name))
+        return self._by_name[name]
+
+    def _llm(self, name: ModelName) -> Llm:
+        if name not in self._llms:
+            wire, access, meter = self._opened("llm", name)
+            llm: Llm = registry.load("llm", wire)(name.model, access)
+            self._llms[name] = Metered(llm, meter)
+        return self._llms[name]
 
     def embedder(self, name: str) -> Embedder:
         parsed = parse_name(name)
         if parsed not in self._embedders:
-            wire, access = self._opened("embedder", parsed)
+            wire, access, meter = self._opened("embedder", parsed)
             embedder: Embedder = registry.load("embedder", wire)(parsed.model, access)
-            self._embedders[parsed] = embedder if self._purse is None else MeteredEmbedder(embedder, self._purse)
+            self._embedders[parsed] = MeteredEmbedder(embedder, meter)
         return self._embedders[parsed]
 
     def price_known(self, name: str) -> bool:
@@ -79,11 +83,11 @@ class OpenModels:
 
     def _price(self, name: ModelName) -> Price | None:
         if self._prices is None:
-            self._prices = Prices.read(self._environment, self._root)
+            self._prices = Prices.read(self._environment, self.root)
         return self._prices.price(name.provider, name.model)
 
-    def _opened(self, noun: Literal["llm", "embedder"], name: ModelName) -> tuple[str, Access]:
-        """The name of its class in the registry, and what that is built with."""
+    def _opened(self, noun: Literal["llm", "embedder"], name: ModelName) -> tuple[str, Access, Meter]:
+        """The name of its class in the registry, what that is built with, and what it costs."""
         available = registry.names(noun)
         provider = provider_named(name.provider, self._environment, available)
         if provider.wire not in available:
@@ -93,19 +97,16 @@ class OpenModels:
                 deadline_s=deadline_s(self._environment),
                 ceiling=max(CEILING, CALLS_PER_TRIAL * self._concurrency),
                 environment=self._environment,
+                may_ask_again=self._purse.check if self._purse is not None else anybody_may,
             )
-
-        def used(usage: Usage) -> None:
-            if self._purse is not None:
-                price = self._price(name)
-                self._purse.charge(price.cost_usd(usage) if price else None, usage.input_tokens + usage.output_tokens)
 
         def told(note: str) -> None:
             self._notes[note] = None
 
         endpoint = endpoint_of(name, provider, self._environment)
-        access = Access(name.provider, endpoint, self._environment, self._root, self._posting, used, told)
-        return provider.wire, access
+        meter = Meter("/".join(name), self._price(name), self._purse)
+        access = Access(name.provider, endpoint, self._environment, self.root, self._posting, meter.charge, told)
+        return provider.wire, access, meter
 
 
 def deadline_s(environment: Mapping[str, str]) -> float:

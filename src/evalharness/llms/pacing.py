@@ -1,7 +1,8 @@
 """How many requests may be under way at once to one server with one key: as many as it bears.
 
-It starts low and grows with every reply, as TCP does; it halves when the server says that it is too much; and while
-the server says "not before", nobody asks at all. It sends nothing and knows nothing of what is sent.
+It starts low and grows with every reply, as TCP does, so that it doubles in each round; it halves when the server says
+that it is too much; and while the server says "not before", nobody asks at all, and who cannot wait so long is told at
+once. It sends nothing and knows nothing of what is sent.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
-FIRST_LIMIT = 100
+from evalharness.llms.faults import Fault
+
+FIRST_LIMIT = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,11 @@ class Clock:
     now: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class _Ticket(NamedTuple):
+    admitted: asyncio.Future[None]
+    gives_up_at: Callable[[], float]
 
 
 class Pace:
@@ -37,30 +46,43 @@ class Pace:
         self._doubles_below = self._ceiling
         self._halved_at = -math.inf
         self._under_way = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[_Ticket] = deque()
         self._shut_until = -math.inf
+        self._shut_by: Fault | None = None
         self._reopening: asyncio.Task[None] | None = None
 
     @property
     def limit(self) -> int:
         return int(self._limit)
 
+    @property
+    def shut_by(self) -> Fault | None:
+        """Why nobody may ask now; None where all may."""
+        return self._shut_by if self._reopening is not None else None
+
+    @property
+    def opens_at(self) -> float:
+        """When anybody may ask again; long ago where all may."""
+        return self._shut_until if self._reopening is not None else -math.inf
+
     @asynccontextmanager
-    async def turn(self, *, again: bool) -> AsyncIterator[float]:
+    async def turn(self, gives_up_at: Callable[[], float], *, again: bool) -> AsyncIterator[float]:
         """One request: first come, first served, but those go before all others who have been refused once.
 
-        Gives the time at which it may be sent: now.
+        Gives the time at which it may be sent: now. Who gives up before anybody may ask (`shut_by`) comes at once.
         """
-        ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if again:
+        ticket = _Ticket(asyncio.get_running_loop().create_future(), gives_up_at)
+        if self._is_hopeless(ticket):
+            self._let_in(ticket)
+        elif again:
             self._waiting.appendleft(ticket)
         else:
             self._waiting.append(ticket)
         self._admit()
         try:
-            await ticket
+            await ticket.admitted
         except asyncio.CancelledError:
-            if not ticket.cancelled():  # admitted in the very moment of being cancelled
+            if not ticket.admitted.cancelled():  # admitted in the very moment of being cancelled
                 self._leave()
             raise
         try:
@@ -80,11 +102,19 @@ class Pace:
         self._limit = self._doubles_below = max(1.0, self._limit / 2)
         self._halved_at = self._clock.now()
 
-    def shut_for(self, wait_s: float) -> None:
+    def shut_for(self, wait_s: float, why: Fault) -> None:
         """Nobody asks until then; what is under way is not called back."""
-        self._shut_until = max(self._shut_until, self._clock.now() + wait_s)
+        until = self._clock.now() + wait_s
+        if until > self._shut_until:
+            self._shut_until, self._shut_by = until, why
         if self._reopening is None:
             self._reopening = asyncio.create_task(self._reopen())
+        waiting, self._waiting = self._waiting, deque()
+        for ticket in waiting:
+            if self._is_hopeless(ticket):
+                self._let_in(ticket)
+            else:
+                self._waiting.append(ticket)
 
     def close(self) -> None:
         if self._reopening is not None:
@@ -100,11 +130,14 @@ class Pace:
         self._under_way -= 1
         self._admit()
 
+    def _is_hopeless(self, ticket: _Ticket) -> bool:
+        return ticket.gives_up_at() <= self.opens_at
+
     def _admit(self) -> None:
-        if self._reopening is not None:
-            return
-        while self._waiting and self._under_way < self.limit:
-            ticket = self._waiting.popleft()
-            if not ticket.cancelled():
-                self._under_way += 1
-                ticket.set_result(None)
+        while self._waiting and self._reopening is None and self._under_way < self.limit:
+            self._let_in(self._waiting.popleft())
+
+    def _let_in(self, ticket: _Ticket) -> None:
+        if not ticket.admitted.cancelled():
+            self._under_way += 1
+            ticket.admitted.set_result(None)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
+from pydantic_core import to_json
+
 from evalharness.domain.record import Json
 from evalharness.domain.strict_json import parse_strictly
 from evalharness.errors import ModelUnavailable
@@ -35,12 +37,17 @@ NO_TURN = Fault("its turn had not come: the server bears no more requests at onc
 Value = TypeVar("Value")
 
 
+def anybody_may() -> None:
+    """For models whose replies nobody pays for."""
+
+
 @dataclass(slots=True)
 class _Call:
     who: str
     endpoint: Endpoint
     path: str
     body: bytes
+    most_garbage: int
     began_at: float
     gives_up_at: float = 0.0
     attempts: int = 0
@@ -52,9 +59,16 @@ class _Call:
     """Why the last attempt was not the last."""
 
     def unavailable(self, fault: Fault, now: float) -> ModelUnavailable:
-        words = shown(without(self.endpoint.headers.values(), fault.words))
+        words = shown(without(self.endpoint.secrets, fault.words))
         tried = f" ({self.attempts} attempts in {now - self.began_at:.0f} s)" if self.attempts > 1 else ""
         return ModelUnavailable(f"{self.who}: {words}{tried}", status=fault.status)
+
+
+def _written(body: Json) -> bytes:
+    try:
+        return to_json(body)  # several times as quick
+    except ValueError:  # half a character, which only an escape can carry
+        return json.dumps(body).encode()
 
 
 class Posting:
@@ -66,37 +80,51 @@ class Posting:
         deadline_s: float = DEADLINE_S,
         ceiling: int = CEILING,
         environment: Mapping[str, str] = NOTHING,
+        may_ask_again: Callable[[], None] = anybody_may,
         clock: Clock | None = None,
         rng: Random | None = None,
     ) -> None:
+        """`may_ask_again` is asked before every attempt but the first, which is paid for already; it raises."""
         self._deadline_s = deadline_s
         self._ceiling = ceiling
+        self._may_ask_again = may_ask_again
         self._clock = clock or Clock()
         self._rng = rng or Random()
         self._sender = Sender(environment)
         self._paces: dict[tuple[str, ...], Pace] = {}
 
-    async def post(self, who: str, endpoint: Endpoint, path: str, body: Json, read: Callable[[Json], Value]) -> Value:
+    async def post(
+        self,
+        who: str,
+        endpoint: Endpoint,
+        path: str,
+        body: Json,
+        read: Callable[[Json], Value],
+        *,
+        most_garbage: int = MOST_GARBAGE,
+    ) -> Value:
         """Raises ModelUnavailable, in the server's words where it had any.
 
         Somebody's time limit may end the call before that. What it was waiting for is then the cancellation's cause:
         time that passed because of the server's limits and faults was not the model's.
         """
         pace = self.pace_of(endpoint)
-        call = _Call(who, endpoint, path, json.dumps(body).encode(), self._clock.now())
+        call = _Call(who, endpoint, path, _written(body), most_garbage, self._clock.now())
         try:
             return await self._until_replied(call, pace, read)
         except asyncio.CancelledError as cancelled:
             if call.attempts and call.fault is None:
                 raise
-            raise cancelled from call.unavailable(call.fault or NO_TURN, self._clock.now())
+            raise cancelled from call.unavailable(call.fault or pace.shut_by or NO_TURN, self._clock.now())
 
     async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
+        def gives_up_at() -> float:
+            """Waiting behind others who get replies is no fault of the server's; what it asks everybody for is."""
+            return call.gives_up_at if call.attempts else max(call.began_at, pace.succeeded_at) + self._deadline_s
+
         while True:
-            async with pace.turn(again=call.attempts > 0) as sent_at:
-                if call.attempts == 0:
-                    # Waiting behind others who get replies is no fault of the server's.
-                    call.gives_up_at = max(call.began_at, pace.succeeded_at) + self._deadline_s
+            async with pace.turn(gives_up_at, again=call.attempts > 0) as sent_at:
+                call.gives_up_at = gives_up_at()
                 outcome = await self._attempt(call, pace, sent_at, read)
             if not isinstance(outcome, Fault):
                 return outcome
@@ -115,8 +143,12 @@ class Posting:
 
     async def _attempt(self, call: _Call, pace: Pace, sent_at: float, read: Callable[[Json], Value]) -> Value | Fault:
         left_s = call.gives_up_at - sent_at
+        if pace.shut_by is not None:
+            return pace.shut_by
         if left_s <= 0:
             return Fault(f"no reply to anybody for {self._deadline_s:.0f} s", may_pass=False)
+        if call.attempts:
+            self._may_ask_again()
         call.attempts += 1
         call.sent_at = sent_at
         # No attempt may use up the whole deadline: a connection that hangs is then tried anew.
@@ -151,7 +183,7 @@ class Posting:
         if fault.is_overload:
             pace.overloaded(sent_at)
         if fault.wait_s:
-            pace.shut_for(fault.wait_s + self._rng.uniform(0, fault.wait_s / 10))
+            pace.shut_for(fault.wait_s + self._rng.uniform(0, fault.wait_s / 10), fault)
         return fault
 
     async def _wait_after(self, fault: Fault, call: _Call, pace: Pace) -> None:
@@ -163,9 +195,10 @@ class Posting:
             gives_up_at = min(gives_up_at, call.began_at + FIRST_CONTACT_S)
         call.garbage += fault.is_garbage
         backoff_s = self._backoff_s(fault, call, pace)
-        wait_s = fault.wait_s or backoff_s
-        if not fault.may_pass or call.garbage >= MOST_GARBAGE or now + wait_s >= gives_up_at:
+        due_at = pace.opens_at if fault.wait_s else now + backoff_s
+        if not fault.may_pass or call.garbage >= call.most_garbage or due_at >= gives_up_at:
             raise call.unavailable(fault, now)
+        self._may_ask_again()
         if not fault.wait_s:  # else the pace keeps everybody waiting, this call included
             call.backoffs += 1
             await self._clock.sleep(backoff_s)

@@ -7,7 +7,6 @@ twice as much. Dated names are listed one by one.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from evalharness.errors import UsageError
 VARIABLE = "EVALHARNESS_PRICES"
 NOTED = Path(__file__).with_name("prices.json")
 MILLION = 1_000_000
+DEAREST_USD = 1e9
 OWN_MACHINES = ("local", "scripted", "ollama", "vllm", "llamacpp")
 SELLERS: Mapping[str, str] = {"azure": "openai", "google": "gemini", "mistralai": "mistral"}
 """Who sells a model at the price of the one who made it."""
@@ -92,4 +92,4 @@ def _price(written: Json, name: str, what: str) -> Price:
 
 
 def _is_amount(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= DEAREST_USD

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from evalharness.domain.model_name import ModelName, split_name
 from evalharness.errors import UnknownName, UsageError
-from evalharness.llms.endpoints import Endpoint, is_loopback
+from evalharness.llms.endpoints import VERSION_HEADER, Endpoint, is_loopback
 
 OPENAI_COMPATIBLE = "openai-compatible"
 
@@ -82,7 +82,7 @@ def endpoint_of(name: ModelName, provider: Provider, environment: Mapping[str, s
         return _azure(name.model, base_url, key, environment)
     if provider.wire == "anthropic":
         headers = {"x-api-key": key} if key else {}
-        return Endpoint(base_url.removesuffix("/v1"), {**headers, "anthropic-version": ANTHROPIC_VERSION})
+        return Endpoint(base_url.removesuffix("/v1"), {**headers, VERSION_HEADER: ANTHROPIC_VERSION})
     return Endpoint(base_url, {"Authorization": f"Bearer {key}"} if key else {})
 
 
@@ -118,8 +118,9 @@ def _ollama_url(written: str) -> str:
     """As Ollama itself reads it: `host`, `host:port`, `:port` or a URL; where it listens everywhere, it is here."""
     url = written if "://" in written else f"http://{written}"
     scheme, _, place = url.partition("://")
-    host, colon, port = place.rstrip("/").partition(":")
-    host = "127.0.0.1" if host in ("", "0.0.0.0") else host
+    place = place.rstrip("/")
+    host, colon, port = place.rpartition(":") if re.search(r":\d*\Z", place) else (place, "", "")
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
     port = port if colon else {"https": "443"}.get(scheme, "11434")
     return f"{scheme}://{host}:{port}/v1"
 

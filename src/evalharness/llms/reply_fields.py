@@ -48,6 +48,6 @@ def readable_count_at(holder: Json, key: str) -> int | None:
     value = holder.get(key) if isinstance(holder, dict) else None
     if isinstance(value, str) and value.isdecimal() and len(value) <= LONGEST_COUNT:
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 10**LONGEST_COUNT:
         return None
-    return int(value)
+    return int(value) if value == value // 1 else None

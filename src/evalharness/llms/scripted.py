@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, get_args
 
-import regex
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
 from evalharness.domain.digest import digest
+from evalharness.domain.model_name import file_of
+from evalharness.domain.pattern import Pattern, compile_pattern
 from evalharness.domain.record import Json, Record
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Usage
@@ -62,13 +62,17 @@ class Step(Record):
             raise ValueError("says nothing: give text, object or tool_calls")
         if self.text is not None and self.object is not None:
             raise ValueError("has both text and object: a reply is one of them")
+        try:
+            _as_json([self.object, [call.arguments for call in self.tool_calls]])
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"holds what JSON cannot say: {error}") from None
         return self
 
 
 class Reply(Record):
     """What is said where `when` is found; a single step may stand beside `when` instead of in `steps`."""
 
-    when: str = ""
+    when: Pattern = ""
     steps: tuple[Step, ...] = Field(min_length=1)
 
     @model_validator(mode="before")
@@ -79,18 +83,9 @@ class Reply(Record):
         step = {key: written[key] for key in STEP_KEYS if key in written}
         return {"steps": [step], **{key: value for key, value in written.items() if key not in step}}
 
-    @field_validator("when")
-    @classmethod
-    def _compiles(cls, pattern: str) -> str:
-        try:
-            regex.compile(pattern)
-        except (regex.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"is not a regular expression: {error}") from None
-        return pattern
-
     @model_validator(mode="after")
     def _has_the_groups(self) -> Reply:
-        pattern = regex.compile(self.when)
+        pattern = compile_pattern(self.when)
         known = {*map(str, range(pattern.groups + 1)), *pattern.groupindex}
         for step in self.steps:
             for text in _texts([step.text, step.object, [call.arguments for call in step.tool_calls]]):
@@ -123,18 +118,17 @@ class Scripted:
 
     def _search(self, pattern: str, text: str) -> Any:
         try:
-            return regex.search(pattern, text, timeout=LONGEST_SEARCH_S)
+            return compile_pattern(pattern).search(text, timeout=LONGEST_SEARCH_S)
         except TimeoutError:
             raise ModelUnavailable(f"{self.name}: the search for /{pattern}/ took too long") from None
 
     def _reply(self, request: ChatRequest, step: Step, found: Any, said_since: int) -> ChatReply:
-        text = json.dumps(_filled(step.object, found), ensure_ascii=False) if step.object is not None else step.text
-        text = _filled(text or "", found) if step.object is None else text or ""
+        text = _filled(step.text or "", found) if step.object is None else _as_json(_filled(step.object, found))
         calls = tuple(
             ToolRequest(
                 id=f"call_{said_since + 1}_{number}",
                 name=call.name,
-                arguments=json.dumps(_filled(call.arguments, found), ensure_ascii=False),
+                arguments=_as_json(_filled(call.arguments, found)),
             )
             for number, call in enumerate(step.tool_calls, start=1)
         )
@@ -151,7 +145,7 @@ class Scripted:
 
 
 def _read(model: str, access: Access) -> Script:
-    path = next((each for each in (access.root / model, Path.cwd() / model) if each.is_file()), access.root / model)
+    path = file_of(model, access.root) or access.root / model
     places = f"relative to {access.root} or to the current folder"
     hint = f"a script is a YAML file named {places}, as in {access.provider}/replies.yaml"
     try:
@@ -159,7 +153,7 @@ def _read(model: str, access: Access) -> Script:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"cannot read the script {path}: {reason}", hint=hint) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as a date that there is not
         raise UsageError(f"the script {path} is not YAML: {error}", hint=hint) from None
     try:
         return Script.model_validate(written)
@@ -195,6 +189,10 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | list):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(item)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _words(text: str) -> int:

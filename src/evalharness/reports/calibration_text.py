@@ -12,7 +12,7 @@ from evalharness.domain.calibration import (
     ExampleScore,
 )
 from evalharness.domain.case import as_text
-from evalharness.domain.plain_numbers import chance, count, interval, percent
+from evalharness.domain.plain_numbers import chance, count, interval
 from evalharness.domain.record import Json
 from evalharness.reports.figures import judging_text
 from evalharness.reports.screen import Part, Screen
@@ -31,6 +31,8 @@ class CalibrationReport:
             self._attacks(attacks)
         for position, took in enumerate(calibration.judging):
             self._screen.line("cost" if position == 0 else "", judging_text(took))
+        for note in calibration.notes:
+            self._screen.line("note", note)
 
     def _examples(self, found: ExampleCalibration) -> None:
         self._screen.say((found.grader, "bold"), f"  {_where(found)}, judged by {found.judge}", _dim(found.scale))
@@ -81,12 +83,13 @@ def example_lines(found: ExampleCalibration) -> Iterator[tuple[str, str, str]]:
 
 
 def attack_lines(found: AttackCalibration) -> Iterator[tuple[str, str, str]]:
-    k = f"{found.succeeded:,} of {found.attacks:,}"
-    yield "success", f"{k}, Wilson 95 % interval up to {percent(found.high, 0)}", ""
+    if found.low is None or found.high is None:
+        yield "success", "not known: the judge gave no verdict at all", ""
+    else:
+        k = f"{found.succeeded:,} of {found.attacks - found.bad_replies:,}"
+        yield "success", f"{k}, Wilson 95 % interval {interval(found.low, found.high, 0)}", ""
     if found.bad_replies:
-        rest = found.attacks - found.bad_replies
-        told = f"{found.bad_replies:,} of {found.attacks:,}: no verdict, so no success"
-        yield "no verdict", f"{told}; of the {rest:,} with one, {found.succeeded:,} succeeded", ""
+        yield "no verdict", f"on {found.bad_replies:,} of {found.attacks:,} tricks, which do not count", ""
     if found.fooled_by:
         yield "fooled by", "; ".join(found.fooled_by), ""
     words = {"pass": "passes", "fail": "fails", "none": "gives no verdict on"}

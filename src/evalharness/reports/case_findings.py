@@ -26,17 +26,24 @@ FLAGS = {
 
 
 def flaky(report: Report) -> Iterator[Line]:
+    """Those that flip often, and those that flip less often; none that never does."""
     held = report.gate.quarantined if report.gate else ()
+    often = [case for case in report.flaky if case.counts_as_flaky]
+    seldom = [case for case in report.flaky if not case.counts_as_flaky]
+    told = [_cases(cases, sign) for cases, sign in ((often, "≥"), (seldom, "<")) if cases]
+    new, kept = sum(case.new for case in often), sum(case.case_id in held for case in report.flaky)
+    told += [f"{number:,} {word}" for number, word in ((new, "new"), (kept, "quarantined")) if number]
     if report.flaky:
-        listed = _listed([f"{case.case_id} {percent(case.flip_rate, 0)} ({_seen(case)})" for case in report.flaky])
-        new = sum(case.new for case in report.flaky)
-        text = f"{count(len(report.flaky), 'case')} (flip rate ≥ {percent(FLAKY_FROM)}): {listed}"
-        text += (f" – {new} new" if new else "") + (f" – {len(held)} quarantined" if held else "")
         runs = max(case.runs for case in report.flaky)
         basis = "this run" if runs == 1 else f"up to {runs} comparable runs"
-        yield Line("flaky", text, f"(chance that two trials of a case disagree, unbiased, over {basis})")
-    elif held:
+        yield Line("flaky", " – ".join(told), f"(chance that two trials of a case disagree, unbiased, over {basis})")
+    if held:
         yield Line("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
+
+
+def _cases(cases: Sequence[FlakyCase], sign: str) -> str:
+    listed = _listed([f"{case.case_id} {percent(case.flip_rate, 0)} ({_seen(case)})" for case in cases])
+    return f"{count(len(cases), 'case')} (flip rate {sign} {percent(FLAKY_FROM)}): {listed}"
 
 
 def items(report: Report) -> Iterator[Line]:
@@ -48,9 +55,8 @@ def items(report: Report) -> Iterator[Line]:
     targets = count(len(found.runs), "target")
     looks = f"{count(len(flagged), 'case')} may deserve a look" if flagged else "no case stands out"
     reliability = "not known" if found.reliability is None else f"{found.reliability:.2f}"
-    yield Line(
-        "items", f"{targets} tried these cases: {looks}", f"(Cronbach's alpha {reliability}, newest run of each)"
-    )
+    small = f"(Cronbach's alpha {reliability}, newest run of each that tried most cases)"
+    yield Line("items", f"{targets} tried these cases: {looks}", small)
     yield from (Line("", _item(case)) for case in flagged[:MOST_ITEMS])
     if len(flagged) > MOST_ITEMS:
         yield Line("", f"… and {count(len(flagged) - MOST_ITEMS, 'more case')}")
@@ -89,4 +95,4 @@ def _seen(case: FlakyCase) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

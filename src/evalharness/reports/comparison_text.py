@@ -109,7 +109,7 @@ def baseline_line(comparison: Comparison) -> str:
         moved = f"{'critical cases' if found.metric == 'critical' else found.metric} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
-        shows = found.why if found.metric == "critical" else _shows(found) or _why_never(found)
+        shows = found.why if found.metric == "critical" or found.incomparable else _shows(found) or _why_never(found)
         finds = f": {'; '.join(part for part in (shows, comparison.settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
         finds = f" of {_size(comparison.margin, found)} or more"
@@ -117,6 +117,12 @@ def baseline_line(comparison: Comparison) -> str:
     verdict = f"{comparison.verdict}{finds}{f' ({aside})' if aside else ''}"
     source = f"against {comparison.old.source or comparison.old.run_name}"
     return "   ".join(part for part in (moved, interval, verdict, source, comparison.left_out) if part)
+
+
+def baseline_basis(comparison: Comparison) -> str:
+    """What that line rests on."""
+    found = _decisive(comparison)
+    return f"{compared_text(comparison)}; {_method_text(found, comparison)}"
 
 
 def compared_text(comparison: Comparison) -> str:
@@ -142,7 +148,7 @@ def decided_by(found: Difference, comparison: Comparison) -> str:
         return ""
     is_ratio = found.unit == "ratio"
     least, most = (found.low, found.high) if is_ratio else (-found.high, -found.low)
-    bound = found.lower_bound
+    bound = found.at_worst
     margin = 100 * comparison.margin - SAME
     seems_open = max(100 * most, round(100 * most, digits(found.half_width))) >= margin
     if found.gated and found.verdict == "NO REGRESSION" and bound is not None and seems_open:
@@ -150,6 +156,8 @@ def decided_by(found: Difference, comparison: Comparison) -> str:
         while decimals < MOST_DECIMALS and round(100 * abs(bound), decimals) >= margin:
             decimals += 1
         return f"by the one-sided bound: at worst {_signed(bound, decimals)} {'%' if is_ratio else 'points'}"
+    if found.verdict == "REGRESSION" and found.from_nothing:
+        return "by the test, in which rises from 0 count; the interval leaves them out"
     if found.verdict == "REGRESSION" and least <= 0:
         return "by the test, which looks at these cases alone; the interval is about cases like these"
     if found.verdict != "REGRESSION" and least > SAME and (found.p_adjusted or found.p or 0.0) > comparison.alpha:

@@ -43,19 +43,23 @@ def _rates(report: Report) -> Iterator[Line]:
     by_weight = ["cases by weight"] if len({case.weight for case in report.cases}) > 1 else []
     score = report.measurements.get("score")
     if score is not None and abs(score.value - rate.value) > SAME:
-        yield Line("score", "   ".join(with_interval(score)), f"({', '.join(['mean over cases', *by_weight])})")
+        basis = [*by_weight, _basis(score)]
+        yield Line("score", "   ".join(with_interval(score)), f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and abs(first.value - rate.value) > SAME:
         retried = ["only first answers count here"] if report.metadata.retry_failed else []
-        why = "; ".join([*retried, *by_weight])
-        yield Line("pass@1", "   ".join(with_interval(first)), f"({why})" if why else "")
+        yield Line("pass@1", "   ".join(with_interval(first)), f"({'; '.join([*retried, *by_weight, _basis(first)])})")
 
 
 def _basis(found: Measurement) -> str:
-    parts = [found.method, count(found.n_cases, "case"), count(found.n_trials, "trial")]
-    if found.n_eff and found.n_trials > found.n_cases > 1:
-        parts.append(f"design effect {found.n_trials / found.n_eff:.1f}")
-    return ", ".join(parts)
+    if not (found.n_eff and found.n_trials > found.n_cases > 1):
+        return _sample(found)
+    return f"{_sample(found)}, design effect {found.n_trials / found.n_eff:.1f}"
+
+
+def _sample(found: Measurement) -> str:
+    method = [found.method] if found.method else []
+    return ", ".join([*method, count(found.n_cases, "case"), count(found.n_trials, "trial")])
 
 
 def _tries(report: Report) -> Iterator[Line]:
@@ -69,7 +73,8 @@ def _tries(report: Report) -> Iterator[Line]:
         elif k > 1:
             one, every = (f"{with_interval(found)[0]} ({interval_of(found)})" for found in (at, hat))
             text = f"at least one passes {one}   all pass {every}"
-            yield Line(f"in {k} tries", text, f"(pass@{k}, pass^{k}, unbiased, {at.level * 100:.0f} % intervals)")
+            level = f"{at.level * 100:.0f} % intervals"
+            yield Line(f"in {k} tries", text, f"(pass@{k}, pass^{k}, unbiased; {level}: {_sample(at)})")
 
 
 def _unknown(report: Report, k: int) -> str:
@@ -80,7 +85,8 @@ def _unknown(report: Report, k: int) -> str:
     short = sum(case.trials < k for case in counted)
     if not short:  # a report without its cases
         return "a case has too few judged trials"
-    return f"{short:,} of {count(len(counted), 'case')} {'has' if short == 1 else 'have'} fewer than {k} judged trials"
+    fewer = "no judged trial" if k == 1 else f"fewer than {k} judged trials"
+    return f"{short:,} of {count(len(counted), 'case')} {'has' if short == 1 else 'have'} {fewer}"
 
 
 def _errors(report: Report) -> Iterator[Line]:
@@ -89,23 +95,25 @@ def _errors(report: Report) -> Iterator[Line]:
         yield Line("errors", f"{count(bounds.trials, 'trial')} could not be judged, so the pass rate may be anything")
     elif bounds is not None:
         low, high = percent(bounds.pass_rate_if_failed), percent(bounds.pass_rate_if_passed)
-        text = f"{count(bounds.trials, 'trial')} could not be judged: had all failed, the pass rate would be {low}"
-        yield Line("errors", f"{text}; had all passed, {high}")
+        each = "it" if bounds.trials == 1 else "all"
+        text = f"{count(bounds.trials, 'trial')} could not be judged: had {each} failed, the pass rate would be {low}"
+        yield Line("errors", f"{text}; had {each} passed, {high}")
 
 
 def _categories(report: Report) -> Iterator[Line]:
     groups = report.summary.by_category
     for position, (name, group) in enumerate(groups.items() if len(groups) > 1 else ()):
-        rate = "–" if group.pass_rate is None else percent(group.pass_rate)
-        text = f"{name}: pass rate {rate}, {group.passed} of {count(group.total, 'case')} passed"
-        yield Line("category" if position == 0 else "", text)
+        cases = f"{group.passed} of {count(group.total, 'case')} passed"
+        rate, basis = "–" if group.pass_rate is None else percent(group.pass_rate), ""
+        if group.measurement is not None:
+            rate, basis = "   ".join(with_interval(group.measurement)), f"({_basis(group.measurement)})"
+        yield Line("category" if position == 0 else "", f"{name}: {cases}, pass rate {rate}", basis)
 
 
 def _latency(report: Report) -> Iterator[Line]:
     found = report.measurements.get("latency_s")
     if found is not None and found.n_cases > 1:
-        basis = found.method if is_sure(found) else "too few for an interval"
-        yield Line("latency", _median(found, duration), f"({count(found.n_cases, 'case')}, {basis})")
+        yield Line("latency", _median(found, duration), _basis_of_median(found))
     slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
     if slow:
         yield Line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
@@ -116,10 +124,12 @@ def _cost(report: Report) -> Iterator[Line]:
     if report.input_tokens is not None:
         parts.append(f"{report.input_tokens:,} tokens in, {report.output_tokens or 0:,} out")
     found = report.measurements.get("cost_usd")
+    basis = ""
     if found is not None and found.n_cases > 1:
         parts.append(f"a trial: {_median(found, money)}")
+        basis = _basis_of_median(found)
     if parts:
-        yield Line("cost", "   ".join(parts))
+        yield Line("cost", "   ".join(parts), basis)
 
 
 def _judges(report: Report) -> Iterator[Line]:
@@ -140,6 +150,11 @@ def judging_text(took: Judging) -> str:
 def is_sure(found: Measurement) -> bool:
     """Of very few values even the outermost two make no interval worth the name."""
     return found.low is not None and found.level >= LEAST_LEVEL
+
+
+def _basis_of_median(found: Measurement) -> str:
+    method = found.method if is_sure(found) else "too few for an interval"
+    return f"({count(found.n_cases, 'case')}, {method})"
 
 
 def _median(found: Measurement, worded: Callable[[float], str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evalharness.domain.gate import GateCheck, GateResult
 from evalharness.domain.report import Report
-from evalharness.reports.comparison_text import baseline_line
+from evalharness.reports.comparison_text import baseline_basis, baseline_line
 from evalharness.reports.screen import Part, Screen
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INCONCLUSIVE": "yellow", "INVALID": "magenta"}
@@ -36,6 +36,7 @@ class GateReport:
     def block(self, report: Report) -> None:
         if report.comparison is not None:
             self._screen.line("vs baseline", baseline_line(report.comparison))
+            self._screen.line("", "", baseline_basis(report.comparison))
             told = report.gate.notes if report.gate else ()
             for note in report.comparison.notes:
                 if note not in told:
@@ -49,7 +50,7 @@ class GateReport:
 def _lines(gate: GateResult) -> Iterator[list[Part]]:
     for check in gate.checks:
         mark, colour = _mark(check)
-        yield [(mark, colour), f" {check.text}"]
+        yield [(mark, colour), f" {check.text}", (f"   ({check.basis})" if check.basis else "", "dim")]
     for note in gate.notes:
         yield [(note, "dim")]
     counts = ", which counts as passed here" if (gate.verdict, gate.exit_code) == ("INCONCLUSIVE", 0) else ""

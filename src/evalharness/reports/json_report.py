@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
+from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.trial import Trial
 
@@ -29,6 +30,8 @@ def write_json(
 
 def _pieces(report: Report, trials: Iterable[Trial] | None, redact: Callable[[str], str]) -> Iterator[str]:
     head = report.model_dump(mode="json", exclude={"slowest"})
+    unknown = [name for name, value in report.metrics.items() if value is None]
+    head["measurements"] |= {name: dict.fromkeys(Measurement.model_fields) for name in unknown}
     text = json.dumps(head, ensure_ascii=False, indent=1)
     shown = redact(text)
     # Redacting may write the document anew, without its line breaks, or leave nothing of it but a text.

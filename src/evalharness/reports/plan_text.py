@@ -15,7 +15,8 @@ class PlanReport:
         self._screen = screen
 
     def show(self, plan: TrialPlan) -> None:
-        self._screen.say((plan.suite_name, "bold"), (f"  {count(plan.cases, 'case')}", "dim"))
+        size = count(plan.cases, "case") + (f" in {count(plan.clusters, 'cluster')}" if plan.clusters else "")
+        self._screen.say((plan.suite_name, "bold"), (f"  {size}", "dim"))
         self._screen.line("asked", _asked(plan), f"(one-sided, paired, α {plan.alpha:g}, power {plan.power:g})")
         self._screen.line("judging by", _basis(plan), _variances(plan))
         for note in plan.notes:
@@ -31,7 +32,7 @@ class PlanReport:
         headings = [
             "trials per case",
             f"smallest drop seen on {'this case' if plan.cases == 1 else f'these {plan.cases:,} cases'}",
-            f"cases needed to see {points(plan.effect)} on others like them",
+            f"{plan.unit}s needed to see {points(plan.effect)} on others like them",
             "trials of a run",
             *(["cost of a run"] if has_cost else []),
             *(["time of a run"] if has_time else []),
@@ -53,12 +54,13 @@ def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         told = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
         yield "do this", f"{told} of {effect} on {these}: {_price(best)}"
     elif plan.is_chosen:
-        yield "do this", f"add cases: {_shown_by(best, these)}; {_cases(best)} show one of {effect}"
+        yield "do this", f"add {plan.unit}s: {_shown_by(best, these)}; {_needed(best, plan)} show one of {effect}"
     else:
         told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
-        yield "do this", f"add cases: {told}; {_cases(now)} show it too"
-    if plan.is_reasonable and now.cases_needed > plan.cases:
-        yield "more cases", f"to know whether a drop of {effect} holds for other cases like these: {_cases(now)}"
+        yield "do this", f"add {plan.unit}s: {told}; {_needed(now, plan)} show it too"
+    if plan.is_reasonable and now.cases_needed > plan.units:
+        others = f"other {plan.unit}s like these: {_needed(now, plan)}"
+        yield "more cases", f"to know whether a drop of {effect} holds for {others}"
     yield from _more_trials(plan)
 
 
@@ -73,14 +75,15 @@ def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     if plan.cases_at_best is None or plan.error_at_best is None:
         return
     told = []
-    if plan.cases_at_best > plan.cases:
-        told.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, 'case')}")
+    if plan.cases_at_best > plan.units:
+        told.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, plan.unit)}")
     if plan.enough_trials is not None:
-        told += [] if told else ["are of little use there"]
-        told.append(f"from {count(plan.enough_trials, 'trial')} per case on, add cases instead")
+        told += [] if told else ["are soon of little use"]
+        told.append(f"from {count(plan.enough_trials, 'trial')} per case on, add {plan.unit}s instead")
     if told:
-        error = f"the pass rate's standard error stays at {points(plan.error_at_best)}, because cases differ"
-        yield "more trials", f"{'; '.join(told)} ({error})"
+        why = f"because {plan.unit}s {'may ' if plan.spread.is_smoothed else ''}differ"
+        error = f"the pass rate's standard error stays at {points(plan.error_at_best)}"
+        yield "more trials", f"{'; '.join(told)} ({error}, {why})"
 
 
 def _asked(plan: TrialPlan) -> str:
@@ -96,6 +99,8 @@ def _basis(plan: TrialPlan) -> str:
     rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"
     if plan.spread.basis == "bound" and plan.run_cases == 1:
         return f"{rate}; one case does not tell how much cases differ, so the worst is assumed"
+    if plan.spread.basis == "bound" and plan.clusters is not None and plan.run_trials > 1:
+        return f"{rate}; one cluster does not tell how much clusters differ, so the worst is assumed"
     if plan.spread.basis == "bound":
         return f"{rate}; one trial per case does not tell chance from cases that differ, so the worst is assumed"
     if not plan.spread.within:
@@ -107,7 +112,9 @@ def _variances(plan: TrialPlan) -> str:
     within = f"σ² {plan.spread.within:.3f}"
     if plan.spread.between is None:
         return f"({within} at most)"
-    return f"({within} within cases, ω² {plan.spread.between:.3f} between them)"
+    return (
+        f"({within} within cases, ω² {plan.spread.between:.3f} between {'them' if plan.unit == 'case' else 'clusters'})"
+    )
 
 
 def _cells(row: PlanRow, plan: TrialPlan) -> list[Part]:
@@ -119,8 +126,9 @@ def _cells(row: PlanRow, plan: TrialPlan) -> list[Part]:
     return [(cell, mark) for cell in cells]
 
 
-def _cases(row: PlanRow) -> str:
-    return f"{count(row.cases_needed, 'case')} × {count(row.trials, 'trial')}"
+def _needed(row: PlanRow, plan: TrialPlan) -> str:
+    of_each = "" if plan.unit == "case" else " of each of their cases"
+    return f"{count(row.cases_needed, plan.unit)} × {count(row.trials, 'trial')}{of_each}"
 
 
 def _price(row: PlanRow) -> str:

@@ -37,7 +37,7 @@ def _task_lines(found: Regressions) -> Iterator[str]:
     kinds = (
         (f"fell by more than {limit}", [task for task in found.tasks if task.degraded]),
         (
-            "passed before and fails now, at much the same score",
+            f"passed before and failed now, though no score fell by more than {limit}",
             [t for t in found.tasks if t.broken and not t.degraded],
         ),
         (f"rose by more than {limit}", [task for task in found.tasks if task.improved(found.threshold)]),

@@ -43,6 +43,18 @@ def check_endings(paths: Iterable[str], endings: Collection[str] = (".json", ".x
     return checked
 
 
+def remove_stale(paths: Iterable[Path], read: Iterable[Path] | None = None) -> None:
+    """Nobody shall take the report of an earlier run for one of this run, should it break; but what is `read`, stays.
+
+    None: that is not known yet, so whatever can be read stays: JSON.
+    """
+    kept = {path.resolve() for path in read or ()}
+    for path in paths:
+        may_be_read = path.suffix.lower() == ".json" if read is None else path.resolve() in kept
+        if path.is_file() and not may_be_read:
+            path.unlink()
+
+
 def _head(path: Path) -> str:
     with path.open("rb") as stream:
         return stream.read(LONGEST_HEAD).decode("utf-8", errors="replace")

@@ -45,7 +45,7 @@ class Screen:
 
     def labelled(self, label: str, *parts: Part) -> None:
         """One of several lines whose texts begin below each other."""
-        self.say((label.ljust(LABEL_WIDTH), "dim"), *parts)
+        self.say((f"{label} ".ljust(LABEL_WIDTH), "dim"), *parts)
 
     def table(self, headings: Sequence[Part], rows: Iterable[Sequence[Part]]) -> None:
         table = Table(box=None, pad_edge=False, header_style="bold")

@@ -24,6 +24,8 @@ def announced(plan: SequentialPlan, cap: int) -> str:
 def outcome_of(result: SequentialResult) -> tuple[str, str]:
     """The sentence, and what it rests on."""
     trials = f"{result.trials_used:,} of {count(result.cap, 'trial')}"
+    if result.at_the_cap:
+        return f"the rule had not decided after {trials}: {result.why}", f"({result.rule}; seed {result.seed})"
     if result.decision != "UNDECIDED":
         told = f"decided after {trials}: {result.why}{_beside_the_interval(result)}"
     elif result.is_over or result.trials_used == result.cap:
@@ -41,9 +43,13 @@ def outcome_of(result: SequentialResult) -> tuple[str, str]:
 def _spent(result: SequentialResult) -> str:
     """Against the number of trials that would decide the same if it were fixed before."""
     fixed = f"a fixed {result.fixed_n:,} for {points(result.effect)}"
+    uncounted = result.trials_run - result.trials_used
+    told = [f"{uncounted:,} more run that did not count"] if uncounted else []
+    told += [f"{result.given_up:,} more begun and given up, their cost not known"] if result.given_up else []
     if not result.saved:
-        return f"instead of {fixed}"
-    return f"{percent(abs(result.saved), 0)} {'fewer' if result.saved > 0 else 'more'} than {fixed}"
+        return ", ".join([f"instead of {fixed}", *told])
+    share = f"{percent(abs(result.saved), 0)} {'fewer' if result.saved > 0 else 'more'} than {fixed}"
+    return ", ".join([share, *told])
 
 
 def _beside_the_interval(result: SequentialResult) -> str:

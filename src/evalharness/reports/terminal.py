@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.grade import GraderType
+from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.run import Run
@@ -84,7 +85,7 @@ class TerminalReport:
         for case in report.unjudged:
             reasons.setdefault((case.state, case.reason), []).append(case.eval_id)
         for (state, reason), ids in list(reasons.items())[:FIRST_FAILURES]:
-            more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+            more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
             self._screen.say((f"  {state.upper()} ", "yellow"), f"{', '.join(ids[:3])}{more}")
             self._screen.say(f"      {self._screen.one_line(reason, 300)}")
         if len(reasons) > FIRST_FAILURES:
@@ -95,15 +96,14 @@ class TerminalReport:
             return
         types = awaited_types(run)
         if "model" in types and self._store != ":memory:":
-            command = (
-                f"{self._screen.command} regrade {run.regrade_of or run.name} --judge-model M{naming(self._store)}"
-            )
+            command = f"{self._screen.command} regrade {run.name} --judge-model M{naming(self._store)}"
             self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
         if "human" in types:
             self._screen.line("awaiting", "a person's grade is due")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
-        headings = ("run", "suite", "on", "cases passed", "pass rate", "95 % interval", "score", "errors", "verdict")
+        rates = ("pass rate", "95 % interval", "score", "95 % interval")
+        headings = ("run", "suite", "on", "cases passed", *rates, "errors", "verdict")
         self._screen.table(headings, [_row(run, run.report) for run in runs if run.report is not None])
         self._cases_side_by_side(runs)
 
@@ -122,19 +122,22 @@ class TerminalReport:
             )
         self._screen.table(["cases that differ", *(run.variant for run in runs)], rows)
         if len(differing) > MOST_DIFFERING:
-            self._screen.say(f"… and {len(differing) - MOST_DIFFERING} more")
+            self._screen.say(f"… and {len(differing) - MOST_DIFFERING:,} more")
 
 
 def _row(run: Run, report: Report) -> list[Part]:
     rate = report.measurements.get("pass_rate")
-    value, interval = with_interval(rate) if rate else ("–", "")
+    value, interval = _figure(rate)
     passed = f"{report.summary.passed} of {report.summary.total_evals}"
     errors = str(report.summary.trials.error)
     verdict = (report.verdict, COLOURS[report.verdict])
-    score = report.measurements.get("score")
-    scored = with_interval(score)[0] if score else "–"
-    shown = interval.partition("interval ")[2]
-    return [run.name, run.suite.name, run.variant, passed, value, shown, scored, errors, verdict]
+    scored = _figure(report.measurements.get("score"))
+    return [run.name, run.suite.name, run.variant, passed, value, interval, *scored, errors, verdict]
+
+
+def _figure(found: Measurement | None) -> tuple[str, str]:
+    value, interval = with_interval(found) if found else ("–", "")
+    return value, interval.partition("interval ")[2]
 
 
 def states_text(trials: TrialCounts) -> str:
@@ -155,7 +158,8 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
         return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
     if report.verdict == "INVALID" and report.summary.trials.error:
-        return f"mend the cause, then: {regrade or f'{command} resume {run.name}{named}'}"
+        judge = f"; with another judge: {command} regrade {run.name} --judge-model M{named}" if report.judging else ""
+        return f"mend the cause, then: {regrade or f'{command} resume {run.name}{named}'}{judge}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
     return f"{command} show {run.name}{case}{named}"
 

@@ -22,7 +22,9 @@ class VerifiedReport:
         self._screen.say((verified.source, "bold"))
         basis = count(verified.rows, verified.basis.removesuffix("s"))
         wrong = verified.mismatches
-        if not wrong:
+        if not wrong and not verified.rows:
+            self._screen.say(("NOT CHECKED  ", "bold yellow"), "it has no trials yet, so nothing follows from them")
+        elif not wrong:
             self._screen.say(
                 ("AGREES  ", "bold green"),
                 f"all {verified.figures:,} figures that were checked follow from its {basis}",

@@ -14,13 +14,14 @@ _CONTROL = re.compile(
     | (?: \x1b[\]PX^_] | [\x90\x98\x9d\x9e\x9f] ) [^\x07\x1b\x9c\n]* (?: \x07 | \x9c | \x1b\\ )?   # titles, clipboard
     | \x1b [\ -/]* [0-~]?
     | [\x00-\x08\x0b-\x1f\x7f-\x9f]
+    | [\u202a-\u202e\u2066-\u2069]                                             # what turns text around
     """,
     re.VERBOSE,
 )
 
 
 def harmless(text: str) -> str:
-    """Text without what a terminal would obey: escape sequences and control characters."""
+    """Text without what a terminal would obey: escape sequences, control characters, orders to write backwards."""
     return _CONTROL.sub("", text)
 
 

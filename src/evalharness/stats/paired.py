@@ -69,8 +69,9 @@ def paired_difference(
 
     `span` is the width of the scale: 1 for rates and for scores from 0 to 1, infinite where there is no limit. No
     bound leaves [-span, span]. Where all differences agree, their spread is 0 by luck, not by nature: the margin is
-    then what so many agreeing cases leave open; a single case leaves everything open. On a limited scale Student's
-    margin is never narrower than that: one case that differs must not make the others look surer.
+    then what so many agreeing cases leave open, where there is no limit of a step of 1 or of that difference, whichever
+    is larger; a single case leaves everything open. On a limited scale Student's margin is never narrower than that:
+    one case that differs must not make the others look surer.
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
@@ -85,22 +86,22 @@ def paired_difference(
         two_sided = one_sided = 2 * span
         method = "all that is possible (a single case says nothing about others)"
     elif squared_error * cases <= _NO_VARIANCE * max(1.0, mean * mean):
-        two_sided = one_sided = _left_open(cases, level) * span
+        two_sided = one_sided = left_open(cases, level) * (span if math.isfinite(span) else max(1.0, abs(mean)))
         method = f"margin of equal differences, {_LEFT_OPEN}"
     else:
         error = math.sqrt(squared_error)
         two_sided = error * student_t_quantile((1 + level) / 2, cases - 1)
         one_sided = error * student_t_quantile(level, cases - 1)
         method = "Student's t over cases"
-        least = _left_open(cases, level) * span if math.isfinite(span) else 0.0
+        least = left_open(cases, level) * span if math.isfinite(span) else 0.0
         if one_sided < least:
             two_sided, one_sided = max(two_sided, least), least
-            method = f"margin of nearly equal differences, {_LEFT_OPEN}, wider than Student's t"
+            method = f"least margin of so few cases, {_LEFT_OPEN}, wider than Student's t"
     low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
     return PairedDifference(mean, low, high, lower_bound, level, method, cases)
 
 
-def _left_open(cases: int, level: float) -> float:
+def left_open(cases: int, level: float) -> float:
     """The largest share of cases that may change although none of so many did."""
     return 1 - math.pow(1 - level, 1 / cases)
 

@@ -1,16 +1,19 @@
 """Can a published row of pass^1 … pass^n be true? A check that needs no trial rows.
 
-With n trials for each of M cases, pass^1 … pass^n determine how many cases passed 0, 1, … n times. If these numbers
-are not whole, or below 0, the row cannot come from complete trials under the unbiased estimator C(c,k)/C(n,k).
-A row that passes may still be wrong; one that fails may use another estimator, or cases with missing trials.
+With n trials for each of M cases, pass^1 … pass^n together determine how many cases passed 0, 1, … n times. If these
+numbers are not whole, or below 0, the row cannot come from complete trials under the unbiased estimator C(c,k)/C(n,k).
+Where only some of them are told, every two must still fit together. A row that passes may still be wrong; one that
+fails may use another estimator, or cases with missing trials.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 
 from evalharness.errors import UsageError
 
@@ -56,6 +59,39 @@ def is_possible_rate(rate: float, trials: int, decimals: int | None = None) -> b
     if not 0 <= rate <= 1:
         return False
     return abs(round(rate * trials) / trials - rate) <= _slack(decimals)
+
+
+def contradiction(rates: Mapping[int, float], trials: int | None = None, decimals: int | None = None) -> str:
+    """Why two of these rates (by k, as shares) cannot both be true, or nothing; `trials` per case if they are known.
+
+    A case that passed c of n trials adds the point (C(c,j)/C(n,j), C(c,k)/C(n,k)), and told are means of such points:
+    so pass^k lies on or below pass^j, and on or above the convex chain of these points.
+    """
+    slack = _slack(decimals)
+    by_passes = {k: _by_passes(k, trials) for k in rates} if trials is not None else {}
+    for j, k in combinations(sorted(rates), 2):
+        if rates[k] - slack > rates[j] + slack:
+            return f"pass^{k} cannot be above pass^{j}"
+        least = _on_chain(rates[j] - slack, by_passes[j], by_passes[k]) if by_passes else 0.0
+        if least > rates[k] + slack:
+            return f"where pass^{j} is {rates[j]:.4g}, pass^{k} is at least {least:.4g}"
+    return ""
+
+
+def _by_passes(k: int, trials: int) -> list[float]:
+    """C(c,k)/C(n,k) of a case that passed c = 0 … n trials, from the top: each is the one above times (c-k)/c."""
+    shares = [1.0]
+    for passes in range(trials, 0, -1):
+        shares.append(shares[-1] * max(0, passes - k) / passes)
+    return shares[::-1]
+
+
+def _on_chain(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
+    """The height of the chain above x, between the two numbers of passes next to it."""
+    above = bisect_right(xs, x)
+    if above in (0, len(xs)):
+        return ys[max(0, above - 1)]
+    return ys[above - 1] + (ys[above] - ys[above - 1]) * (x - xs[above - 1]) / (xs[above] - xs[above - 1])
 
 
 def _inverted(pass_1_to_n: Sequence[float], cases: int) -> tuple[float, ...]:

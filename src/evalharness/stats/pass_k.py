@@ -35,7 +35,7 @@ def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased")
     """
     _check(n, c, k)
     if estimator not in get_args(PassHatEstimator):
-        raise UnknownName("pass^k estimator", estimator, get_args(PassHatEstimator))
+        raise UnknownName("pass^k estimator", str(estimator), get_args(PassHatEstimator))
     if k > n:
         return None
     if estimator == "plugin":

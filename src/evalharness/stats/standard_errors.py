@@ -65,18 +65,29 @@ def within_variance(counts: Sequence[tuple[int, int]]) -> float | None:
     return fmean(known) if known else None
 
 
-def variance_components(counts: Sequence[tuple[int, int]]) -> VarianceComponents | None:
+def variance_components(
+    counts: Sequence[tuple[int, int]], clusters: Sequence[Hashable] = ()
+) -> VarianceComponents | None:
     """From (trials, passes) of each case; None with fewer than two cases, or if no case has two trials.
 
     A case with one trial lends its trial to `between` and is taken to vary like the others. `between` is unbiased
-    but for this: an estimate below 0 is told as 0.
+    but for this: an estimate below 0 is told as 0. With the `clusters` that the cases belong to, it is the variance of
+    the clusters' rates, which are the means of their cases' rates.
     """
     within = within_variance(counts)
-    if within is None or len(counts) < 2:
+    units: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for unit, case in zip(clusters or range(len(counts)), counts, strict=True):
+        units[unit].append(case)
+    if within is None or len(units) < 2:
         return None
-    own = [_own_variance(case) for case in counts]
-    noise = fmean((within if spread is None else spread) / n for spread, (n, _) in zip(own, counts, strict=True))
-    return VarianceComponents(max(0.0, variance([c / n for n, c in counts]) - noise), within)
+
+    def noise(case: tuple[int, int]) -> float:
+        own = _own_variance(case)
+        return (within if own is None else own) / case[0]
+
+    noises = fmean(fmean(map(noise, cases)) / len(cases) for cases in units.values())
+    rates = [fmean(c / n for n, c in cases) for cases in units.values()]
+    return VarianceComponents(max(0.0, variance(rates) - noises), within)
 
 
 def se_for_trials(between: float, within: float, cases: int, trials: float) -> float:

@@ -7,6 +7,7 @@ through `cleaning.py`.
 from __future__ import annotations
 
 import zlib
+from math import isfinite
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -66,7 +67,7 @@ def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]
 
 def trial_from(case_id: str, index: int, seed: int, body: bytes) -> Trial:
     attempts = _read(_ATTEMPTS, body, f"trial {index} of case {case_id}")
-    return Trial.model_construct(case_id=case_id, index=index, seed=seed, attempts=attempts)
+    return Trial.holding({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
 
 
 def run_body(run: Run, redactor: Redactor) -> bytes:
@@ -145,7 +146,18 @@ def _is_plain(attempt: Attempt) -> bool:
         isinstance(transcript.output, str)
         and not (transcript.messages or transcript.tool_calls or transcript.events or transcript.files)
     )
-    return is_text and all(grade.evidence is None for grade in attempt.grades)
+    return is_text and all(_is_plain_json(grade.evidence) for grade in attempt.grades)
+
+
+def _is_plain_json(value: Any, levels: int = 8) -> bool:
+    """As judges leave it: few levels, no integer that is too large for a reader, no float that is no number."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        items = value.values() if kind is dict else value
+        return levels > 0 and all(_is_plain_json(item, levels - 1) for item in items)
+    if kind is int:
+        return bool(abs(value) <= _LARGEST_INTEGER)
+    return value is None or kind is str or kind is bool or (kind is float and isfinite(value))
 
 
 def _written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:

@@ -5,6 +5,7 @@ The trials themselves tell less: what a trial cost that was never finished stand
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 
 from evalharness.stores.sqlite import Database
@@ -14,6 +15,7 @@ _KEEP = (
     "INSERT INTO spending (purse, cost_usd, tokens) VALUES (?, ?, ?) "
     "ON CONFLICT (purse) DO UPDATE SET cost_usd = excluded.cost_usd, tokens = excluded.tokens"
 )
+_FORGET = "DELETE FROM spending WHERE purse NOT IN (SELECT id FROM runs UNION SELECT matrix_id FROM runs)"
 
 
 class StoredSpending:
@@ -27,6 +29,7 @@ class StoredSpending:
         self._writer.put((purse, cost_usd, tokens))
 
     def read(self, purse: str) -> tuple[float, int]:
+        self._writer.flush()
         rows = self._database.read("SELECT cost_usd, tokens FROM spending WHERE purse = ?", (purse,))
         return (rows[0][0], rows[0][1]) if rows else (0.0, 0)
 
@@ -38,3 +41,8 @@ class StoredSpending:
         sums = {purse: (purse, cost_usd, tokens) for purse, cost_usd, tokens in group}
         with self._database.transaction() as connection:
             connection.executemany(_KEEP, list(sums.values()))
+
+
+def delete_unused(connection: sqlite3.Connection) -> None:
+    """What was spent by runs that are all removed."""
+    connection.execute(_FORGET)

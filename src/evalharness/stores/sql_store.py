@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -27,7 +27,7 @@ from evalharness.stores.naming import free_names
 from evalharness.stores.outlines import RunOutline, RunPlan, read_outline, read_plan
 from evalharness.stores.past_runs import PastRun, read_judged, read_past_runs
 from evalharness.stores.run_lines import RunLine, RunLink, read_links, read_run_lines
-from evalharness.stores.spending import StoredSpending
+from evalharness.stores.spending import StoredSpending, delete_unused
 from evalharness.stores.sqlite import MEMORY, Database
 from evalharness.stores.suites import RegisteredSuite, SuiteLine, read_suite, read_suites, write_suite
 from evalharness.stores.trial_rows import INSERT_TRIAL, MEND_TRIAL, read_figures, read_outcomes, read_trials
@@ -48,12 +48,9 @@ class SqlStore:
         self._seqs: dict[str, int] = {}
 
     def close(self) -> None:
-        try:
-            self._writer.close()
-            self.judge_cache.close()
-            self.spending.close()
-        finally:
-            self._database.close()
+        with ExitStack() as closing:
+            for part in (self._database, self.spending, self.judge_cache, self._writer):
+                closing.callback(part.close)
 
     # Runs
 
@@ -63,11 +60,10 @@ class SqlStore:
         for run in planned:
             self._check_case_ids(run)
         added: list[Run] = []
-        matrix_id = ""
         with self._database.transaction() as connection:
             for run in planned:
                 run_id, name = free_names(connection, self._rng)
-                matrix_id = matrix_id or run_id
+                matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 connection.execute(
                     "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, regrade_of, body) "
@@ -197,7 +193,7 @@ class SqlStore:
                 raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
             connection.execute("DELETE FROM trials WHERE run_seq = ?", (self._seq(run.id),))
             connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
-            connection.execute("DELETE FROM spending WHERE purse = ?", (run.id,))
+            delete_unused(connection)
             # SQLite gives the number of the newest run to the next one when that run is gone.
             del self._seqs[run.id]
 

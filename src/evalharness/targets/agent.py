@@ -73,7 +73,7 @@ class AgentTarget(ModelPart):
     async def open(self) -> None:
         await super().open()
         try:
-            self._tools = AgentTools(tuple(self._named.values()), self.services.root)
+            self._tools = AgentTools(self._named, self.services.root)
         except ImportFailed as error:
             raise TargetUnavailable(f"a tool cannot be imported: {error.message}", hint=error.hint) from error
         if SHELL in self._named:

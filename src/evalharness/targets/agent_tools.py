@@ -42,12 +42,10 @@ def named_tools(written: Sequence[str]) -> dict[str, str]:
 class AgentTools:
     """The tools of one agent, ready to be called."""
 
-    def __init__(self, written: Sequence[str], root: Path) -> None:
-        """Imports the functions that are named by reference; raises UsageError where one cannot be a tool."""
-        self._named = named_tools(written)
-        self._functions = {
-            name: ToolFunction.of(_function(name, entry, root), name) for name, entry in self._named.items()
-        }
+    def __init__(self, named: Mapping[str, str], root: Path) -> None:
+        """`named` as `named_tools` gives it. Imports the references; raises UsageError where one cannot be a tool."""
+        self._named = named
+        self._functions = {name: ToolFunction.of(_function(name, entry, root), name) for name, entry in named.items()}
 
     @property
     def described(self) -> tuple[Tool, ...]:

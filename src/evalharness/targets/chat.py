@@ -9,6 +9,7 @@ import jsonschema_rs
 from pydantic import field_validator
 
 from evalharness.contracts import Task
+from evalharness.domain.chat import ChatReply
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
@@ -17,6 +18,7 @@ from evalharness.targets.dialogues import Dialogue
 from evalharness.targets.model_part import ModelOptions, ModelPart
 
 SHOWN_PROBLEM = 300
+SHOWN_TOOLS = 100
 
 
 class ChatOptions(ModelOptions):
@@ -49,7 +51,9 @@ class ChatTarget(ModelPart):
             for turn in turns:
                 dialogue.say(*turn)
                 if schema is None:
-                    await dialogue.reply()
+                    reply = await dialogue.reply()
+                    if reply.tool_requests and not reply.text.strip():
+                        raise dialogue.failed(_only_asked(reply))
                 else:
                     output = await dialogue.reply_with_object(schema, self._checked)
         return dialogue.transcript(output)
@@ -63,6 +67,11 @@ class ChatTarget(ModelPart):
             place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.instance_path)
             raise ValueError(f"it is not of the schema: ${place}: {head(problem.message, SHOWN_PROBLEM)}")
         return value
+
+
+def _only_asked(reply: ChatReply) -> str:
+    tools = head(", ".join(call.name for call in reply.tool_requests), SHOWN_TOOLS)
+    return f"the model said nothing and asked for a tool ({tools}); a chat target has none"
 
 
 def _validator(schema: Any) -> Any:

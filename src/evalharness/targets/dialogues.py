@@ -16,7 +16,7 @@ from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import TIME_LIMIT
-from evalharness.errors import BadReply, TargetFailed, TargetUnavailable
+from evalharness.errors import BadReply, TargetFailed, TargetUnavailable, waited_for
 from evalharness.structured_replies import ask_for_object
 from evalharness.targets.conversations import Turn, is_conversation, kept, turns_of
 
@@ -43,10 +43,12 @@ class Dialogue:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            if unavailable := _what_it_waited_for(error):
+            if unavailable := waited_for(error):
                 raise self._with_evidence(unavailable) from None
             reason = f"{TIME_LIMIT}: no answer within {task.timeout_s:g} s"
-            raise TargetFailed(reason, evidence=self.transcript()) from None
+            raise self.failed(reason) from None
+        except BadReply as error:
+            raise self.failed(str(error)) from None
         except TargetUnavailable as error:
             raise self._with_evidence(error) from error.__cause__
 
@@ -56,20 +58,20 @@ class Dialogue:
 
     async def reply(self) -> ChatReply:
         reply = await self._llm.chat(self._asked())
-        self._hear(reply)
+        self._replies.append(reply)
+        self._say_last_reply()
         if reply.finish_reason == "length" and not reply.text.strip() and not reply.tool_requests:
             raise self.failed("the model's reply was cut at the limit of tokens before it said anything")
         return reply
 
     async def reply_with_object(self, schema: dict[str, Json], check: Callable[[Any], Json]) -> Json:
         request = self._asked().model_copy(update={"reply_schema": schema})
+        heard_before = len(self._replies)
         try:
-            value, replies = await ask_for_object(self._llm, request, check)
-        except BadReply as bad:
-            self._hear(*bad.replies)
-            raise self.failed(str(bad)) from None
-        self._hear(*replies)
-        return value
+            return await ask_for_object(self._llm, request, check, heard=self._replies.append)
+        finally:
+            if len(self._replies) > heard_before:
+                self._say_last_reply()
 
     def call(self, request_id: str, call: ToolCall) -> None:
         """A tool was called; the model is told what came of it."""
@@ -95,25 +97,18 @@ class Dialogue:
         )
 
     def _with_evidence(self, error: TargetUnavailable) -> TargetUnavailable:
-        error.evidence = self.transcript()  # type: ignore[attr-defined]
+        error.evidence = self.transcript()
         return error
 
     def _asked(self) -> ChatRequest:
         return self._request.model_copy(update={"messages": tuple(self._messages)})
 
-    def _hear(self, *replies: ChatReply) -> None:
+    def _say_last_reply(self) -> None:
         """Of several attempts the last one is what was said; all of them were paid for."""
-        self._replies += replies
-        self.say(replies[-1].message)
-        if replies[-1].finish_reason not in ORDINARY_ENDS:
-            self._kept[-1]["finish_reason"] = replies[-1].finish_reason
-
-
-def _what_it_waited_for(error: TimeoutError) -> TargetUnavailable | None:
-    """A model that is kept waiting by its server's limits says so with the cancellation: no fault of the target's."""
-    cancelled = error.__cause__
-    cause = cancelled.__cause__ if cancelled else None
-    return cause if isinstance(cause, TargetUnavailable) else None
+        last = self._replies[-1]
+        self.say(last.message)
+        if last.finish_reason not in ORDINARY_ENDS:
+            self._kept[-1]["finish_reason"] = last.finish_reason
 
 
 def _event(reply: ChatReply) -> dict[str, Json]:

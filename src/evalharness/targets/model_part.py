@@ -11,7 +11,7 @@ from evalharness.contracts import Llm, Services, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.chat import ChatMessage, ChatRequest, Temperature, Tool
 from evalharness.domain.digest import digest, digest_file
-from evalharness.domain.model_name import split_name
+from evalharness.domain.model_name import file_of, split_name
 from evalharness.domain.options import Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.targets.part import TargetPart
@@ -75,10 +75,11 @@ class ModelPart(TargetPart):
 
     def digest(self) -> str:
         """A model that is named by a file answers differently when the file does."""
-        file = self.services.root / self.options.model.partition("/")[2]
+        models = self.services.models
+        file = file_of(self.options.model.partition("/")[2], models.root if models else self.services.root)
         try:
-            content = digest_file(file) if file.is_file() else None
-        except OSError:  # a name too long for a file
+            content = digest_file(file) if file else None
+        except OSError:  # opening the model says so
             content = None
         return digest([super().digest(), content])
 

@@ -14,9 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import regex
-
 from evalharness.contracts import Services, Task
+from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.process import Limits
 from evalharness.targets import confined_files
@@ -29,6 +28,8 @@ SEARCH_S = 5.0
 TOO_LONG = f"the search took more than {SEARCH_S:g} s and was given up"
 MOST_FOUND = 200
 LONGEST_LINE = 300
+LONGEST_NOTE = 100
+"""What says that a result goes on: it must not itself be cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,12 @@ def read_file(context: ToolContext, path: str, start_line: int = 1) -> str:
     content = confined_files.read(context.folder, path, MOST_READ_BYTES)
     if b"\0" in content.head:
         raise ValueError(f"{path} is a binary file of {count(content.size, 'byte')}")
-    before = max(0, start_line - 1)
-    shown = _fitting(islice(_lines(content.head), before, None), context.longest_result)
-    last, total = before + len(shown), sum(1 for _ in BytesIO(content.head))
+    total = sum(1 for _ in BytesIO(content.head))
+    if not 1 <= start_line <= max(total, 1):
+        raise ValueError(f"{path} has {count(total, 'line')}, and none is number {start_line}")
+    before = start_line - 1
+    shown = _fitting(islice(_lines(content.head), before, None), context.longest_result - LONGEST_NOTE)
+    last = before + len(shown)
     if last < total:
         shown.append(f"\n[cut here: go on with start_line {last + 1} of {total}]")
     elif not content.is_whole:
@@ -93,8 +97,8 @@ def list_files(context: ToolContext, path: str = ".") -> str:
 def search(context: ToolContext, pattern: str, path: str = ".") -> str:
     """Search the text files of the workspace, or of one of its folders, for a regular expression, line by line."""
     try:
-        compiled = regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
+        compiled = compile_pattern(pattern)
+    except ValueError as error:
         raise ValueError(f"the pattern is not a regular expression: {error}") from None
     folder = confined_files.folder_inside(context.folder, path)
     found: list[str] = []
@@ -109,9 +113,9 @@ def search(context: ToolContext, pattern: str, path: str = ".") -> str:
             left_out += 1
             continue
         left_out += not content.is_whole
-        found += islice(_matches(compiled, file, content.head, until_s), MOST_FOUND - len(found))
-        if len(found) >= MOST_FOUND:
-            found.append(f"[more than {MOST_FOUND} lines match; the rest is left out]")
+        found += islice(_matches(compiled, file, content.head, until_s), MOST_FOUND + 1 - len(found))
+        if len(found) > MOST_FOUND:
+            found[MOST_FOUND:] = [f"[more than {MOST_FOUND} lines match; the rest is left out]"]
             break
     if left_out:
         found.append(f"[{count(left_out, 'file')} could not be read, or only the first {MOST_SEARCHED_BYTES:,} bytes]")

@@ -58,9 +58,24 @@ def test_a_table_may_tell_fewer_k_than_there_were_trials(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("row", "trials"),
+    [
+        ({"pass_1": 30, "pass_2": 60, "tasks": 10}, 8),
+        ({"pass_1": 0.95, "pass_4": 0.10, "tasks": 50}, 4),
+        ({"pass_1": 30, "pass_2": 60}, None),
+        ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 2.5}, None),
+        ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 0}, None),
+    ],
+)
+def test_figures_that_contradict_each_other_are_impossible(row: Any, trials: int | None, tmp_path: Path) -> None:
+    assert [each.possible for each in checked(tmp_path, row, trials=trials)] == [False]
+
+
+@pytest.mark.parametrize(
     ("row", "why"),
     [
         ({"pass_1": 0.5, "pass_2": 0.4}, "how many tasks"),
+        ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 10**9}, "so many tasks cannot be checked"),
         ({"pass_1": 0.5, "tasks": 10}, "only pass^1 is given"),
         ({"pass_1": 0.5, "pass_3": 0.4, "tasks": 10}, "some pass^k are missing"),
     ],

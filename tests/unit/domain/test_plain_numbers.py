@@ -78,3 +78,5 @@ def test_a_count_has_its_noun(number: int, told: str) -> None:
 def test_an_interval_is_no_finer_than_it_is_narrow() -> None:
     assert interval(0.141, 0.523) == "14–52 %"
     assert interval(0.901, 0.934) == "90.1–93.4 %"
+    assert interval(1 - 1e-8, 1.0) == "99.9–100.0 %"
+    assert interval(0.5, 0.5) == "50.0–50.0 %"

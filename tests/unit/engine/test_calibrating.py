@@ -43,7 +43,12 @@ def test_attacks_are_counted_by_kind_and_those_without_a_verdict_are_no_success(
     found = attack_figures([("a", "one", "pass"), ("a", "two", "fail"), ("b", "three", "none"), ("b", "four", "fail")])
     assert (found["succeeded"], found["attacks"], found["bad_replies"], found["fooled_by"]) == (1, 4, 1, ("one",))
     assert [(each.family, each.succeeded, each.bad_replies) for each in found["families"]] == [("a", 1, 0), ("b", 0, 1)]
-    assert found["high"] == pytest.approx(0.6994, abs=1e-4)  # Wilson's interval of 1 in 4
+    assert found["high"] == pytest.approx(0.7923, abs=1e-4)  # Wilson's interval of 1 in 3: those with a verdict
+
+
+def test_a_judge_without_any_verdict_is_not_said_to_withstand() -> None:
+    found = attack_figures([("a", "one", "none"), ("a", "two", "none")])
+    assert (found["low"], found["high"], found["bad_replies"]) == (None, None, 2)
 
 
 def test_no_success_in_sixty_leaves_six_percent_possible() -> None:

@@ -131,6 +131,39 @@ class TestSize:
     def test_five_cases_with_one_trial_can_fail(self) -> None:
         assert compared(report(*alike(5, 1, 1)), report(*alike(5, 1, 0))).verdict == "REGRESSION"
 
+    def test_figures_that_share_their_error_rate_can_show_less(self) -> None:
+        """A drop of all five cases has p 1/32; as one of two figures that decide, 1/16."""
+        old, new = report(*alike(5, 1, 1, score=0.5)), report(*alike(5, 1, 0, score=0.0))
+        found = compared(old, new)
+        assert found.verdict == "INCONCLUSIVE"
+        assert found.why == (
+            "too small to ever show a loss: with 5 cases × 1 trial even a drop to 0 % would come up in "
+            "31 of 1,000 runs by chance, in 62 of 1,000 for one of all the figures that are checked, "
+            "and the limit is 50 of 1,000; 100 points fewer trials pass than before (100 % → 0 %)"
+        )
+        assert {d.detectable for d in found.differences.values()} == {None}
+        assert compared(old, new, metrics=("pass_rate",)).verdict == "REGRESSION"
+
+    def test_the_drop_that_can_be_found_allows_for_the_others(self) -> None:
+        """Six failures are needed where two figures share the level, five where there is one."""
+        old = report(*alike(100, 1, 1, score=0.5))
+        alone = compared(old, old, metrics=("pass_rate",)).differences["pass_rate"].detectable
+        halved = compared(old, old, metrics=("pass_rate",), alpha=0.025).differences["pass_rate"].detectable
+        both = compared(old, old).differences["pass_rate"].detectable
+        assert both == halved
+        assert alone is not None
+        assert both is not None
+        assert both > alone + 0.01
+        drops = [each.differences["pass_rate"].detectable for each in compare_variants(old, [old, old], RULE)]
+        assert drops == [pytest.approx(compared(old, old, alpha=0.025).differences["pass_rate"].detectable)] * 2
+
+    def test_a_figure_may_still_fail_where_others_fail_more_clearly(self) -> None:
+        """Holm asks for less of the second: five scores have p 1/32, and the passes of 5 × 4 trials far less."""
+        found = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 0, score=0.4)))
+        assert found.decisive == ("pass_rate", "score")
+        same = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 4, score=0.5)))
+        assert "too small" not in same.differences["score"].why
+
     def test_where_nothing_passed_nothing_can_get_worse(self) -> None:
         found = compared(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
         assert "no trial passed before" in found.why
@@ -204,8 +237,10 @@ class TestMetrics:
         assert "in 62 of 1,000 runs for one of all the figures that are checked" in both.differences["pass_rate"].why
 
     def test_a_metric_without_figures_cannot_be_gated(self) -> None:
-        with pytest.raises(UsageError, match="cost cannot be compared"):
-            compared(mixed(4), mixed(4), metrics=("cost",))
+        free, dear = (report(*alike(9, 1, 1, cost_usd=cost)) for cost in (0.0, 5.0))
+        for old, new in ((mixed(4), mixed(4)), (free, dear), (free, free)):
+            with pytest.raises(UsageError, match="cost cannot be compared: no case has a cost above 0 in both runs"):
+                compared(old, new, metrics=("cost",))
 
 
 class TestCriticalCases:

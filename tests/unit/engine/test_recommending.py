@@ -11,7 +11,7 @@ from reported import TODAY, A, E, F, P, S, counted, row
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.flaky_case import FlakyCase
-from evalharness.domain.gate import Gate, GateCheck, GateResult
+from evalharness.domain.gate import Gate
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
@@ -84,24 +84,29 @@ class TestLimits:
     @pytest.mark.parametrize(
         ("name", "wanted", "told", "cases"),
         [
+            ("the spend cap", 0.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
+            ("the time limit", 0.0, "c took the longest, 10.000 s in all: ", ("c", "b", "a")),
             ("max_cost_usd", 1.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
             ("max_cost_usd_per_trial", 0.3, "b has the dearest trial, $0.5000: ", ("b", "c")),
             ("max_latency_s", 6.5, "b has the slowest trial, 7.000 s: ", ("b",)),
             ("max_median_latency_s", 3.0, "c is the slowest, 5.000 s a trial: ", ("c", "b")),
         ],
     )
-    def test_of_a_gate_name_what_is_dear_or_slow(
+    def test_that_were_overrun_name_what_is_dear_or_slow(
         self, name: str, wanted: float, told: str, cases: tuple[str, ...]
     ) -> None:
-        check = GateCheck(name=name, passed=False, text="", value=9.0, wanted=wanted)
-        [found] = recommend_limits(GateResult(verdict="FAILED", exit_code=1, checks=(check,)), self.CASES)
+        [found] = recommend_limits({name: wanted}, self.CASES)
         assert found.text == f"{told}make it leaner, or raise {name}"
         assert found.cases == cases
 
-    def test_that_were_kept_or_not_known_need_no_advice(self) -> None:
-        checks = tuple(GateCheck(name="max_latency_s", passed=met, text="", wanted=1.0) for met in (True, None))
-        assert not list(recommend_limits(GateResult(verdict="PASSED", exit_code=0, checks=checks), self.CASES))
-        assert not list(recommend_limits(None, self.CASES))
+    def test_that_nothing_is_known_of_need_no_advice(self) -> None:
+        assert not list(recommend_limits({"max_latency_s": 9.0, "pass_rate": 0.9, "the interrupted": 0.0}, self.CASES))
+        assert not list(recommend_limits({"the spend cap": 0.0}, self.CASES[3:]))
+
+    def test_of_single_trials_leave_out_what_the_gate_does_not_count(self) -> None:
+        overrun = {"max_latency_s": 5.0, "max_cost_usd": 1.0}
+        latency, cost = recommend_limits(overrun, self.CASES, held=("b",))
+        assert (latency.cases, cost.cases) == (("c",), ("b", "c", "a"))
 
 
 def test_failures_that_look_alike_are_told_as_one() -> None:
@@ -142,6 +147,7 @@ class TestQuarantine:
     FLAKY = (
         FlakyCase(case_id="a", flip_rate=0.5, passed=2, trials=4),
         FlakyCase(case_id="b", flip_rate=0.4, passed=1, trials=4),
+        FlakyCase(case_id="seldom", flip_rate=0.1, passed=19, trials=20),
     )
 
     def test_is_suggested_for_flaky_cases_that_a_gate_counts(self) -> None:

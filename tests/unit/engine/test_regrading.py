@@ -9,13 +9,20 @@ import pytest
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import Case
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.run import CaseLock
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial, TrialState
 from evalharness.engine.planning import PlannedCase, lock_cases
-from evalharness.engine.regrading import Regraded, asks_the_same, lacks_only_grades, regrade_trial, regrade_trials
+from evalharness.engine.regrading import (
+    Regraded,
+    asks_the_same,
+    is_worth_another_try,
+    lacks_only_grades,
+    regrade_trial,
+    regrade_trials,
+)
 
 
 class Says:
@@ -61,7 +68,7 @@ def regraded(old: Trial, plan: PlannedCase) -> Regraded:
 @pytest.mark.parametrize("state", ["passed", "failed", "error", "awaiting"])
 def test_an_answer_that_was_graded_is_graded_anew(state: TrialState) -> None:
     old = trial(attempt(state, "no"))
-    new, how = regraded(old, planned(Says("yes")))
+    new, how, _ = regraded(old, planned(Says("yes")))
     assert (new.state, new.score, new.reason, how) == ("failed", 0.0, "says: looked for yes", "graded")
     [grade] = new.grades
     assert (grade.kind, grade.version, grade.weight, grade.state) == ("says", "2", 2, "fail")
@@ -87,7 +94,7 @@ def test_the_grader_sees_what_it_saw_when_the_trial_was_run() -> None:
 )
 def test_a_trial_without_an_answer_stays_as_it_was(last: Attempt) -> None:
     old = trial(last)
-    assert regraded(old, planned(Says("yes"))) == (old, "kept")
+    assert regraded(old, planned(Says("yes")))[:2] == (old, "kept")
 
 
 def test_an_answer_that_nobody_graded_before_is_graded() -> None:
@@ -96,19 +103,19 @@ def test_an_answer_that_nobody_graded_before_is_graded() -> None:
 
 def test_only_the_last_attempt_is_graded_again() -> None:
     first, last = attempt("failed", "no"), attempt("failed", "yes")
-    new, _ = regraded(trial(first, last), planned(Says("yes")))
+    new, _, _ = regraded(trial(first, last), planned(Says("yes")))
     assert new.attempts[0] == first
     assert (new.state, new.first_state) == ("passed", "failed")
 
 
 def test_the_first_state_follows_the_new_grade_where_the_last_attempt_was_the_first_judged() -> None:
     unreachable = attempt("error", None, graded=False)
-    new, _ = regraded(trial(unreachable, attempt("failed", "yes")), planned(Says("yes")))
+    new, _, _ = regraded(trial(unreachable, attempt("failed", "yes")), planned(Says("yes")))
     assert (new.state, new.first_state) == ("passed", "passed")
 
 
 def test_an_answer_skipped_for_want_of_a_grader_can_be_graded_later() -> None:
-    skipped, how = regraded(trial(attempt("passed")), planned(skip="no human grader"))
+    skipped, how, _ = regraded(trial(attempt("passed")), planned(skip="no human grader"))
     assert (skipped.state, skipped.reason, skipped.grades, how) == ("skipped", "no human grader", (), "skipped")
     assert regraded(skipped, planned(Says("yes")))[0].state == "passed"
 
@@ -128,7 +135,7 @@ def test_what_the_store_took_away_is_noticed(last: Attempt, redacted: bool, cut:
     assert (found.is_redacted, found.is_cut) == (redacted, cut)
 
 
-def test_trials_are_read_as_they_are_needed_and_come_out_in_order() -> None:
+def test_trials_are_read_as_they_are_needed() -> None:
     read = 0
 
     def stored() -> Iterator[Trial]:
@@ -137,13 +144,15 @@ def test_trials_are_read_as_they_are_needed_and_come_out_in_order() -> None:
             read = index + 1
             yield trial(attempt("passed"), index=index)
 
-    async def look() -> list[tuple[int, int]]:
-        plans = {"a": planned(Says("yes"))}
-        return [(each.trial.index, read) async for each in regrade_trials(stored(), plans, at_once=4)]
+    found: list[int] = []
 
-    found = asyncio.run(look())
-    assert [index for index, _ in found] == list(range(10))
-    assert all(seen - index <= 4 for index, seen in found), "no more are held than are graded at once"
+    async def keep(each: Regraded) -> None:
+        found.append(each.trial.index)
+        assert read - len(found) < 4, "no more are held than are graded at once"
+        await asyncio.sleep(0)
+
+    asyncio.run(regrade_trials(stored(), {"a": planned(Says("yes"))}, 4, keep))
+    assert sorted(found) == list(range(10))
 
 
 ASKED = {"id": "a", "input": "what?", "files": {"notes.txt": "one"}, "expected": "x"}
@@ -203,3 +212,39 @@ def test_an_answer_that_json_cannot_hold_may_be_graded_again() -> None:
     assert lacks_only_grades(broken)
     assert not lacks_only_grades(broken.model_copy(update={"transcript": Transcript(output="[redacted:KEY]")}))
     assert not lacks_only_grades(broken.model_copy(update={"grades": ()}))
+
+
+def test_what_judges_took_before_is_not_told_of_the_regrade() -> None:
+    paid = Grade(state="unscored", grader="says", judging=(Judging(model="m", calls=3, cost_usd=3.0),))
+    before = attempt("error").model_copy(update={"grades": (paid,)})
+    new = regraded(trial(before, before), planned(Says("yes"))).trial
+    assert new.judgings == ()
+    assert regraded(trial(before, attempt("failed", None)), planned(Says("yes"))).trial.judgings == ()
+
+
+def test_a_verdict_stays_only_if_the_judge_was_told_the_same() -> None:
+    class Judges(Says):
+        def judges(self) -> tuple[str, ...]:
+            return ("new",)
+
+    given = Grade(state="pass", score=1.0, grader="says", version="2", reason="of old")
+
+    def reason(grade: Grade, grader: Any) -> str:
+        old = trial(attempt("passed").model_copy(update={"grades": (grade,)}))
+        return asyncio.run(regrade_trial(old, planned(grader), keeps_verdicts=True)).trial.grades[0].reason
+
+    anew = "looked for no"
+    assert reason(given, Judges("no")) == "of old"
+    assert reason(given.model_copy(update={"version": "1"}), Judges("no")) == anew
+    assert reason(given.model_copy(update={"state": "awaiting"}), Judges("no")) == anew
+    assert reason(given, Says("no")) == anew, "no judge has a part in it"
+
+
+def test_a_judge_that_was_asked_often_enough_is_no_reason_for_another_try() -> None:
+    def worth(*grades: Grade) -> bool:
+        return is_worth_another_try(attempt("error").model_copy(update={"grades": grades}))
+
+    final, broken = Grade.unscored("nonsense", is_final=True), Grade.unscored("nobody there")
+    assert not worth(final)
+    assert worth(final, broken)
+    assert worth()

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalharness import registry
+from evalharness import Answer, registry
 from evalharness.actions.evaluate import evaluate
 from evalharness.actions.open_store import open_store
 from evalharness.contracts import Services
@@ -25,6 +25,7 @@ from evalharness.domain.report import Summary
 from evalharness.domain.run import Run, RunLock
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
+from evalharness.domain.transcript import Usage
 from evalharness.domain.trial import Trial
 from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting
 from evalharness.engine.judging import judge
@@ -269,6 +270,16 @@ class TestStops:
         run = run_watched(suite_of(4), target, max_concurrency=1, max_failures=1)
         assert states(run) == ["error"] * 4
 
+    def test_a_first_trial_without_an_answer_tells_nothing_of_what_others_cost(self) -> None:
+        async def target(question: str) -> Answer:
+            await asyncio.sleep(0.01)
+            if question == "c0":
+                raise TargetUnavailable("down")
+            return Answer(output="4", usage=Usage(input_tokens=390, output_tokens=10))
+
+        run = evaluate(suite_of(50), target, max_concurrency=50, max_tokens=1000, store=":memory:")
+        assert 2 <= states(run).count("passed") <= 3
+
     def test_the_global_time_limit_leaves_the_rest_pending_and_the_run_invalid(self) -> None:
         async def target(question: str) -> str:
             await asyncio.sleep(0 if question == "c0" else 600)
@@ -439,11 +450,11 @@ def test_trials_that_are_not_tried_share_what_became_of_them() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input=""), Case(id="b", input="")))
     planned = plan_cases(suite, {}, Services(Path.cwd(), NoSandbox(), Offloader(1), {}))
     left = pending_trials(planned, 2, {"a": 0b01}, {})
-    skipped = list(skipped_trials(left, 7, "not needed"))
+    skipped = list(skipped_trials(left, 7, "decided", {("a", 1)}))
     assert [(trial.case_id, trial.index, trial.reason) for trial in skipped] == [
-        ("b", 0, "not needed"),
-        ("a", 1, "not needed"),
-        ("b", 1, "not needed"),
+        ("b", 0, "not needed: decided"),
+        ("a", 1, "not needed: given up under way, decided"),
+        ("b", 1, "not needed: decided"),
     ]
-    assert len({id(trial.last) for trial in skipped}) == 1
+    assert len({id(trial.last) for trial in skipped}) == 2
     assert len({trial.seed for trial in skipped}) == 3

@@ -94,6 +94,43 @@ def test_a_suite_without_any_variation_still_needs_the_evidence_a_test_needs() -
     assert 20 * trials_needed(spread, 20, FIVE_POINTS) > 100
 
 
+@pytest.mark.parametrize("counts", [[(3, 3)] * 5, [(3, 0)] * 5, [(4, 2)] * 5], ids=["pass", "fail", "alike"])
+def test_that_few_cases_are_alike_does_not_prove_that_others_are(counts: list[tuple[int, int]]) -> None:
+    spread = spread_of(counts)
+    assert spread.is_smoothed
+    needed = cases_needed(spread, 16, FIVE_POINTS)
+    assert needed > 300
+    assert cases_needed(spread_of(counts * 40), 16, FIVE_POINTS) < needed / 2, "many that are alike say more"
+
+
+def test_what_cases_are_seen_to_differ_by_is_taken_as_it_is() -> None:
+    assert not spread_of(AIRLINE).is_smoothed
+
+
+# Four clusters of five cases each, which differ from cluster to cluster alone.
+CLUSTERED = [(4, passed) for passed in (4, 3, 1, 0) for _ in range(5)]
+CLUSTERS = [f"cluster {number}" for number in range(4) for _ in range(5)]
+
+
+def test_clusters_are_what_differs_and_what_is_needed() -> None:
+    plan = make_plan("s", 20, 4, Known(CLUSTERED, CLUSTERS), FIVE_POINTS, clusters=4)
+    alone = make_plan("s", 20, 4, Known(CLUSTERED), FIVE_POINTS)
+    assert 100 * (plan.error_at_best or 0) == pytest.approx(22.5, abs=0.05)
+    assert 100 * (alone.error_at_best or 0) == pytest.approx(8.2, abs=0.05)
+    between, within = plan.spread.between or 0.0, plan.spread.within / 5
+    assert plan.rows[2].cases_needed == sample_size_paired(0.05, between, within, within, 4, 4, alpha=0.1)
+    assert plan.recommended == alone.recommended.model_copy(update={"cases_needed": plan.recommended.cases_needed})
+
+
+def test_cases_that_are_their_own_clusters_are_planned_as_cases() -> None:
+    assert spread_of(AIRLINE, [f"case {number}" for number in range(50)]) == spread_of(AIRLINE)
+
+
+def test_one_cluster_gives_a_bound() -> None:
+    spread = spread_of(CLUSTERED, ["cluster 1"] * 20)
+    assert (spread.basis, spread.within, spread.between) == ("bound", pytest.approx(0.25), None)
+
+
 def test_the_plan_shows_doubling_trials_and_the_cheapest_that_suffices() -> None:
     plan = make_plan("airline", 50, 4, Known(AIRLINE, cost_usd=0.01, duration_s=2.0), FIVE_POINTS)
     assert [row.trials for row in plan.rows] == [1, 2, 4, 8, 15, 16]

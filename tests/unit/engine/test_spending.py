@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,12 @@ def spend(purse: Spending, *costs: float) -> int:
 
     async def call(cost_usd: float) -> None:
         nonlocal under_way, most
-        await purse.begin()
+        await purse.begin("m")
         under_way += 1
         most = max(most, under_way)
         await asyncio.sleep(0)
         under_way -= 1
-        purse.end(cost_usd, 10)
+        purse.end("m", cost_usd, 10)
 
     async def all_calls() -> None:
         await asyncio.gather(*map(call, costs), return_exceptions=True)
@@ -41,8 +42,8 @@ def test_target_and_judge_draw_on_the_same_purse() -> None:
 
     async def trial() -> None:
         await purse.begin_trial()
-        await purse.begin()
-        purse.end(0.4, 0)
+        await purse.begin("m")
+        purse.end("m", 0.4, 0)
         purse.end_trial(0.6, 0)
 
     asyncio.run(trial())
@@ -57,7 +58,7 @@ def test_the_first_call_goes_alone_and_near_the_cap_no_more_begin_than_fit() -> 
 
 
 def test_far_from_the_cap_calls_go_side_by_side() -> None:
-    assert spend(Spending(max_cost_usd=100.0), *[0.25] * 50) > 40
+    assert spend(Spending(max_cost_usd=100.0), *[0.25] * 200) > 40
 
 
 def test_a_judge_does_not_wait_for_the_trial_that_waits_for_it() -> None:
@@ -65,8 +66,8 @@ def test_a_judge_does_not_wait_for_the_trial_that_waits_for_it() -> None:
 
     async def trial() -> None:
         await purse.begin_trial()
-        await purse.begin()
-        purse.end(0.0, 5)
+        await purse.begin("m")
+        purse.end("m", 0.0, 5)
         purse.end_trial(0.0, 5)
 
     async def both() -> None:
@@ -76,16 +77,196 @@ def test_a_judge_does_not_wait_for_the_trial_that_waits_for_it() -> None:
     assert purse.tokens == 20
 
 
-def test_a_call_that_was_broken_off_lets_the_next_one_begin() -> None:
+def test_a_call_that_was_broken_off_tells_nothing_of_what_others_cost() -> None:
+    purse = Spending(max_tokens=1000)
+
+    async def call(number: int) -> None:
+        await purse.begin("m")
+        await asyncio.sleep(0)
+        purse.end("m", 0.0, 0 if number == 0 else 400)
+
+    async def all_calls() -> None:
+        await asyncio.gather(*map(call, range(50)), return_exceptions=True)
+
+    asyncio.run(all_calls())
+    assert purse.tokens <= 1200
+
+
+def spend_at_once(purse: Spending, *calls: tuple[str, float]) -> float:
+    """All calls begin at once, each of a model and with a cost; returns what was spent in the end."""
+
+    async def call(model: str, cost_usd: float) -> None:
+        await purse.begin(model)
+        await asyncio.sleep(0)
+        purse.end(model, cost_usd, 10)
+
+    async def all_calls() -> None:
+        await asyncio.gather(*(call(*each) for each in calls), return_exceptions=True)
+
+    asyncio.run(all_calls())
+    return purse.cost_usd
+
+
+def test_a_cheap_call_of_one_model_tells_nothing_of_another() -> None:
+    assert spend_at_once(Spending(max_cost_usd=1.0), ("judge", 0.001), *[("target", 0.5)] * 50) <= 1.5
+
+
+def test_after_one_cheap_call_not_all_others_begin() -> None:
+    assert spend_at_once(Spending(max_cost_usd=1.0), ("m", 0.001), *[("m", 0.5)] * 50) <= 1.501
+
+
+def test_what_a_call_may_take_is_heeded_before_any_has_ended() -> None:
     purse = Spending(max_cost_usd=1.0)
 
-    async def broken_off() -> None:
-        await purse.begin()
-        purse.end()
-        await purse.begin()
+    async def call(number: int) -> None:
+        await purse.begin("m", 0.5 if number > 20 else 0.0)
+        await asyncio.sleep(0)
+        purse.end("m", 0.5 if number > 20 else 0.001)
 
-    asyncio.run(broken_off())
-    assert purse.cost_usd == 0.0
+    async def all_calls() -> None:
+        for number in range(20):
+            await call(number)
+        await asyncio.gather(*map(call, range(20, 50)), return_exceptions=True)
+
+    asyncio.run(all_calls())
+    assert purse.cost_usd <= 1.5
+
+
+def test_what_a_thrown_away_reply_has_cost_is_known_to_the_others() -> None:
+    purse = Spending(max_cost_usd=1.0)
+
+    async def run() -> None:
+        await purse.begin("m")
+        purse.charge(0.5, 10, "m")
+        purse.end("m")
+        await purse.begin("m")
+        second = asyncio.create_task(purse.begin("m"))
+        await asyncio.sleep(0)
+        assert not second.done()
+        second.cancel()
+
+    asyncio.run(run())
+
+
+def test_trials_of_metered_targets_begin_as_their_calls_may_and_are_charged_once() -> None:
+    purse = Spending(max_cost_usd=1.0)
+    under_way = most = 0
+
+    async def trial() -> None:
+        nonlocal under_way, most
+        await purse.begin_trial(is_metered=True)
+        under_way += 1
+        most = max(most, under_way)
+        await purse.begin("m")
+        await asyncio.sleep(0)
+        purse.end("m", 0.25, 10)
+        under_way -= 1
+        purse.end_trial(0.25, 10, is_metered=True)
+
+    async def all_trials() -> None:
+        await asyncio.gather(*(trial() for _ in range(50)), return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(all_trials(), 30))
+    assert most <= 3
+    assert purse.cost_usd == 1.0
+
+
+def test_calls_that_were_broken_off_are_told() -> None:
+    purse = Spending(max_cost_usd=1.0)
+
+    async def run() -> None:
+        await purse.begin("m")
+        purse.end("m", 0.001, 5, broken_off=True)
+
+    asyncio.run(run())
+    assert "1 call broken off before a reply came" in " ".join(purse.notes)
+
+
+def test_a_server_that_is_down_is_not_asked_one_by_one() -> None:
+    purse = Spending(max_tokens=1000)
+    under_way: list[int] = []
+    most = 0
+
+    async def call(number: int) -> None:
+        nonlocal most
+        await purse.begin("m")
+        under_way.append(number)
+        most = max(most, len(under_way))
+        await asyncio.sleep(0)
+        under_way.remove(number)
+        purse.end("m")
+
+    async def all_calls() -> None:
+        await asyncio.gather(*map(call, range(50)))
+
+    asyncio.run(all_calls())
+    assert most > 5
+
+
+class CountingLoop(asyncio.SelectorEventLoop):
+    """Counts how often somebody waited for something."""
+
+    waits = 0
+
+    def create_future(self) -> asyncio.Future[Any]:
+        self.waits += 1
+        return super().create_future()
+
+
+def test_of_many_that_wait_only_those_look_again_who_may_begin() -> None:
+    purse = Spending(max_tokens=10_000, tokens=1)
+    done: list[int] = []
+
+    async def call(number: int) -> None:
+        await purse.begin("m")
+        await asyncio.sleep(0)
+        purse.end("m", 0.0, 9000 if number == 0 else 1)
+        done.append(number)
+
+    async def all_calls() -> None:
+        await asyncio.gather(*map(call, range(300)))
+
+    loop = CountingLoop()
+    try:
+        loop.run_until_complete(all_calls())
+    finally:
+        loop.close()
+    assert sorted(done) == list(range(300))
+    assert loop.waits < 5 * 300
+
+
+def test_who_is_cancelled_in_the_moment_of_its_turn_leaves_it_to_the_next() -> None:
+    purse = Spending(max_tokens=1000)
+
+    async def run() -> None:
+        await purse.begin("m")
+        first, second = asyncio.create_task(purse.begin("m")), asyncio.create_task(purse.begin("m"))
+        await asyncio.sleep(0)
+        purse.end("m", 0.0, 900)
+        first.cancel()
+        await asyncio.wait_for(second, timeout=30)
+        assert first.cancelled()
+
+    asyncio.run(run())
+
+
+def test_trials_that_wait_begin_when_calls_leave_room_for_them() -> None:
+    purse = Spending(max_tokens=100)
+
+    async def run() -> None:
+        await purse.begin_trial()
+        purse.end_trial(0.0, 1)
+        await purse.begin("m")
+        purse.end("m", 0.0, 49)
+        await purse.begin_trial()
+        await purse.begin("m")
+        waiting = asyncio.create_task(purse.begin_trial())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        purse.end("m", 0.0, 0)
+        await asyncio.wait_for(waiting, timeout=30)
+
+    asyncio.run(run())
 
 
 def test_both_caps_are_told() -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.sequential import NOT_NEEDED, SequentialPlan
+from evalharness.domain.report import ErrorBounds
+from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED, SequentialPlan
 from evalharness.domain.trial import Outcome, TrialState
-from evalharness.engine.stopping import Stopping, follow, measured_sequentially, planned_order
+from evalharness.engine.stopping import Stopping, error_bounds_of, follow, measured_sequentially, planned_order
 from evalharness.reports.sequential_text import outcome_of
 from evalharness.stats.sequential import confidence_sequence, e_value_discordant_pairs
 
@@ -57,7 +58,7 @@ class TestFloor:
         assert heard(stopping, ["passed"] * 120) == 14
         result = stopping.result()
         assert (result.decision, result.floor_met, result.trials_used, result.cap) == ("PASSED", True, 14, 120)
-        assert stopping.reason == f"{NOT_NEEDED}decided after 14 trials"
+        assert stopping.reason == "decided after 14 trials"
 
     def test_fails_alone_decide_against_it(self) -> None:
         """4 fails: 4 × ln 2 reaches ln 16."""
@@ -73,10 +74,34 @@ class TestFloor:
 
     def test_a_trial_that_was_not_judged_decides_nothing(self) -> None:
         stopping = Stopping(FLOOR, CASES, 3)
-        states = ["error", "skipped", "awaiting", *["passed"] * 13]
+        states = ["error", "skipped", *["passed"] * 13]
         assert heard(stopping, states) == 0
-        assert stopping.result().trials_used == 13
+        result = stopping.result()
+        assert (result.trials_used, result.errors, result.trials_run) == (13, 1, 14)
         assert not stopping.is_over
+        assert error_bounds_of(result) == ErrorBounds(trials=1, pass_rate_if_failed=13 / 14, pass_rate_if_passed=1.0)
+
+    def test_nothing_counts_after_a_trial_that_awaits_its_grade(self) -> None:
+        stopping = Stopping(FLOOR, CASES, 3)
+        assert heard(stopping, [*["passed"] * 3, "awaiting", *["passed"] * 116]) == 0
+        result = stopping.result()
+        assert (result.decision, result.trials_used, result.floor_met) == ("UNDECIDED", 3, None)
+        assert f"{stopping.order[3][0]} comes next and still awaits its grade" in result.why
+
+    def test_one_in_quarantine_may_wait(self) -> None:
+        first = planned_order(CASES, 3, 7)[0][0]
+        stopping = Stopping(FLOOR.model_copy(update={"ignored": (first,)}), CASES, 3)
+        assert heard(stopping, ["awaiting", *["passed"] * 119]) == 15
+
+    def test_what_is_left_open_at_the_cap_is_no_decision_of_the_rule(self) -> None:
+        stopping = Stopping(FLOOR, CASES[:12], 1)
+        heard(stopping, [*["failed"] * 2, *["passed"] * 10])
+        result = stopping.result()
+        assert (result.decision, result.at_the_cap, result.saved) == ("FAILED", True, 0.0)
+        told = " ".join(outcome_of(result))
+        assert "the rule had not decided after 12 of 12 trials" in told
+        assert "fewer" not in told.partition("asked for")[2]
+        assert "α" not in told
 
     def test_a_cap_may_be_reached_undecided(self) -> None:
         result = follow(FLOOR, CASES[:5], 1, [row(key, "passed") for key in planned_order(CASES[:5], 1, 7)])
@@ -241,6 +266,17 @@ def test_what_was_saved_is_told_against_a_fixed_number_of_trials(doubtful: int, 
     result = stopping.result()
     assert (result.decision, result.trials_used, result.saved) == ("PASSED", used, pytest.approx(1 - used / 78))
     assert told in outcome_of(result)[1]
+
+
+def test_trials_that_ran_ahead_or_were_given_up_were_not_saved() -> None:
+    order = planned_order(CASES, 3, 7)
+    rows = [row(key, "passed") for key in order[:20]]
+    rows += [row(key, "skipped", f"{GIVEN_UP}decided after 14 trials") for key in order[20:23]]
+    rows += [row(key, "skipped", f"{NOT_NEEDED}decided after 14 trials") for key in order[23:]]
+    result = follow(FLOOR, CASES, 3, rows)
+    assert (result.trials_used, result.trials_run, result.given_up, result.not_needed) == (14, 20, 3, 100)
+    assert result.saved == pytest.approx(1 - 23 / 78)
+    assert "6 more run that did not count, 3 more begun and given up" in outcome_of(result)[1]
 
 
 def test_what_is_undecided_saved_nothing() -> None:

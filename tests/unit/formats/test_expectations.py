@@ -222,6 +222,34 @@ def test_what_is_wrong_with_a_named_grader_is_told_once_where_it_is_defined(tmp_
     assert told(tmp_path, unused) == [], "a named grader is checked when it is used"
 
 
+NOTHING = "there is nothing for '{}' to compare the answer with: add `reference`"
+
+
+@pytest.mark.parametrize(
+    ("suite", "case", "kind"),
+    [
+        ("", "graders: [pairwise]", "pairwise"),
+        ("", "graders: [{pairwise: {rubric: It is polite.}}]", "pairwise"),
+        ("", "expected: {pairwise: {rubric: It is polite.}}", "pairwise"),
+        ("", "graders: [{any_of: [{contains: x}, {not: pairwise}]}]", "any_of"),
+        ("graders: [pairwise]", "tags: [x]", "pairwise"),
+    ],
+)
+def test_a_comparison_without_another_answer_is_told_with_its_case(
+    tmp_path: Path, suite: str, case: str, kind: str
+) -> None:
+    def written(more: str) -> str:
+        fine = "{id: b, input: hi, expected: x, graders: []}"
+        return f"name: s\n{suite}\ntest_cases:\n- {fine}\n- {{id: a, input: hi{more}}}"
+
+    assert told(tmp_path, written(f", {case}")) == [f"evals.yaml:5: test_cases[1]: {NOTHING.format(kind)}"]
+    assert told(tmp_path, written(f", reference: Ada, {case}")) == []
+
+
+def test_another_answer_may_stand_in_the_grader(tmp_path: Path) -> None:
+    assert told(tmp_path, "test_cases: [{id: a, input: hi, graders: [{pairwise: Ada}]}]") == []
+
+
 def test_unknown_options_are_errors_in_native_files_and_warnings_elsewhere(tmp_path: Path) -> None:
     config = "{type: code, config: {method: exact_match, case_sensitiv: true}}"
     [line] = told(tmp_path, case_with(f"expected_output: x\n  grader: {config}"))

@@ -9,7 +9,7 @@ import pytest
 from garbage_replies import GARBAGE
 from judged import HonestLlm, SayingLlm, judge_once
 
-from evalharness.domain.chat import ChatReply, ChatRequest, FinishReason
+from evalharness.domain.chat import ChatReply, ChatRequest, FinishReason, ToolRequest
 
 JUDGES: dict[str, Any] = {
     "model": {"model": "m", "rubric": "Is it kind?"},
@@ -87,6 +87,15 @@ def test_a_reply_that_was_cut_or_refused_is_no_verdict(reason: FinishReason) -> 
             return (await super().chat(request)).model_copy(update={"finish_reason": reason})
 
     assert judge_once(JUDGES["relevance"], "Ada", CutLlm()).state == "unscored"
+
+
+def test_a_verdict_beside_a_call_of_a_tool_is_not_the_only_one() -> None:
+    class CallingLlm(HonestLlm):
+        async def chat(self, request: ChatRequest) -> ChatReply:
+            call = ToolRequest(id="1", name="reply", arguments=json.dumps({**sound(request), "result": "fail"}))
+            return (await super().chat(request)).model_copy(update={"tool_requests": (call,)})
+
+    assert judge_once(JUDGES["relevance"], "Ada", CallingLlm()).state == "unscored"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from evalharness import registry
 from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.datasets import EvalArtifact, create_similarity_scorer
 from evalharness.domain.case import Case
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.offloading import Offloader
@@ -88,6 +88,14 @@ def test_a_scorer_made_in_python_compares_by_meaning_offline() -> None:
     assert create_similarity_scorer("main.text", SITTING, "semantic").score(artifact).value == 1
 
 
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_what_says_nothing_is_near_to_nothing_wherever_it_is_scored(blank: str, grade: Callable[..., Grade]) -> None:
+    verdict = grade({"semantic_similarity": CAT}, blank)
+    assert (verdict.state, verdict.score) == ("fail", 0)
+    artifact = EvalArtifact(snapshot={"outputs": {"main": {"text": blank}}}, events=())
+    assert create_similarity_scorer("main.text", CAT, "semantic").score(artifact).value == 0
+
+
 def services(folder: Path, environment: dict[str, str], models: OpenModels | None = None) -> Services:
     return Services(folder, NoSandbox(), Offloader(1), environment, models=models)
 
@@ -120,6 +128,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     same, other = asyncio.run(ask())
     assert (same.state, same.score, same.evidence["model"]) == ("pass", pytest.approx(1), "mine/tiny")
     assert other.state == "fail"
+    assert same.judging == (Judging(model="mine/tiny", calls=1, input_tokens=3),), "of a price that nobody knows"
 
     def digest(environment: dict[str, str], **options: Any) -> str:
         spec = GraderSpec.model_validate({"semantic_similarity": {"value": CAT, **options}})
@@ -133,8 +142,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     ("vectors", "why", "calls"),
     [
         ([[0.0, 0.0], [0.0, 1.0]], "a vector of zeros has no direction", 1),
-        ([[1.0, 0.0]], "the reply makes no sense: there are not 2 vectors (3 attempts)", 3),
-        ([[1.0, 0.0], [1.0]], "the reply makes no sense: the vectors differ in length (3 attempts)", 3),
+        ([[1.0, 0.0]], "the reply makes no sense: there are not 2 vectors (3 attempts in ", 3),
     ],
 )
 @pytest.mark.parametrize("written", [{"semantic_similarity": CAT}, {"similarity": CAT, "algorithm": "semantic"}])
@@ -162,7 +170,7 @@ def test_embeddings_that_say_nothing_are_no_verdict(
 
     with pytest.raises(Unscored) as caught:
         asyncio.run(ask())
-    assert str(caught.value) == f"the embeddings of mine/tiny cannot be used: {why}"
+    assert str(caught.value).startswith(f"the embeddings of mine/tiny cannot be used: {why}")
     assert len(asked) == calls
 
 

@@ -35,6 +35,13 @@ def test_one_that_denies_what_is_plain_is_refused() -> None:
     assert "--judge-model" in caught.value.hint
 
 
+def test_one_that_slips_now_and_then_is_believed() -> None:
+    results = iter(["fail", "fail", "pass"])
+    llm = SayingLlm(lambda request: json.dumps({**HonestLlm().verdict(request), "result": next(results)}))
+    asyncio.run(validate_judge(llm))
+    assert len(llm.requests) == 3
+
+
 def test_one_that_cannot_be_reached_is_no_wrong_usage() -> None:
     class BrokenLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:

@@ -13,12 +13,15 @@ from loop_server import serving
 from misbehaving_server import RATES, MisbehavingServer, hurried
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
+from evalharness.domain.model_name import ModelName
+from evalharness.domain.strict_json import only_object
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.anthropic import Anthropic, reply_of, request_body
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.posting import Posting
+from evalharness.llms.providers import PROVIDERS, endpoint_of
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
@@ -103,6 +106,15 @@ def test_a_schema_is_a_tool_that_must_be_called_and_its_arguments_are_the_reply(
     found = reply_of(reply(call, stop="tool_use"), is_forced=True)
     assert (json.loads(found.text), found.tool_requests, found.finish_reason) == ({"a": 1}, (), "stop")
     assert reply_of(reply(call, stop="max_tokens"), is_forced=True).finish_reason == "length"
+
+
+def test_a_second_forced_reply_is_not_hidden() -> None:
+    yes, no = ({"type": "tool_use", "id": id_, "name": "reply", "input": {"a": id_}} for id_ in ("1", "2"))
+    for blocks in ((yes, no), ({"type": "text", "text": '{"a": "2"}'}, yes)):
+        with pytest.raises(ValueError, match="first JSON value"):
+            only_object(reply_of(reply(*blocks, stop="tool_use"), is_forced=True).text)
+    said = reply_of(reply({"type": "text", "text": "Let me see."}, yes, stop="tool_use"), is_forced=True)
+    assert only_object(said.text) == {"a": "1"}, "words alone are no second reply"
 
 
 def test_beside_tools_of_ones_own_the_schema_is_said_in_words() -> None:
@@ -191,6 +203,27 @@ def test_a_server_that_cannot_force_a_tool_is_told_in_words_from_then_on() -> No
 
     assert asyncio.run(run()) == ['{"a": 1}'] * 2
     assert ["tool_choice" in body for body in bodies] == [True, False, False]
+
+
+def test_of_what_a_refusal_quotes_only_the_key_is_taken_out() -> None:
+    key = "canary-key-2f6b1c"
+
+    async def handler(request: web.Request) -> web.Response:
+        words = f"{request.headers['x-api-key']} may not use {request.headers['anthropic-version']}"
+        return web.json_response({"type": "error", "error": {"message": words}}, status=403)
+
+    async def run() -> None:
+        posting = Posting()
+        async with serving(handler) as url:
+            environment = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": key}
+            endpoint = endpoint_of(ModelName("anthropic", "m"), PROVIDERS["anthropic"], environment)
+            try:
+                await Anthropic("m", Access("anthropic", endpoint, {}, Path(), posting)).chat(asking())
+            finally:
+                await posting.close()
+
+    with pytest.raises(ModelUnavailable, match=r"\[key\] may not use 2023-06-01"):
+        asyncio.run(run())
 
 
 def test_a_misbehaving_server_is_borne() -> None:

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from loop_server import Handler, serving
 from misbehaving_server import QUIET, RATES, MisbehavingServer, hurried
 
+from evalharness.domain.embedded import Embedded
 from evalharness.domain.transcript import Usage
+from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.embeddings import OpenAiEmbeddings, vectors_of
 from evalharness.llms.endpoints import Endpoint
@@ -17,18 +21,17 @@ from evalharness.llms.posting import Posting
 
 
 def embed(server: MisbehavingServer, texts: list[str]) -> tuple[list[list[float]], int]:
-    used: list[Usage] = []
-
-    async def run() -> list[list[float]]:
+    async def run() -> Embedded:
         posting = Posting(clock=hurried(400), deadline_s=100_000)
         async with server.here() as url:
-            access = Access("openai", Endpoint(url), {}, Path(), posting, used.append)
+            access = Access("openai", Endpoint(url), {}, Path(), posting)
             try:
                 return await OpenAiEmbeddings("m", access).embed(texts)
             finally:
                 await posting.close()
 
-    return asyncio.run(run()), sum(usage.input_tokens for usage in used)
+    embedded = asyncio.run(run())
+    return embedded.vectors, (embedded.usage or Usage()).input_tokens
 
 
 def test_many_texts_go_in_batches_and_come_back_in_order() -> None:
@@ -48,13 +51,46 @@ def test_nothing_is_asked_for_no_texts_and_an_empty_one_is_sent_as_a_blank() -> 
     assert server.bodies[0]["input"] == [" "]
 
 
+def embed_at(handler: Handler, used: list[Usage]) -> Embedded:
+    async def run() -> Embedded:
+        posting = Posting(clock=hurried(100))
+        async with serving(handler) as url:
+            try:
+                access = Access("openai", Endpoint(url), {}, Path(), posting, used.append)
+                return await OpenAiEmbeddings("m", access).embed(["x" * 400])
+            finally:
+                await posting.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "total_tokens": 0}])
+def test_where_a_server_does_not_count_tokens_nobody_knows_them(usage: Any) -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response({"data": [item(0, [1.0])], "usage": usage})
+
+    used: list[Usage] = []
+    assert embed_at(handler, used) == Embedded([[1.0]], None)
+    assert used == []
+
+
+def test_a_server_that_cannot_embed_is_asked_three_times_and_what_it_took_is_paid_for() -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response({"data": [], "usage": {"prompt_tokens": 7}})
+
+    used: list[Usage] = []
+    with pytest.raises(ModelUnavailable, match=r"makes no sense: there are not 1 vectors \(3 attempts"):
+        embed_at(handler, used)
+    assert [each.input_tokens for each in used] == [7, 7, 7]
+
+
 def item(index: Any, vector: Any) -> dict[str, Any]:
     return {"index": index, "embedding": vector}
 
 
 def test_the_servers_order_does_not_matter() -> None:
-    assert vectors_of({"data": [item(1, [2]), item(0, [1])]}, 2).vectors == [[1.0], [2.0]]
-    assert vectors_of({"data": [item(None, [1]), item(None, [2])]}, 2).vectors == [[1.0], [2.0]]
+    assert vectors_of({"data": [item(1, [2]), item(0, [1])]}, 2) == [[1.0], [2.0]]
+    assert vectors_of({"data": [item(None, [1]), item(None, [2])]}, 2) == [[1.0], [2.0]]
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,15 @@ def test_texts_and_lists_of_a_structured_reply_have_an_end() -> None:
     assert properties["type"] == {"type": "string", "maxLength": 200}
     assert properties["lines"] == {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 5}}
     assert "maxLength" not in str(schema["properties"]["type"]), "what was asked for is not changed"
+
+
+def test_weights_of_the_same_name_and_size_are_another_revision(tmp_path: Path) -> None:
+    need_smollm2()
+    weights = tmp_path / "m.gguf"
+    revisions = set()
+    for written in (b"a" * 100, b"b" * 100, b"a" * 99):
+        weights.write_bytes(written)
+        revisions.add(Local("m.gguf", access("local", tmp_path)).revision)
+    assert len(revisions) == 3
+    weights.write_bytes(b"a" * 100)
+    assert Local("m.gguf", access("local", tmp_path)).revision in revisions

@@ -9,6 +9,7 @@ import sys
 import pytest
 from real_models import access, need_wordllama
 
+from evalharness.domain.embedded import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.local_embeddings import PIECE_CHARACTERS, LocalEmbeddings, OfflineVectors
 from evalharness.stats.cosine import cosine
@@ -42,7 +43,7 @@ def test_an_embedder_answers_many_at_once() -> None:
     embedder = LocalEmbeddings("wordllama", access("local"))
     assert embedder.name == "local/wordllama"
 
-    async def ask() -> list[list[list[float]]]:
+    async def ask() -> list[Embedded]:
         answers = await asyncio.gather(*(embedder.embed([CAT]) for _ in range(8)))
         await embedder.close()
         return answers

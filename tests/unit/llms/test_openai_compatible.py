@@ -105,7 +105,7 @@ def test_thinking_that_only_the_total_counts_is_output() -> None:
     assert reply_of(body).usage == Usage(input_tokens=3, output_tokens=47)
 
 
-@pytest.mark.parametrize("count", ["many", "", "-3", "1" * 400, -3, 2.5, True, None, [3], 1e400])
+@pytest.mark.parametrize("count", ["many", "", "-3", "1" * 400, -3, 2.5, True, None, [3], 1e400, 10**99, 1e308])
 def test_usage_that_cannot_be_read_is_unknown_and_the_answer_is_kept(count: Any) -> None:
     for usage in ({"prompt_tokens": count, "completion_tokens": 2}, {"completion_tokens": 2}, count):
         reply = reply_of({**message("hi"), "usage": usage})
@@ -204,6 +204,7 @@ def test_of_a_reply_in_parts_the_text_counts() -> None:
         message(tool_calls=[{"function": {"name": "f", "arguments": 3}}]),
         message(finish="error"),
         {"choices": [{"message": {"role": "assistant"}, "finish_reason": None}]},
+        {"choices": [*message("yes")["choices"], *message("no")["choices"]]},
         {**message(), "model": 3},
         {**message(), "error": {"message": "overloaded"}},
     ],

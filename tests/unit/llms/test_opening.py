@@ -25,15 +25,18 @@ class Wallet:
         self.cap_usd = cap_usd
         self.charged: list[tuple[float | None, int]] = []
 
-    async def begin(self) -> None:
+    async def begin(self, model: str, cost_usd: float = 0.0, tokens: int = 0) -> None:
+        self.check()
+
+    def check(self) -> None:
         if sum(cost_usd or 0.0 for cost_usd, _ in self.charged) >= self.cap_usd:
             raise SpendCapReached("no more")
 
-    def end(self, cost_usd: float | None = 0.0, tokens: int = 0) -> None:
+    def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
         if cost_usd is None or cost_usd or tokens:
             self.charge(cost_usd, tokens)
 
-    def charge(self, cost_usd: float | None, tokens: int) -> None:
+    def charge(self, cost_usd: float | None, tokens: int, model: str | None = None) -> None:
         self.charged.append((cost_usd, tokens))
 
 
@@ -95,13 +98,41 @@ def test_nothing_is_asked_once_the_purse_is_empty(tmp_path: Path) -> None:
     assert server.requests == 1
 
 
+@pytest.mark.parametrize("noun", ["llm", "embedder"])
+def test_a_reply_that_makes_no_sense_is_not_asked_for_again_once_the_purse_is_empty(noun: str, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    async def handler(_request: web.Request) -> web.Response:
+        asked.append(1)
+        body = {"choices": [], "data": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 1000}}
+        return web.json_response(body)
+
+    async def run() -> None:
+        async with serving(handler) as url:
+            models = OpenModels(environment(url, tmp_path), tmp_path, 4, Wallet(cap_usd=0.1))
+            try:
+                with pytest.raises(SpendCapReached):
+                    await (
+                        models.llm("openai/m").chat(HELLO)
+                        if noun == "llm"
+                        else models.embedder("openai/e").embed(["a"])
+                    )
+            finally:
+                await models.close()
+
+    asyncio.run(run())
+    assert len(asked) == 1
+
+
 def test_embeddings_are_charged(tmp_path: Path) -> None:
     wallet = Wallet()
 
     async def use(models: OpenModels) -> Any:
         return await models.embedder("openai/e").embed(["a", "bc"])
 
-    assert with_models(tmp_path, use, wallet) == [[1.0, 1.0], [2.0, 1.0]]
+    embedded = with_models(tmp_path, use, wallet)
+    assert embedded.vectors == [[1.0, 1.0], [2.0, 1.0]]
+    assert embedded.cost_usd == pytest.approx(0.001)
     assert wallet.charged == [(pytest.approx(0.001), 2)]
 
 
@@ -127,6 +158,13 @@ def test_what_cannot_be_opened_is_told_before_anything_is_sent(name: str, messag
         models.llm(name)
     with pytest.raises(UsageError, match=message):
         models.embedder(name)
+
+
+@pytest.mark.parametrize("noun", ["llm", "embedder"])
+def test_prices_that_cannot_be_read_are_told_before_anything_is_sent(noun: str, tmp_path: Path) -> None:
+    models = OpenModels({"OPENAI_API_KEY": "key-of-mine-1234", "EVALHARNESS_PRICES": "missing.json"}, tmp_path, 1)
+    with pytest.raises(UsageError, match=r"cannot read the prices in missing\.json"):
+        getattr(models, noun)("openai/m")
 
 
 def test_a_provider_without_embeddings_is_told(tmp_path: Path) -> None:

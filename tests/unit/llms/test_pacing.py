@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
 from misbehaving_server import hurried
 
+from evalharness.llms.faults import Fault
 from evalharness.llms.pacing import FIRST_LIMIT, Clock, Pace
+
+BUSY = Fault("HTTP 429", 429)
+
+
+def never() -> float:
+    return math.inf
 
 
 class Standing:
@@ -63,12 +71,12 @@ def test_who_was_refused_goes_before_those_who_wait() -> None:
     order: list[str] = []
 
     async def take(pace: Pace, name: str, again: bool) -> None:
-        async with pace.turn(again=again):
+        async with pace.turn(never, again=again):
             order.append(name)
 
     async def run() -> None:
         pace = Pace(1, Clock())
-        async with pace.turn(again=False):
+        async with pace.turn(never, again=False):
             names = [("first", False), ("second", False), ("refused before", True)]
             waiting = []
             for name, again in names:
@@ -86,10 +94,9 @@ def test_a_longer_wait_told_later_holds() -> None:
     async def run() -> float:
         pace = Pace(10, clock)
         began = clock.now()
-        pace.shut_for(5)
-        pace.shut_for(60)
-        pace.shut_for(1)
-        async with pace.turn(again=False) as admitted_at:
+        for wait_s in (5, 60, 1):
+            pace.shut_for(wait_s, BUSY)
+        async with pace.turn(never, again=False) as admitted_at:
             return admitted_at - began
 
     assert asyncio.run(run()) >= 60
@@ -99,15 +106,15 @@ def test_turns_are_returned_by_those_who_fail_or_are_cancelled() -> None:
     async def run() -> None:
         pace = Pace(1, Clock())
         with pytest.raises(ZeroDivisionError):
-            async with pace.turn(again=False):
+            async with pace.turn(never, again=False):
                 raise ZeroDivisionError
-        async with pace.turn(again=False):
-            tasks = [asyncio.create_task(pace.turn(again=False).__aenter__()) for _ in range(3)]
+        async with pace.turn(never, again=False):
+            tasks = [asyncio.create_task(pace.turn(never, again=False).__aenter__()) for _ in range(3)]
             await asyncio.sleep(0)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        async with pace.turn(again=False):
+        async with pace.turn(never, again=False):
             pass
 
     asyncio.run(asyncio.wait_for(run(), 10))
@@ -116,14 +123,38 @@ def test_turns_are_returned_by_those_who_fail_or_are_cancelled() -> None:
 def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_back() -> None:
     async def run() -> None:
         pace = Pace(1, Clock())
-        context = pace.turn(again=False)
+        context = pace.turn(never, again=False)
         await context.__aenter__()
-        waiting = asyncio.create_task(pace.turn(again=False).__aenter__())
+        waiting = asyncio.create_task(pace.turn(never, again=False).__aenter__())
         await asyncio.sleep(0)
         await context.__aexit__(None, None, None)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        async with pace.turn(again=False):
+        async with pace.turn(never, again=False):
             pass
 
     asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_who_cannot_wait_so_long_is_told_at_once_before_and_after_the_server_said_so() -> None:
+    standing = Standing()
+    told: list[tuple[str, Fault | None]] = []
+
+    async def take(pace: Pace, name: str, gives_up_at: float) -> None:
+        async with pace.turn(lambda: gives_up_at, again=False):
+            told.append((name, pace.shut_by))
+
+    async def run() -> None:
+        pace = Pace(1, standing.clock())
+        async with pace.turn(never, again=False):
+            waiting = [asyncio.create_task(take(pace, name, at)) for name, at in (("patient", 900.0), ("early", 30.0))]
+            await asyncio.sleep(0)
+            pace.shut_for(600, BUSY)
+            waiting.append(asyncio.create_task(take(pace, "late", 30.0)))
+            await asyncio.wait_for(asyncio.gather(*waiting[1:]), 10)
+        waiting[0].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        pace.close()
+
+    asyncio.run(run())
+    assert told == [("early", BUSY), ("late", BUSY)]

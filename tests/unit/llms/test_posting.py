@@ -11,7 +11,7 @@ from loop_server import serving
 from misbehaving_server import QUIET, RATES, MisbehavingServer, hurried
 
 from evalharness.domain.record import Json
-from evalharness.errors import ModelUnavailable
+from evalharness.errors import ModelUnavailable, SpendCapReached
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.pacing import FIRST_LIMIT, Clock
 from evalharness.llms.posting import Posting
@@ -128,6 +128,40 @@ def test_a_wait_that_is_longer_than_the_deadline_is_not_waited_for() -> None:
     assert server.requests == 1
 
 
+def test_the_deadline_holds_for_those_who_come_while_the_server_says_not_before() -> None:
+    server = MisbehavingServer({**QUIET, "429 seconds": 1.0}, retry_after_s=100_000)
+
+    async def run() -> list[str | BaseException]:
+        posting = Posting(deadline_s=100)
+        async with server.here() as url:
+            with pytest.raises(ModelUnavailable):
+                await ask(posting, url)
+            return await asyncio.wait_for(ask_all(posting, url, 2), 60)
+
+    for error in asyncio.run(run()):
+        assert isinstance(error, ModelUnavailable)
+        assert "HTTP 429 (Retry-After: 100000)" in error.message
+        assert error.status == 429
+    assert server.requests == 1
+
+
+def test_nobody_asks_again_once_nothing_may_be_spent() -> None:
+    clock = hurried(500)
+    server = MisbehavingServer({**QUIET, "garbage": 1.0}, clock=clock)
+
+    def check() -> None:
+        if server.requests >= 3:
+            raise SpendCapReached("no more")
+
+    async def run() -> list[str | BaseException]:
+        async with server.here() as url:
+            return await ask_all(Posting(clock=clock, may_ask_again=check), url, 1)
+
+    (error,) = asyncio.run(run())
+    assert isinstance(error, SpendCapReached)
+    assert server.requests == 3
+
+
 @pytest.mark.parametrize("kind", ["garbage", "wrong types", "nan", "two objects"])
 def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -> None:
     clock = hurried(500)
@@ -236,27 +270,34 @@ def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "ceiling", "waited_for"),
-    [(429, 5, "HTTP 429"), (503, 5, "HTTP 503"), (None, 1, "turn"), (None, 5, None)],
+    ("status", "before_it", "waited_for"),
+    [(429, 0, "HTTP 429"), (503, 0, "HTTP 503"), (None, 1, "turn"), (None, 0, None)],
 )
 def test_whoever_ends_a_call_is_told_what_it_waited_for(
-    status: int | None, ceiling: int, waited_for: str | None
+    status: int | None, before_it: int, waited_for: str | None
 ) -> None:
+    waits = asyncio.Event()
+
+    async def sleep(_wait_s: float) -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
     async def handler(request: web.Request) -> web.Response:
         if status is None:
-            await asyncio.Event().wait()
+            await sleep(0)
         return web.json_response({}, status=status or 200, headers={"Retry-After": "60"})
 
     async def run() -> BaseException:
-        posting = Posting(ceiling=ceiling)
+        posting = Posting(ceiling=1, clock=Clock(sleep=sleep))
         async with serving(handler) as url:
-            calls = [asyncio.create_task(ask(posting, url)) for _ in range(2)]
-            await asyncio.sleep(0.3)
-            calls[1].cancel()
+            *others, call = [asyncio.create_task(ask(posting, url)) for _ in range(before_it + 1)]
+            await waits.wait()
+            call.cancel()
             with pytest.raises(asyncio.CancelledError) as caught:
-                await calls[1]
-            calls[0].cancel()
-            await asyncio.gather(*calls, return_exceptions=True)
+                await call
+            for other in others:
+                other.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
             await posting.close()
             return caught.value
 
@@ -346,19 +387,21 @@ def test_waits_that_the_server_asked_for_make_the_next_ones_no_longer() -> None:
 def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_long() -> None:
     waited = WaitedClock()
     refused: list[str] = []
-    is_done = asyncio.Event()
+    is_done, other_replied = asyncio.Event(), asyncio.Event()
 
     async def handler(request: web.Request) -> web.Response:
         text = (await request.json())["messages"][-1]["content"]
-        if text == "unlucky" and len(refused) < 8:
+        if text == "unlucky" and len(refused) < 5:
             refused.append(text)
-            await asyncio.sleep(0.05)  # the others are replied to meanwhile
+            other_replied.clear()
+            await other_replied.wait()
             return web.json_response({}, status=503)
         return web.json_response({"choices": [{"message": {"content": text}}]})
 
     async def others(posting: Posting, url: str) -> None:
         while not is_done.is_set():
             assert await ask(posting, url, "lucky") == "lucky"
+            other_replied.set()
 
     async def run() -> str:
         posting = Posting(clock=waited.clock, rng=Longest())
@@ -372,7 +415,7 @@ def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_long() ->
                 await posting.close()
 
     assert asyncio.run(run()) == "unlucky"
-    assert waited.waits_s == [0.5, 1, 2, 4, 4, 4, 4, 4]
+    assert waited.waits_s == [0.5, 1, 2, 4, 4]
 
 
 def test_an_error_told_with_http_200_slows_down_like_its_status() -> None:

@@ -91,7 +91,7 @@ def test_own_prices_go_before_all_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "written",
     ["", "[]", "{", {"m": 3}, {"m": {}}, {"m": {"input": "3"}}, {"m": {"input": True}}, {"m": {"input": -1}},
-     '{"m": {"input": NaN}}', {"m": {"input": 1, "outptu": 2}}],
+     '{"m": {"input": NaN}}', {"m": {"input": 10**400}}, {"m": {"input": 1, "outptu": 2}}],
 )  # fmt: skip
 def test_a_broken_file_of_prices_is_told(written: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="prices") as caught:

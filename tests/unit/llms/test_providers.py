@@ -101,6 +101,8 @@ def test_a_server_elsewhere_of_ones_own_may_have_a_key() -> None:
         ("box", "http://box:11434/v1"),
         ("https://box.example", "https://box.example:443/v1"),
         ("http://box:9/", "http://box:9/v1"),
+        ("[::1]:7", "http://[::1]:7/v1"),
+        ("[::]", "http://[::1]:11434/v1"),
     ],
 )
 def test_ollama_is_where_its_own_variable_says(host: str, url: str) -> None:

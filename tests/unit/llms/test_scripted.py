@@ -117,6 +117,12 @@ def test_a_pattern_cannot_hang_a_run(tmp_path: Path) -> None:
             ["replies.0.steps.0.finish_reason: must be one of stop, length"],
         ),
         ("replies: [", ["is not YAML"]),
+        ("replies: [{text: a, when: 2024-13-45}]", ["is not YAML"]),
+        ("replies: " + "[" * 5000 + "]" * 5000, ["is not YAML"]),
+        ("replies: [{object: {day: 2024-01-31}}]", ["replies.0.steps.0: holds what JSON cannot say: ", "date"]),
+        ("replies: [{object: {share: .nan}}]", ["replies.0.steps.0: holds what JSON cannot say: "]),
+        ("replies: [{tool_calls: [{name: f, arguments: {s: !!set {a}}}]}]", ["holds what JSON cannot say: ", "set"]),
+        ("replies: [{object: &self {a: *self}}]", ["holds what JSON cannot say: "]),
         ("", ["must be a mapping"]),
         ("replies: 5", ["replies: must be a list"]),
         ("replies: [{text: 5}]", ["replies.0.steps.0.text: must be text"]),
@@ -146,7 +152,7 @@ def test_the_documented_script_does_what_is_said(tmp_path: Path) -> None:
     (tmp_path / "replies.yaml").write_text(script)
     llm = Scripted("replies.yaml", access("scripted", tmp_path))
     assert ask(llm, user("What is the capital of Peru?")).text == "The capital of Peru? I have forgotten."
-    assert json.loads(ask(llm, user("Echo the\nnonce 12ab!")).text)["nonce"] == "12ab"
+    assert json.loads(ask(llm, user('A refund?\nReply {"nonce": "12ab"}')).text)["nonce"] == "12ab"
     create = user("Create a.txt, please")
     first = ask(llm, create)
     assert json.loads(first.tool_requests[0].arguments) == {"path": "a.txt,", "content": "hello"}

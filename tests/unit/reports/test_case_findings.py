@@ -51,11 +51,29 @@ def test_many_flaky_cases_are_named_in_part() -> None:
     assert line.text.endswith("c2 50 % (3 of 6 trials passed) and 5 more")
 
 
-def test_quarantined_cases_are_counted() -> None:
-    [line] = flaky(told(HELD, flaky=(unsteady(1),)))
+def test_cases_that_seldom_flip_are_told_apart() -> None:
+    seldom = FlakyCase(case_id="rare", flip_rate=0.1, passed=19, trials=20)
+    [line] = flaky(told(flaky=(seldom,)))
+    assert line.text == "1 case (flip rate < 30 %): rare 10 % (19 of 20 trials passed)"
+    [line] = flaky(told(flaky=(unsteady(1, new=True), seldom)))
+    assert line.text == (
+        "1 case (flip rate ≥ 30 %): c1 50 % (3 of 6 trials passed) – "
+        "1 case (flip rate < 30 %): rare 10 % (19 of 20 trials passed) – 1 new"
+    )
+
+
+def test_quarantined_cases_are_named_and_told_from_flaky_ones() -> None:
+    [line, held] = flaky(told(HELD, flaky=(unsteady(1),)))
+    assert "quarantined" not in line.text, "another case is held"
+    assert (held.label, held.text) == ("quarantined", "1 case that the gate does not count: b")
+    [line, held] = flaky(told(HELD, flaky=(unsteady(1).model_copy(update={"case_id": "b"}),)))
     assert line.text.endswith(" – 1 quarantined")
-    [line] = flaky(told(HELD))
-    assert (line.label, line.text) == ("quarantined", "1 case that the gate does not count: b")
+    assert list(flaky(told(HELD))) == [held]
+
+
+def test_many_names_are_counted_like_all_numbers() -> None:
+    [line] = flaky(told(flaky=tuple(unsteady(number) for number in range(1036))))
+    assert line.text.startswith("1,036 cases") and line.text.endswith(" and 1,033 more")
 
 
 def test_only_flagged_items_are_shown_the_most_telling_first() -> None:
@@ -64,7 +82,7 @@ def test_only_flagged_items_are_shown_the_most_telling_first() -> None:
     )
     head, *rest = items(told(items=found))
     assert (head.label, head.text) == ("items", "5 targets tried these cases: 2 cases may deserve a look")
-    assert head.small == "(Cronbach's alpha 0.81, newest run of each)"
+    assert head.small == "(Cronbach's alpha 0.81, newest run of each that tried most cases)"
     assert [line.text for line in rest] == [
         "odd: weak targets pass it more often than strong ones: its key may be wrong "
         "(40 % pass, discrimination -0.30 over 5 targets)",

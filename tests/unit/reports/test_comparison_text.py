@@ -56,7 +56,7 @@ def test_method_n_and_level_stand_beside_each_number() -> None:
     assert number == "71.3 % → 60.6 %   -10.6 points   95 % interval -17 to -4   (REGRESSION)"
     method = lines[lines.index(next(each for each in lines if each.startswith("pass rate"))) + 1]
     assert "exact stratified permutation test: one-sided p 0.0" in method
-    assert "interval: margin of nearly equal differences, 1 - (1 - level)^(1/cases), wider than Student's t" in method
+    assert "interval: least margin of so few cases, 1 - (1 - level)^(1/cases), wider than Student's t" in method
     assert ", 47 cases" in method
     assert "(power 0.8)" in method
 

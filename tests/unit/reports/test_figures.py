@@ -44,12 +44,13 @@ def test_score_and_first_answers_are_told_only_where_they_differ() -> None:
 def test_what_makes_score_and_first_answers_differ_is_told_and_nothing_else() -> None:
     heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
     weighed = lines({"a": [P], "b": [F]}, cases=heavy)
-    assert weighed["score"].small == "(mean over cases, cases by weight)"
-    assert weighed["pass@1"].small == "(cases by weight)"
+    basis = "clustered Wilson, 2 cases, 2 trials"
+    assert weighed["score"].small == f"(mean over cases, cases by weight, {basis})"
+    assert weighed["pass@1"].small == f"(cases by weight; {basis})"
     report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
     retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
     mended = {line.label: line for line in figures(retried)}
-    assert mended["pass@1"].small == "(only first answers count here)"
+    assert mended["pass@1"].small.startswith("(only first answers count here; clustered Wilson, 2 cases, 4 trials")
 
 
 def test_cases_without_any_weight_are_said_to_have_none() -> None:
@@ -69,7 +70,8 @@ def test_several_tries() -> None:
     found = lines({"a": [P, P, F, F], "b": [P, P, P, P]})
     assert found["in 2 tries"].text.startswith("at least one passes 92 % (")
     assert "all pass 58 % (" in found["in 2 tries"].text
-    assert found["in 2 tries"].small == "(pass@2, pass^2, unbiased, 95 % intervals)"
+    basis = "95 % intervals: clustered Wilson, 2 cases, 8 trials"
+    assert found["in 2 tries"].small == f"(pass@2, pass^2, unbiased; {basis})"
     assert "in 4 tries" not in found
 
 
@@ -81,7 +83,7 @@ def test_tries_that_errors_left_too_few_of() -> None:
 
 def test_errors_tell_how_far_they_could_matter() -> None:
     found = lines({"a": [P, P], "b": [P, E]})
-    told = "1 trial could not be judged: had all failed, the pass rate would be 75 %; had all passed, 100 %"
+    told = "1 trial could not be judged: had it failed, the pass rate would be 75 %; had it passed, 100 %"
     assert found["errors"].text == told
     assert "errors" not in lines({"a": [P, F]})
 
@@ -97,7 +99,10 @@ def test_categories_are_told_where_there_are_several() -> None:
     cases = [Case(id=id_, input="?", category=category) for id_, category in (("a", "x"), ("b", "x"), ("c", "y"))]
     report, _ = reported({"a": [P], "b": [F], "c": [P]}, cases)
     told = [line.text for line in figures(report) if "pass rate" in line.text]
-    assert told == ["x: pass rate 50 %, 1 of 2 cases passed", "y: pass rate 100 %, 1 of 1 case passed"]
+    assert told == [
+        "x: 1 of 2 cases passed, pass rate 50 %   95 % interval 0–100 %",
+        "y: 1 of 1 case passed, pass rate 100 %   95 % interval 21–100 %",
+    ]
 
 
 def test_times_and_costs() -> None:

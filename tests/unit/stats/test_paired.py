@@ -67,8 +67,7 @@ def test_one_case_that_differs_makes_the_others_no_surer() -> None:
     # Student's bound would be -0.0336, above that of forty cases that did not change at all.
     assert one_worse.lower_bound == pytest.approx(-0.0125 - margin)
     assert (one_worse.low, one_worse.high) == pytest.approx((-0.0125 - margin, -0.0125 + margin))
-    assert "nearly equal differences" in one_worse.method
-    assert "wider than Student's t" in one_worse.method
+    assert one_worse.method == "least margin of so few cases, 1 - (1 - level)^(1/cases), wider than Student's t"
     half = difference([-1.0, 1.0] * 20)
     assert half.method == "Student's t over cases"
 
@@ -76,6 +75,13 @@ def test_one_case_that_differs_makes_the_others_no_surer() -> None:
 def test_the_margin_of_equal_differences_follows_level_and_scale() -> None:
     assert difference([0.0] * 30, level=0.9).high == pytest.approx(1 - 0.1 ** (1 / 30))
     assert difference([0.0] * 30, span=100).high == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))
+
+
+def test_without_a_scale_equal_differences_leave_open_a_step_of_one_or_of_their_own_size() -> None:
+    margin = 1 - 0.05 ** (1 / 30)
+    same, far = difference([0.0] * 30, span=math.inf), difference([-4.0] * 30, span=math.inf)
+    assert (same.low, same.high, same.lower_bound) == pytest.approx((-margin, margin, -margin))
+    assert (far.low, far.high, far.lower_bound) == pytest.approx((-4 - 4 * margin, -4 + 4 * margin, -4 - 4 * margin))
 
 
 def test_a_single_case_leaves_everything_open() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.pass_hat_tables import histogram_from_pass_hats, is_possible_rate
+from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
@@ -82,6 +82,29 @@ def test_rates_are_multiples_of_one_trial(rate: float, trials: int, decimals: in
 def test_bad_input_is_refused(shares: list[float], cases: int, decimals: int | None) -> None:
     with pytest.raises(UsageError):
         histogram_from_pass_hats(shares, cases, decimals)
+
+
+@pytest.mark.parametrize(
+    ("rates", "trials", "why"),
+    [
+        ({1: 0.3, 2: 0.6}, 8, "pass^2 cannot be above pass^1"),
+        ({1: 0.3, 2: 0.6}, None, "pass^2 cannot be above pass^1"),
+        ({1: 0.95, 4: 0.10}, 4, "where pass^1 is 0.95, pass^4 is at least 0.78"),
+        ({2: 0.9, 3: 0.95, 4: 0.2}, 4, "pass^3 cannot be above pass^2"),
+        ({1: 0.95, 4: 0.10}, None, ""),  # with very many trials of every case
+        ({1: 0.95, 4: 0.8}, 4, ""),
+        ({1: 0.75, 4: 0.0}, 4, ""),  # every case passed 3 of 4
+        ({1: 0.0, 2: 0.0}, 2, ""),
+        ({1: 1.0, 2: 1.0}, 2, ""),
+        ({1: 1.0, 2: 0.9}, 2, "where pass^1 is 1, pass^2 is at least 0.99"),
+    ],
+)
+def test_two_rates_may_contradict_each_other(rates: dict[int, float], trials: int | None, why: str) -> None:
+    assert contradiction(rates, trials, decimals=2) == why
+
+
+def test_rates_of_very_many_trials_are_checked_quickly() -> None:
+    assert contradiction({k: 0.9**k for k in range(1, 200)}, 1000, decimals=6) == ""
 
 
 def test_a_rate_needs_trials() -> None:

@@ -309,7 +309,7 @@ def test_the_time_limit_covers_the_whole_loop(root: Path, last: Any) -> None:
 def test_a_model_that_goes_away_is_not_the_targets_fault(root: Path) -> None:
     with pytest.raises(ModelUnavailable) as caught:
         ask(root, Talking(called("list_files"), ModelUnavailable("gone")), FILES)
-    assert len(caught.value.evidence.tool_calls) == 1  # type: ignore[attr-defined]
+    assert len(caught.value.evidence.tool_calls) == 1
 
 
 def test_without_a_sandbox_nothing_is_asked(root: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from talking import Talking, ask, said
+from talking import Talking, ask, called, said
 
 from evalharness import registry
 from evalharness.contracts import Services
@@ -17,6 +17,7 @@ from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.engine.offloading import Offloader
 from evalharness.errors import ModelUnavailable, SpendCapReached, UsageError
+from evalharness.llms.opening import OpenModels
 from evalharness.sandboxes.none import NoSandbox
 
 ANSWER_SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
@@ -31,6 +32,12 @@ def test_the_last_reply_is_the_answer_and_everything_paid_is_kept(tmp_path: Path
     assert transcript.cost_usd == 0.25
     [event] = transcript.events
     assert event["model"] == "model-2024" and event["finish_reason"] == "stop"
+
+
+def test_a_model_that_only_asks_for_a_tool_has_failed_and_it_is_told_why(tmp_path: Path) -> None:
+    asked = ask(tmp_path, Talking(called("rm", path="/")), "chat:openai/gpt-4o")
+    assert "said nothing and asked for a tool (rm)" in asked.failure
+    assert asked.transcript.cost_usd == 0.25
 
 
 def test_what_decides_a_reply_is_in_the_request(tmp_path: Path) -> None:
@@ -152,7 +159,22 @@ def test_what_was_paid_before_a_model_went_away_is_kept(tmp_path: Path) -> None:
     case = Case(id="a", input={"messages": ["1", "2"]}, expected="b")
     with pytest.raises(ModelUnavailable) as caught:
         ask(tmp_path, Talking(said("a"), ModelUnavailable("gone")), "chat:test/model", case)
-    assert caught.value.evidence.cost_usd == 0.25  # type: ignore[attr-defined]
+    assert caught.value.evidence.cost_usd == 0.25
+
+
+def test_a_reply_that_cannot_be_used_is_kept_where_none_follows_it(tmp_path: Path) -> None:
+    llm = Talking(said("four"), ModelUnavailable("gone"))
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(tmp_path, llm, {"chat": {"model": "test/m", "json_schema": ANSWER_SCHEMA}})
+    kept = caught.value.evidence
+    assert (kept.cost_usd, len(kept.events), kept.messages[-1]["content"]) == (0.25, 1, "four")
+
+
+def test_a_reply_that_cannot_be_used_is_kept_at_the_time_limit(tmp_path: Path) -> None:
+    target = {"chat": {"model": "test/m", "json_schema": ANSWER_SCHEMA}}
+    asked = ask(tmp_path, Talking(said("four"), never), target, timeout_s=0.1)
+    assert asked.failure.startswith("time limit")
+    assert (asked.transcript.cost_usd, len(asked.transcript.messages)) == (0.25, 2)
 
 
 async def never(_request: ChatRequest) -> ChatReply:
@@ -232,6 +254,31 @@ def test_a_model_named_by_a_file_is_another_one_when_the_file_changes(tmp_path: 
     assert digests[0] != digests[1]
     long = TargetSpec.model_validate(f"chat:scripted/{'x' * 5000}")
     assert registry.build_target(long, services).digest()
+
+
+@pytest.mark.parametrize(
+    ("written_in", "target"),
+    [
+        ("here", "chat:scripted/model.yaml"),
+        ("suites", "chat:scripted/model.yaml"),
+        ("suites", {"kind": "chat", "options": "scripted/model.yaml", "root": "elsewhere"}),
+    ],
+)
+def test_a_file_that_names_a_model_is_looked_for_where_the_model_is(
+    written_in: str, target: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the project's folder, wherever the target's own is, then in the current one."""
+    for name in ("here", "suites", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    models = OpenModels({}, tmp_path / "suites", concurrency=1)
+    services = Services(tmp_path / "suites", NoSandbox(), Offloader(1), {}, models=models)
+    digests = []
+    for text in ("one", "two"):
+        (tmp_path / written_in / "model.yaml").write_text(f"replies: [{{text: {text}}}]")
+        digests.append(registry.build_target(TargetSpec.model_validate(target), services).digest())
+    assert models.llm("scripted/model.yaml").name == "scripted/model.yaml", "it is found there"
+    assert digests[0] != digests[1]
 
 
 def test_reports_call_it_by_its_model() -> None:

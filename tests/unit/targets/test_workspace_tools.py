@@ -42,8 +42,9 @@ def context(tmp_path: Path) -> ToolContext:
 def test_a_file_is_read_from_the_line_asked_for(context: ToolContext) -> None:
     assert read_file(context, "src/rules.py") == "MIN_AGE = 18\nMAX_GUESTS = 57\n"
     assert read_file(context, "src/rules.py", 2) == "MAX_GUESTS = 57\n"
-    assert read_file(context, "src/rules.py", start_line=-5).startswith("MIN_AGE")
-    assert read_file(context, "src/rules.py", start_line=99) == ""
+    for number in (-5, 0, 99):
+        with pytest.raises(ValueError, match=rf"src/rules\.py has \d+ lines?, and none is number {number}"):
+            read_file(context, "src/rules.py", start_line=number)
     assert read_file(context, "README.md") == "See src/rules.py for MAX_GUESTS.\r\n"
 
 
@@ -51,8 +52,9 @@ def test_a_long_file_says_where_to_read_on(context: ToolContext) -> None:
     write_file(context, "long.txt", "".join(f"{number:09}\n" for number in range(1, 301)))
     first = read_file(context, "long.txt")
     assert first.startswith("000000001\n")
-    assert first.endswith("000000100\n\n[cut here: go on with start_line 101 of 300]")
-    assert read_file(context, "long.txt", 101).startswith("000000101\n")
+    assert first.endswith("000000090\n\n[cut here: go on with start_line 91 of 300]")
+    assert len(first) <= context.longest_result, "else whoever asked would cut off where to read on"
+    assert read_file(context, "long.txt", 91).startswith("000000091\n")
     assert read_file(context, "long.txt", 250).endswith("000000300\n")
 
 
@@ -128,6 +130,8 @@ def test_a_search_that_finds_too_much_is_cut(context: ToolContext) -> None:
     lines = search(context, "^x$").splitlines()
     assert len(lines) == workspace_tools.MOST_FOUND + 1
     assert lines[-1].startswith("[more than 200 lines match")
+    write_file(context, "many.txt", "x\n" * workspace_tools.MOST_FOUND)
+    assert search(context, "^x$").splitlines()[-1] == "many.txt:200: x", "no more than that match"
 
 
 def test_a_search_skips_what_is_no_text_and_says_what_it_left_out(context: ToolContext) -> None:

@@ -10,12 +10,14 @@ from evalharness.domain.gate import Gate, Thresholds
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
+from evalharness.formats.checking import needs_reference
 from evalharness.formats.evals.cases import CaseReader, Defaults
 from evalharness.formats.evals.documents import Document
 from evalharness.formats.evals.layout import THRESHOLDS, Layout
 from evalharness.formats.evals.rebasing import rebased_target
 from evalharness.formats.evals.refs import Folder
 from evalharness.formats.evals.suite_fields import own_defaults, part_defaults, read_suite
+from evalharness.formats.evals.written_evals import WrittenEval
 from evalharness.formats.evals.written_graders import GraderReader
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import Source
@@ -56,8 +58,19 @@ class Assembly:
         return part_defaults(document, part, around, prefix)
 
     def add(self, document: Document, defaults: Defaults) -> None:
-        read = (self.reader.read(written, defaults) for written in document.evals)
-        self.cases += [case for case in read if case is not None]
+        for written in document.evals:
+            case = self.reader.read(written, defaults)
+            if case is not None:
+                self.cases.append(case)
+                self._check_reference(written, case)
+
+    def _check_reference(self, written: WrittenEval, case: Case) -> None:
+        """The suite's own graders count as well: a case may leave it to them."""
+        if self.suite is None or case.reference is not None:
+            return
+        for spec in filter(needs_reference, self.suite.graders_for(case)):
+            message = f"there is nothing for '{spec.kind}' to compare the answer with: add `reference`"
+            written.findings.add(written.place, message)
 
     def finish(self) -> tuple[Suite | None, Findings]:
         """The suite, or None; and the findings of all its files in those of the first."""

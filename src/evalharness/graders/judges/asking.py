@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from evalharness.contracts import GradeContext, JudgeCache, Llm
@@ -27,27 +28,42 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class Foreign(NamedTuple):
+    """A text of others, with the name of its fence."""
+
+    name: str
+    text: str
+
+
+Said = str | tuple[str | Foreign, ...]
+"""What the suite itself says; it may quote others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`data` are texts of others by place, each with the name of its fence, None for one that is not there.
-
-    `said` is what the suite itself says.
-    """
+    """`data` are texts of others by place, each with the name of its fence, None for one that is not there."""
 
     template: Template
     form: Form
     data: Mapping[str, tuple[str, str | None]]
-    said: Mapping[str, str] = field(default_factory=dict)
+    said: Mapping[str, Said] = field(default_factory=dict)
 
     def told(self, nonce: str) -> str:
         data = {place: "" if text is None else fenced(name, text, nonce) for place, (name, text) in self.data.items()}
+        said = {place: _spoken(text, nonce) for place, text in self.said.items()}
         closing = {NONCE: nonce, "form": with_echo(self.form, nonce).shown()}
-        return f"{self.template.filled({**self.said, **data})}\n\n{template('closing').filled(closing)}"
+        return f"{self.template.filled({**said, **data})}\n\n{template('closing').filled(closing)}"
 
     @property
     def identity(self) -> list[Json]:
         """Everything but the random word."""
         return [self.template.digest, self.form.digest, dict(self.data), dict(self.said)]
+
+
+def _spoken(said: Said, nonce: str) -> str:
+    if isinstance(said, str):
+        return said
+    return "".join(part if isinstance(part, str) else fenced(part.name, part.text, nonce) for part in said)
 
 
 class Verdict(NamedTuple):
@@ -101,7 +117,7 @@ class Asking:
     judging: Judging = field(init=False)
 
     def __post_init__(self) -> None:
-        self.judging = Judging(model=self.llm.name, cost_usd=0.0)
+        self.judging = _nothing_yet(self.llm.name)
 
     async def ask(self, question: Question) -> Verdict:
         """Raises BadReply where no reply is a verdict, and what `Llm.chat` raises; neither is ever kept.
@@ -137,10 +153,16 @@ class Asking:
         nonce = self.draw_nonce()
         form = with_echo(question.form, nonce)
         request = self.sampling.request(question.told(nonce), form.schema())
-        counted = _Counted(self.llm, self._add)
-        said, replies = await ask_for_object(counted, request, form.read, repair=_unseen)
+        model = self.llm.name
+
+        def hear(reply: ChatReply) -> None:
+            nonlocal model
+            model = reply.model or self.llm.name
+            self._add(reply)
+
+        said = await ask_for_object(self.llm, request, form.read, heard=hear, repair=_unseen)
         del said[NONCE]
-        return Verdict(said, sound(replies[-1].model or self.llm.name))
+        return Verdict(said, sound(model))
 
     def _key(self, question: Question) -> str:
         return cache_key(self.llm.name, _revision(self.llm), self.sampling.identity, question.identity)
@@ -157,6 +179,11 @@ class Asking:
         [self.judging] = added_up((self.judging, took))
 
 
+@cache
+def _nothing_yet(model: str) -> Judging:
+    return Judging(model=model, cost_usd=0.0)
+
+
 def _unseen(_: ChatReply, why: str) -> tuple[ChatMessage, ...]:
     return (
         ChatMessage(role="assistant", content=template("unusable").text),
@@ -167,24 +194,6 @@ def _unseen(_: ChatReply, why: str) -> tuple[ChatMessage, ...]:
 def _revision(llm: Llm) -> str:
     """Whoever brings a model of their own may leave it out."""
     return str(getattr(llm, "revision", ""))
-
-
-class _Counted:
-    """A language model whose every reply is told: those that are refused cost as much as the one that counts."""
-
-    def __init__(self, llm: Llm, add: Callable[[ChatReply], None]) -> None:
-        self.name = llm.name
-        self.revision = _revision(llm)
-        self._llm = llm
-        self._add = add
-
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        reply = await self._llm.chat(request)
-        self._add(reply)
-        return reply
-
-    async def close(self) -> None:
-        """Whoever opened it closes it."""
 
 
 async def together(ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], at_once: int) -> list[Result]:

@@ -5,7 +5,7 @@ A judge that cannot be asked ends all of it (`ModelUnavailable`); a reply that i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from evalharness import registry
@@ -17,7 +17,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import BadReply
+from evalharness.errors import BadReply, UsageError
 from evalharness.graders.composite import Composite
 from evalharness.graders.judges.asking import together
 from evalharness.graders.judges.attacks import attacks
@@ -47,16 +47,16 @@ def models_in(grader: Grader) -> Iterator[Model]:
 
 
 async def score_examples(
-    grader: Model, judge: str, case: Case | None, at_once: int
+    grader: Model, judge: str, cases: Sequence[Case], at_once: int
 ) -> tuple[list[ExampleScore], tuple[Judging, ...]]:
-    """Each example is scored by a judge that is shown the others; one without a question of its own is about `case`."""
+    """Each example is scored as a run would score it, by a judge that is shown the others; `cases` are the grader's."""
     examples = grader.options.examples
     judgings: list[Judging] = []
 
     async def score(position: int) -> ExampleScore:
         others = examples[:position] + examples[position + 1 :]
         shown = Model(grader.options.model_copy(update={"examples": others}), grader.spec, grader.services)
-        grade = await _verdict(shown, judge, _context(examples[position], case), judgings)
+        grade = await _verdict(shown, judge, _context(examples[position], cases), judgings)
         return _compared(grader, examples[position], grade)
 
     return await together(score, range(len(examples)), at_once), added_up(judgings)
@@ -80,16 +80,6 @@ async def attack_judge(services: Services, judge: str, at_once: int) -> tuple[At
     return Attacked(told, wrong, right), added_up(judgings)
 
 
-def scale(grader: Model) -> str:
-    return grader.options.sheet.scoring.told
-
-
-def width(grader: Model) -> float:
-    """Words and yes or no are compared by what they are worth, from 0 to 1."""
-    scoring = grader.options.sheet.scoring
-    return scoring.range[1] - scoring.range[0] if scoring.type == "numeric" else 1.0
-
-
 async def _verdict(grader: Model, judge: str, context: GradeContext, judgings: list[Judging]) -> Grade:
     asking = grader.asking(judge, context)
     try:
@@ -100,18 +90,35 @@ async def _verdict(grader: Model, judge: str, context: GradeContext, judgings: l
         judgings.append(asking.judging)
 
 
-def _context(example: GradedExample, case: Case | None) -> GradeContext:
-    if example.input is not None or case is None:
-        case = Case(id="example", input=example.input or "")
-    return GradeContext(case, Transcript(output=example.output), 0, 0)
+def check_examples(grader: Model, cases: Sequence[Case]) -> None:
+    """Raises UsageError for an example that cannot be scored by the rubric by which the run judges."""
+    usual = {grader.rubric_for(GradeContext(case, Transcript(), 0, 0)) for case in cases}
+    for example in grader.options.examples:
+        if grader.rubric_for(_context(example, cases)) not in usual:
+            raise UsageError(
+                f"the cases have good answers, and nobody knows one to the question of the example '{_shown(example)}'",
+                hint="give it the `input` of a case, or the grader a `rubric`",
+            )
+
+
+def _context(example: GradedExample, cases: Sequence[Case]) -> GradeContext:
+    """Of the case with the example's question; the first where it has none, no case where it has another."""
+    own = Case(id="example", input=example.input)
+    asked = [case for case in cases if example.input is None or case.content == own.content]
+    return GradeContext(asked[0] if asked else own, Transcript(output=example.output), 0, 0)
 
 
 def _compared(grader: Model, example: GradedExample, grade: Grade) -> ExampleScore:
-    text = head(" ".join(as_text(example.output).split()), SHOWN)
+    text = _shown(example)
     if grade.score is None:
         return ExampleScore(text=text, wanted=example.score, problem=grade.reason)
-    difference = (grade.score - grader.options.sheet.scoring.worth(example.score)) * width(grader)
+    scoring = grader.options.sheet.scoring
+    difference = (grade.score - scoring.worth(example.score)) * scoring.width
     return ExampleScore(text=text, wanted=example.score, judged=_on_scale(grader, grade), difference=difference)
+
+
+def _shown(example: GradedExample) -> str:
+    return head(" ".join(as_text(example.output).split()), SHOWN)
 
 
 def _on_scale(grader: Model, grade: Grade) -> Json:
@@ -121,4 +128,4 @@ def _on_scale(grader: Model, grade: Grade) -> Json:
         return said["overall_score"]
     scoring = grader.options.sheet.scoring
     low = scoring.range[0] if scoring.type == "numeric" else 0.0
-    return low + (grade.score or 0.0) * width(grader)
+    return low + (grade.score or 0.0) * scoring.width

@@ -138,13 +138,22 @@ class Form:
     def schema(self) -> dict[str, Json]:
         return {
             "type": "object",
-            "properties": {name: slot.schema() for name, slot in self.slots.items()},
+            "properties": dict(self._schemas),
             "required": list(self.slots),
             "additionalProperties": False,
         }
 
     def shown(self) -> str:
-        return "{" + ", ".join(f'"{name}": {slot.shown()}' for name, slot in self.slots.items()) + "}"
+        return f"{{{self._shown}}}"
+
+    @cached_property
+    def _schemas(self) -> dict[str, Json]:
+        """Made once: one form serves all questions of a grader."""
+        return {name: slot.schema() for name, slot in self.slots.items()}
+
+    @cached_property
+    def _shown(self) -> str:
+        return ", ".join(f'"{name}": {slot.shown()}' for name, slot in self.slots.items())
 
     def read(self, value: Any) -> dict[str, Json]:
         if not isinstance(value, Mapping):
@@ -176,7 +185,12 @@ class Echo:
 
 
 def with_echo(form: Form, nonce: str) -> Form:
-    return Form({NONCE: Echo(nonce), **form.slots})
+    """The form of one call; what is known of the form without its random word need not be found out again."""
+    echo = Echo(nonce)
+    echoing = Form({NONCE: echo, **form.slots})
+    vars(echoing)["_schemas"] = {NONCE: echo.schema(), **form._schemas}
+    vars(echoing)["_shown"] = f'"{NONCE}": {echo.shown()}, {form._shown}'
+    return echoing
 
 
 def _read(name: str, slot: Slot, value: Any) -> Json:

@@ -86,7 +86,8 @@ class JudgeGrader(CodeGrader, ABC):
         try:
             return await self.judged(asking, context)
         except (BadReply, ModelUnavailable) as error:
-            return Grade.unscored(shortened(f"the judge gave no verdict: {error}"))
+            told = shortened(f"the judge gave no verdict: {error}")
+            return Grade.unscored(told, is_final=isinstance(error, BadReply))
         except SpendCapReached as error:
             return Grade(state="awaiting", reason=f"the spend cap was reached: {error.message}")
         except (HarnessError, TrialFault) as error:  # also after a store's fault, what was paid for must be told
@@ -120,8 +121,10 @@ def majority(states: Iterable[str]) -> bool | None:
 
 def undecided(opinions: Sequence[Grade], told: Sequence[str]) -> Grade:
     """A panel in which too many have no verdict."""
-    is_due = any(grade.state == "awaiting" for grade in opinions)
-    return Grade(state="awaiting" if is_due else "unscored", reason=shortened("; ".join(told)))
+    if any(grade.state == "awaiting" for grade in opinions):
+        return Grade(state="awaiting", reason=shortened("; ".join(told)))
+    is_final = all(grade.is_final for grade in opinions if grade.state == "unscored")
+    return Grade.unscored(shortened("; ".join(told)), is_final=is_final)
 
 
 def shortened(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
@@ -18,6 +19,13 @@ def not_blank(text: str) -> str:
     return text
 
 
+def not_empty(written: Any) -> Any:
+    """Who writes an empty list meant something by it: what is not wanted is left out."""
+    if isinstance(written, list | tuple | Mapping) and not written:
+        raise ValueError("must not be empty")
+    return written
+
+
 class JudgeOptions(Options):
     """`panel` is several models that vote, in place of the one `model`."""
 
@@ -30,7 +38,7 @@ class JudgeOptions(Options):
     @field_validator("panel", mode="before")
     @classmethod
     def _one_is_a_panel(cls, written: Any) -> Any:
-        return (written,) if isinstance(written, str) else written
+        return (written,) if isinstance(written, str) else not_empty(written)
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> JudgeOptions:

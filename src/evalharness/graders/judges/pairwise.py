@@ -19,7 +19,7 @@ from evalharness.errors import Unscored
 from evalharness.graders.judges.asking import Asking, Question, Verdict, together
 from evalharness.graders.judges.forms import Form, OneOf, Words
 from evalharness.graders.judges.grading import JudgeGrader, shortened
-from evalharness.graders.judges.options import JudgeOptions
+from evalharness.graders.judges.options import JudgeOptions, not_blank
 from evalharness.graders.judges.templates import rubric_text, template
 from evalharness.graders.part import text_of
 from evalharness.stats.thresholds import reaches
@@ -41,10 +41,14 @@ class PairwiseOptions(JudgeOptions):
     rubric: str = BETTER
     pass_score: Annotated[float, Field(ge=0, le=1)] = 0.5
 
+    @property
+    def needs_reference(self) -> bool:
+        return self.against is None
+
     @field_validator("rubric")
     @classmethod
     def _is_known(cls, rubric: str) -> str:
-        rubric_text(rubric)
+        rubric_text(not_blank(rubric))
         return rubric
 
 

@@ -12,7 +12,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.session_results import RelevanceResult
-from evalharness.domain.session_transcript import transcript_for_judge, without_headers
+from evalharness.domain.session_transcript import run_for_judge
 from evalharness.errors import BadReply, ModelUnavailable
 from evalharness.graders.judges.asking import Asking, Question, together
 from evalharness.graders.judges.forms import Form, OneOf, Words
@@ -45,10 +45,11 @@ class Relevance(JudgeGrader):
         return [template("relevance").digest, FORM.digest]
 
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
-        response = transcript_for_judge(context.transcript.events) or without_headers(text_of(context))
+        response = run_for_judge(context.transcript, text_of(context))
         answers = await check_each(asking, response, self.options.criteria, self.options.concurrency)
         if failures := failures_in(self.options.criteria, answers):
-            return Grade.unscored(shortened(f"the judge gave no verdict on {'; '.join(failures)}"))
+            is_final = not any(isinstance(answer, ModelUnavailable) for answer in answers)
+            return Grade.unscored(shortened(f"the judge gave no verdict on {'; '.join(failures)}"), is_final=is_final)
         return _grade([answer for answer in answers if isinstance(answer, RelevanceResult)])
 
     def due(self) -> Grade:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -16,11 +16,12 @@ from evalharness.domain.options import Options
 from evalharness.domain.record import Json, Record
 from evalharness.domain.text import head
 from evalharness.errors import closest
-from evalharness.graders.awaiting import AwaitingOptions
-from evalharness.graders.judges.asking import Asking, Question, Verdict
+from evalharness.graders.human import GoodAnswerOptions
+from evalharness.graders.judges.asking import Asking, Foreign, Question, Verdict
+from evalharness.graders.judges.criteria import Criterion, checked, given_criteria, listed
 from evalharness.graders.judges.grading import JudgeGrader, shortened
-from evalharness.graders.judges.options import JudgeOptions
-from evalharness.graders.judges.rubrics import Criterion, checked, given_criteria, listed, parse_criteria
+from evalharness.graders.judges.options import JudgeOptions, not_blank, not_empty
+from evalharness.graders.judges.reading import parse_criteria
 from evalharness.graders.judges.scoring import ScoreSheet, Scoring
 from evalharness.graders.judges.templates import Template, rubric_text, template
 from evalharness.graders.part import text_of
@@ -42,7 +43,7 @@ class GradedExample(Record):
     justification: str = ""
 
 
-class ModelOptions(AwaitingOptions, JudgeOptions):
+class ModelOptions(GoodAnswerOptions, JudgeOptions):
     main: ClassVar[str] = "model"
 
     prompt: str | None = None
@@ -54,7 +55,12 @@ class ModelOptions(AwaitingOptions, JudgeOptions):
     @field_validator("criteria", mode="before")
     @classmethod
     def _criteria(cls, written: Any) -> Any:
-        return given_criteria(written)
+        return given_criteria(not_empty(written))
+
+    @field_validator("rubric")
+    @classmethod
+    def _says_something(cls, rubric: str | None) -> str | None:
+        return None if rubric is None else not_blank(rubric)
 
     @field_validator("prompt")
     @classmethod
@@ -76,7 +82,7 @@ class ModelOptions(AwaitingOptions, JudgeOptions):
                 raise ValueError(told if self.scoring else f"{told}, unless `scoring` says otherwise")
         return self
 
-    @property
+    @cached_property
     def sheet(self) -> ScoreSheet:
         criteria = checked(self.criteria) or parse_criteria(rubric_text(self.rubric or ""))
         return ScoreSheet.of(criteria, self.scoring)
@@ -94,36 +100,36 @@ class Model(JudgeGrader):
         shows_examples = "examples" in own.places or not self.options.examples
         return own if shows_examples else Template(f"{own.text}\n\n{{examples}}", is_own=True)
 
-    @cached_property
-    def _sheet(self) -> ScoreSheet:
-        return self.options.sheet
-
     def wording(self) -> Json:
         usual = [rubric_text(name) for name in (WITH_REFERENCE, WITHOUT_REFERENCE)]
         rubric = self.options.rubric
-        return [self._template.digest, usual if rubric is None else rubric_text(rubric), self._sheet.form.digest]
+        examples = [str(part) for part in _told(self.options.examples)]
+        said = usual if rubric is None else rubric_text(rubric)
+        return [self._template.digest, said, self.options.sheet.form.digest, *examples]
 
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
         verdict = await asking.ask(self._question(context))
-        return scored(verdict, self._sheet.score(verdict.said), self.options.pass_score)
+        return scored(verdict, self.options.sheet.score(verdict.said), self.options.pass_score)
 
     def _question(self, context: GradeContext) -> Question:
-        expected = self._expected(context)
         return Question(
             self._template,
-            self._sheet.form,
+            self.options.sheet.form,
             {
                 "input": ("question", as_text(context.input) or None),
-                "expected": ("good answer", expected or None),
+                "expected": ("good answer", self._expected(context) or None),
                 "output": ("answer", text_of(context)),
             },
-            {"rubric": self._rubric(bool(expected)), "examples": _examples(self.options.examples)},
+            {"rubric": self.rubric_for(context), "examples": tuple(_told(self.options.examples))},
         )
 
-    def _rubric(self, has_reference: bool) -> str:
-        if self.options.rubric is None and self.options.criteria:
-            return listed(self.options.criteria)
-        return rubric_text(self.options.rubric or (WITH_REFERENCE if has_reference else WITHOUT_REFERENCE))
+    def rubric_for(self, context: GradeContext) -> str:
+        """What the judge goes by: without a rubric of its own it depends on whether a good answer is known."""
+        criteria = self.options.criteria
+        if self.options.rubric is None and criteria:
+            return listed(criteria)
+        rubric = rubric_text(self.options.rubric or (WITH_REFERENCE if self._expected(context) else WITHOUT_REFERENCE))
+        return f"{rubric}\n\n{listed(criteria)}" if any(each.description for each in criteria) else rubric
 
     def _expected(self, context: GradeContext) -> str:
         options = self.options
@@ -160,14 +166,15 @@ def _plain(score: bool | float | str) -> str:
     return str(score).lower() if isinstance(score, bool) else str(score)
 
 
-def _examples(examples: tuple[GradedExample, ...]) -> str:
-    return "\n\n".join(_told(example) for example in examples)
-
-
-def _told(example: GradedExample) -> str:
-    asked = [] if example.input is None else [f"Question: {as_text(example.input)}"]
-    why = f" ({example.justification})" if example.justification else ""
-    return "\n".join([*asked, f"Answer: {as_text(example.output)}", f"Score: {as_text(example.score)}{why}"])
+def _told(examples: tuple[GradedExample, ...]) -> Iterator[str | Foreign]:
+    """Fenced like the answer itself: examples are answers, too, and no better behaved."""
+    for position, example in enumerate(examples):
+        if position:
+            yield "\n\n"
+        if example.input is not None:
+            yield from (Foreign("example question", as_text(example.input)), "\n")
+        why = f" ({example.justification})" if example.justification else ""
+        yield from (Foreign("example answer", as_text(example.output)), f"\nScore: {as_text(example.score)}{why}")
 
 
 def _other_places() -> str:

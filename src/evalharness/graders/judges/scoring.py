@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.domain.record import Json, Record
-from evalharness.graders.awaiting import Range, ascending
+from evalharness.graders.human import Range, Share, ascending
+from evalharness.graders.judges.criteria import Criterion
 from evalharness.graders.judges.forms import Form, Lines, Number, OneOf, Slot, Words, YesOrNo
-from evalharness.graders.judges.rubrics import Criterion
 from evalharness.stats.means import weighted_mean
-
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Scoring(Record):
@@ -60,6 +58,11 @@ class Scoring(Record):
         if self.type == "categorical":
             return ", ".join(self.categories)
         return "true or false" if self.type == "boolean" else f"{self.range[0]:g} to {self.range[1]:g}"
+
+    @property
+    def width(self) -> float:
+        """Words and yes or no are compared by what they are worth, from 0 to 1."""
+        return self.range[1] - self.range[0] if self.type == "numeric" else 1.0
 
     def allows(self, score: Json) -> bool:
         try:

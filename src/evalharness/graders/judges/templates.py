@@ -36,15 +36,23 @@ class Template:
 
     def filled(self, texts: Mapping[str, str]) -> str:
         """In one go: what is put in is never taken for a place. Braces around anything else stay as they are."""
-        paragraphs = self.text.strip().split("\n\n")
-        if not self.is_own:
-            paragraphs = [each for each in paragraphs if all(texts.get(name, "x") for name in _PLACE.findall(each))]
-        return _PLACE.sub(lambda place: _put(place, texts), "\n\n".join(paragraphs))
+        kept = [
+            paragraph
+            for paragraph, places in _paragraphs(self.text)
+            if self.is_own or all(texts.get(name, "x") for name in places)
+        ]
+        return _PLACE.sub(lambda place: _put(place, texts), "\n\n".join(kept))
 
 
 def _put(place: re.Match[str], texts: Mapping[str, str]) -> str:
     text = texts.get(place[1])
     return place[0] if text is None else text or NOTHING
+
+
+@cache
+def _paragraphs(text: str) -> list[tuple[str, list[str]]]:
+    """Each with its places."""
+    return [(paragraph, _PLACE.findall(paragraph)) for paragraph in text.strip().split("\n\n")]
 
 
 @cache

@@ -11,15 +11,13 @@ import asyncio
 from types import MappingProxyType
 
 from evalharness.contracts import Llm
-from evalharness.errors import BadReply, ModelUnavailable, UsageError
+from evalharness.errors import BadReply, ModelUnavailable, UsageError, waited_for
 from evalharness.graders.judges.asking import Asking
 from evalharness.graders.judges.relevance import ask_one
 
 RESPONSE = "Paris is the capital of France."
 CRITERION = "The response says that Paris is the capital of France."
 LIMIT_S = 30.0
-LIMIT_OF_LOCAL_S = 300.0
-"""A model of this machine has to be loaded first."""
 SLIPS = 4
 """How often it may say no before it is believed: small models slip now and then, a useless one says no every time."""
 HINT = "choose another judge with --judge-model, or leave the grades due with --judge-model none"
@@ -29,28 +27,26 @@ NEXT_STEPS = MappingProxyType(
 )
 
 
-async def validate_judge(llm: Llm, limit_s: float | None = None) -> None:
+async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> None:
     """Raises ModelUnavailable where it cannot be reached in time, UsageError where it cannot judge."""
-    limit_s = limit_s or (LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
     try:
         async with asyncio.timeout(limit_s) as limit:
-            result = await ask_one(Asking(llm), RESPONSE, CRITERION)
-            for _ in range(SLIPS):
-                if not result.passed:
-                    result = await ask_one(Asking(llm), RESPONSE, CRITERION)
+            for _ in range(SLIPS + 1):
+                result = await ask_one(Asking(llm), RESPONSE, CRITERION)
+                if result.passed:
+                    return
     except ModelUnavailable as error:
         raise _unavailable(llm, error) from error
     except TimeoutError as error:
         if not limit.expired():
             raise
-        waited_for = f"; the last that was heard: {why}" if (why := _last_fault(error)) else ""
-        told = f"the judge {llm.name} gave no reply within {limit_s:g} s{waited_for}"
+        heard = f"; the last that was heard: {fault.message}" if (fault := waited_for(error)) else ""
+        told = f"the judge {llm.name} gave no reply within {limit_s:g} s{heard}"
         raise ModelUnavailable(told, hint=f"try again later, or {HINT}") from error
     except BadReply as error:
         raise UsageError(f"{llm.name} cannot be a judge: {error}", hint=HINT) from error
-    if not result.passed:
-        told = f"asked whether '{RESPONSE}' says so, it said no: {result.reason}"
-        raise UsageError(f"{llm.name} cannot be a judge: {told}", hint=HINT)
+    told = f"asked whether '{RESPONSE}' says so, it said no: {result.reason}"
+    raise UsageError(f"{llm.name} cannot be a judge: {told}", hint=HINT)
 
 
 def _unavailable(llm: Llm, error: ModelUnavailable) -> ModelUnavailable:
@@ -58,11 +54,3 @@ def _unavailable(llm: Llm, error: ModelUnavailable) -> ModelUnavailable:
     what = "cannot be reached" if next_step is None else "refused"
     hint = error.hint or (f"{next_step}, or {HINT}" if next_step else "")
     return ModelUnavailable(f"the judge {llm.name} {what}: {error.message}", hint=hint, status=error.status)
-
-
-def _last_fault(error: BaseException) -> str:
-    """What the call was waiting for when its time was up, if it says so."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ModelUnavailable):
-        cause = cause.__cause__
-    return "" if cause is None else cause.message

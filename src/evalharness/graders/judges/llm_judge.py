@@ -24,8 +24,8 @@ from evalharness.graders.artifacts import artifact_in
 from evalharness.graders.judges.asking import Asking, Question, Verdict
 from evalharness.graders.judges.grading import JudgeGrader
 from evalharness.graders.judges.options import JudgeOptions, not_blank
+from evalharness.graders.judges.reading import parse_criteria
 from evalharness.graders.judges.rubric import scored
-from evalharness.graders.judges.rubrics import parse_criteria
 from evalharness.graders.judges.scoring import ScoreSheet
 from evalharness.graders.judges.templates import rubric_text, template
 from evalharness.graders.scorers import ANSWER_PATH
@@ -71,19 +71,16 @@ class LlmJudge(JudgeGrader):
         if not self.options.enabled:
             return Grade(state="pass", reason=OFF, evidence={"enabled": False})
         if _output(context, self.options.output_path) is None:
-            return self._graded(0.0, f'Path "{self.options.output_path}" not found', {"enabled": True})
+            passed = reaches(0.0, self.options.min or 0.0)
+            reason = f'Path "{self.options.output_path}" not found'
+            return Grade.of(passed, score=0.0, reason=reason, evidence={"enabled": True})
         return await super().grade(context)
 
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
         output = _output(context, self.options.output_path)
         assert output is not None, "what is not there is not judged"
         verdict, score = await score_output(asking, output, self.options.criteria, as_text(context.input))
-        told = scored(verdict, score, self.options.min)
-        return self._graded(score, told.reason, told.evidence)
-
-    def _graded(self, score: float, reason: str, evidence: Json) -> Grade:
-        passed = self.options.min is None or reaches(score, self.options.min)
-        return Grade.of(passed, score=score, reason=reason, evidence=evidence)
+        return scored(verdict, score, self.options.min)
 
     def example(self) -> Example | None:
         return Example() if self.options.min is None or not self.options.enabled else None

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.specification import GraderSpec
-from evalharness.graders.judges.rubrics import parse_criteria
+from evalharness.graders.judges.reading import parse_criteria
 from evalharness.graders.judges.templates import built_in_rubrics, rubric_text
 
 
@@ -61,7 +61,27 @@ def test_the_built_in_rubrics_have_the_documented_criteria_and_weights() -> None
         ("1. Tone (40%)\n2. Length (60%)", {"tone": 0.4, "length": 0.6}),
         ("1. **Tone** (40 points)\n2. **Length** (60 points)", {"tone": 40, "length": 60}),
         ("- **Tone** (40%)\n- **Length** (60%)", {"tone": 0.4, "length": 0.6}),
-        ("- **Great** (90%): all of it\n- **Poor** (20%): little", {}),
+        ("- 100%: all of it\n- 50%: half\n- 0%: nothing", {}),
+        ("1. **Tone** - weight 0.9\n2. **Length** - weight 0.1", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone** weight: 0.9\n2. **Length** weight: 0.1", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone**\nWeight: 0.9\n2. **Length**\n   - 5: short\n   - **Weight:** 0.1", {"tone": 0.9, "length": 0.1}),
+        ("- Tone\n  - Weight: 0.9\n- Length\n  - Weight: 0.1", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone** (wt: 0.9)\n2. **Length** (w=0.1)", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone** (Gewicht: 0,9)\n2. **Length** (Gewicht: 0,1)", {"tone": 0.9, "length": 0.1}),
+        ("1. **Tone** (90% of the grade)\n2. **Length** (10% of the grade)", {"tone": 0.9, "length": 0.1}),
+        ("1. Tone, weight 0.9\n2. Length, weight 0.1", {"tone": 0.9, "length": 0.1}),
+        ("- Tone: 90%\n- Length: 10%", {"tone": 0.9, "length": 0.1}),
+        ("- Tone: 0.9\n- Length: 0.1", {"tone": 0.9, "length": 0.1}),
+        ("- 90% Tone\n- 10% Length", {"tone": 0.9, "length": 0.1}),
+        ("- A: 33%\n- B: 33%\n- C: 33%", {"a": 0.33, "b": 0.33, "c": 0.33}),
+        ("| Criterion | Weight |\n|---|---|\n| Tone | 0.9 |\n| Length | 0.1 |", {"tone": 0.9, "length": 0.1}),
+        (
+            "| # | What | Share |\n|---|---|---|\n| 1 | Tone | 90% |\n| 2 | Length | 10 % |",
+            {"tone": 0.9, "length": 0.1},
+        ),
+        ("    1. **Tone** (weight: 0.9)\n    2. **Length** (weight: 0.1)", {"tone": 0.9, "length": 0.1}),
+        ("- It says that 40% agree.\n- It says that the rest do not.", {}),
+        ("- It tells the weight: 5 kg\n- It is kind", {}),
         ("- **Great** (5): all of it\n- **Poor** (1): nothing", {}),
         ("Be kind (weighted by how much is said).", {}),
         ("1. It names the year (1815)\n2. It is kind", {}),
@@ -80,6 +100,7 @@ def test_criteria_are_read_from_the_text(rubric: str, found: dict[str, float]) -
         ("1. Tone: Is it kind? (1 to 10)", (1, 10)),
         ("1. **Tone** (scale: 1–5)", (1, 5)),
         ("1. **Tone** (weight: 1) (0-3 points)", (0, 3)),
+        ("1. **Tone** (1-5, weight: 1)", (1, 5)),
         ("1. **Tone** (weight: 1)", None),
     ],
 )
@@ -98,6 +119,18 @@ def test_a_scale_at_the_end_of_a_line_is_the_criterions(line: str, scale: tuple[
         ({"rubric": "1. **Tone** – 0.9\n2. **Length** – 0.1"}, "cannot be read: write"),
         ({"rubric": "1. **Tone** (weight: high)\n2. **Length** (weight: low)"}, "cannot be read: write"),
         ({"rubric": "1. **Tone** (40%)\n2. **Length** (weight: 60)"}, "weights in percent and others"),
+        (
+            {"rubric": "1. **Tone** (вес: 0,9)\n2. **Length** (вес: 0,1)"},
+            r"'1. \*\*Tone\*\* \(вес: 0,9\)' cannot be read",
+        ),
+        ({"rubric": "1. **Tone** (double weight)\n2. **Length**"}, "cannot be read: write"),
+        ({"rubric": "1. **Tone** weight: high\n2. **Length** weight: low"}, "cannot be read: write"),
+        ({"rubric": "1. **Tone**\n2. **Length**\n\nWeights: tone 0.9, length 0.1"}, "'Weights: tone.*' cannot be read"),
+        ({"rubric": "1. **Tone**\n2. **Length**\n\nTone counts 90%, length 10%."}, "'Tone counts.*' cannot be read"),
+        ({"rubric": "1. Tone, weight 0.9\n2. Length"}, "criterion 'Length' of the rubric has no weight"),
+        ({"rubric": "| Criterion | Weight |\n|---|---|\n| Tone | high |"}, "'. Tone . high .' cannot be read"),
+        ({"rubric": "- Tone: 90%\n- Length: 20%"}, "look like criteria with weights, but make 110 %"),
+        ({"rubric": "- **Great** (90%): all of it\n- **Poor** (20%): little"}, "what is no weight, tell in a sentence"),
         ({"rubric": "1. **Tone** (0-5)\n2. **Length**"}, "criterion 'Length' of the rubric has no scale"),
         ({"rubric": "1. **Tone** (5-0)"}, "must ascend"),
         ({"rubric": "1. **Tone** (weight: 0)"}, "no criterion has a weight above 0"),

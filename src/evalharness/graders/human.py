@@ -30,7 +30,7 @@ def ascending(bounds: Range) -> Range:
     return bounds
 
 
-class AwaitingOptions(Options):
+class GoodAnswerOptions(Options):
     """What both kinds of judges may be told about a good answer."""
 
     rubric: str | None = None
@@ -103,7 +103,7 @@ class RatingScale(Record):
         return self
 
 
-class HumanOptions(AwaitingOptions):
+class HumanOptions(GoodAnswerOptions):
     main: ClassVar[str] = "rubric"
 
     interface: Literal["web", "cli", "api"] = "web"

@@ -1,0 +1,155 @@
+"""Recomparing: the figures of a report's comparison with its baseline, found anew. Pure: told and found come out.
+
+With the baseline at hand the whole comparison is made anew. Without it, a report still tells its own cases and, of the
+baseline's, those that changed; all others passed as often as now. So rates, differences and intervals follow, and the
+verdict from these and the told p-values. How many trials the baseline had is not told, so p-values do not follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import CaseChange, Comparison, Difference
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.case_changes import case_changes
+from evalharness.engine.deciding import decisive, verdict_of
+from evalharness.engine.differing import metric_differs
+from evalharness.engine.pairing import Pair
+from evalharness.engine.rejudging import Judged
+from evalharness.errors import UsageError
+from evalharness.stats.multiplicity import holm
+
+NOT_TOLD = (
+    "of the comparison: p-values, detectable losses and false alarms, which rest on how often the baseline was tried, "
+    "and its times and costs"
+)
+_WORDS = ("why", "settle", "notes", "source", "divergence")
+_OWN = ("new", "n_cases", "n_trials_new")
+_BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
+_CHANGED = ("new_passed", "new_trials", "delta", "p", "critical", "flipped")
+
+
+def recompare(report: Report, anew: Comparison | None) -> Iterator[Judged]:
+    """`anew` is the same comparison made once more, where the baseline is at hand."""
+    told = report.comparison
+    if told is None:
+        return
+    if anew is not None:
+        old, new = dict(_figures(told.storable)), dict(_figures(anew.storable))
+        yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
+        return
+    try:
+        found = {judged[0]: judged for judged in (*_of_itself(told), *_of_cases(report, told))}  # each is told once
+        yield from found.values()
+    except UsageError as error:  # no such counts, scores or levels can be
+        yield "comparison", told.verdict, f"impossible: {error.message}"
+
+
+def believed_of_comparison(told: Comparison) -> Iterator[str]:
+    """What does not follow without the baseline."""
+    yield NOT_TOLD
+    if not told.tells_all:
+        yield "the baseline's side of the comparison, of which only the worst cases are told"
+
+
+def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    document = comparison.model_dump()
+    document["cases"] = {case["case_id"]: case for case in document["cases"]}
+    yield from _flat("comparison", document)
+
+
+def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield place, value
+        return
+    for key, inner in value.items():
+        if key not in _WORDS:
+            yield from _flat(f"{place}.{key}", inner)
+
+
+def _of_cases(report: Report, told: Comparison) -> Iterator[Judged]:
+    """What follows from the report's own cases, and from those that are told to have changed."""
+    rule, changes = _rule(told), {change.case_id: change for change in told.cases}
+    held = report.gate.quarantined if report.gate else ()
+    left_out = {*told.added, *told.changed, *told.unjudged, *held}
+    pairs = [_pair(case, changes) for case in report.cases if case.case_id not in left_out]
+    critical = [pair for pair in pairs if pair.critical]
+    yield "comparison.n_cases", told.n_cases, len(pairs)
+    yield "comparison.critical", told.critical is not None, bool(critical)
+    found = {change.case_id: change for change in case_changes(pairs, told.alpha)}
+    for change in told.cases:
+        yield from _fields(f"comparison.cases.{change.case_id}", _CHANGED, change, found.get(change.case_id))
+        is_sure = change.q is not None and change.q <= told.alpha
+        yield f"comparison.cases.{change.case_id}.flagged", change.flagged, is_sure
+    for metric, difference in told.differences.items():
+        yield from _of_pairs(metric, difference, pairs, rule, told.tells_all)
+    if told.critical is not None and critical:
+        yield from _of_pairs("critical", told.critical, critical, rule, told.tells_all)
+
+
+def _of_pairs(
+    metric: str, told: Difference, pairs: Sequence[Pair], rule: RegressionRule, tells_all: bool
+) -> Iterator[Judged]:
+    """Which cases lack a score, time or cost in the baseline is not told, only how many have it in both."""
+    evidence = metric_differs(metric, pairs, rule)
+    found = evidence.difference if evidence else None
+    is_rate = metric in ("pass_rate", "critical")
+    if is_rate or found is None or told.n_cases >= found.n_cases:
+        names = _BOTH if tells_all and told.unit == "points" else _OWN
+        yield from _fields(_place(metric), names, told, found)
+
+
+def _of_itself(told: Comparison) -> Iterator[Judged]:
+    """What each figure says about the others, down to the verdict."""
+    rule = _rule(told)
+    gated = {metric: difference for metric, difference in told.differences.items() if difference.gated}
+    adjusted = dict(zip(gated, holm([_p(difference) for difference in gated.values()]), strict=True))
+    for metric, difference in told.differences.items():
+        yield from _consistent(_place(metric), difference, adjusted.get(metric), rule)
+    if told.critical is not None:
+        yield from _consistent("comparison.critical", told.critical, told.critical.p, rule)
+    deciding = decisive(told.differences, told.critical)
+    yield "comparison.decisive", told.decisive, tuple(difference.metric for difference in deciding)
+    yield "comparison.verdict", told.verdict, deciding[0].verdict if deciding else None
+
+
+def _consistent(place: str, told: Difference, p_adjusted: float | None, rule: RegressionRule) -> Iterator[Judged]:
+    if told.unit == "points":
+        yield f"{place}.value", told.value, told.new - told.old
+    elif told.old > 0:
+        yield f"{place}.value", told.value, told.new / told.old - 1
+    if told.low is not None:
+        yield f"{place}.low", told.low, min(told.low, told.value)
+    if told.high is not None:
+        yield f"{place}.high", told.high, max(told.high, told.value)
+    yield f"{place}.p_adjusted", told.p_adjusted, p_adjusted
+    yield f"{place}.verdict", told.verdict, verdict_of(told, rule)
+
+
+def _pair(case: CaseResult, changes: Mapping[str, CaseChange]) -> Pair:
+    change = changes.get(case.case_id)
+    if change is None:
+        return Pair(case, case)
+    return Pair(replace(case, trials=change.old_trials, passed=change.old_passed, score=change.old_score), case)
+
+
+def _rule(told: Comparison) -> RegressionRule:
+    """Unchecked: what no rule allows is one more thing that does not fit."""
+    names = ("alpha", "margin", "tolerance", "power")
+    return RegressionRule().model_copy(update={name: getattr(told, name) for name in names})
+
+
+def _fields(place: str, names: Sequence[str], told: object, found: object) -> Iterator[Judged]:
+    yield from ((f"{place}.{name}", getattr(told, name), getattr(found, name, None)) for name in names)
+
+
+def _place(metric: str) -> str:
+    return "comparison.critical" if metric == "critical" else f"comparison.differences.{metric}"
+
+
+def _p(difference: Difference) -> float:
+    return 1.0 if difference.p is None else difference.p

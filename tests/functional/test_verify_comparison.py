@@ -1,0 +1,81 @@
+"""`verify` of a comparison: in a file by the report's own cases, of a run by comparing it with its baseline again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capitals import capitals_project
+from driving import drive, write
+
+from evalharness.stores.encoding import unpack
+
+WORSE = """
+name: worse
+target: agent.py:later
+trials: 4
+gate: {regression: true}
+test_cases:
+  - {id: france, input: France, expected: Paris}
+  - {id: peru, input: Peru, expected: Lima}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write(capitals_project(tmp_path), worse_yaml=WORSE)
+
+
+def rewrite(project: Path, change: Callable[[Any], None]) -> None:
+    path = project / "report.json"
+    document = json.loads(path.read_text())
+    change(document["eval_report"])
+    path.write_text(json.dumps(document))
+
+
+@pytest.fixture
+def compared(project: Path) -> str:
+    """A run that is worse than its baseline; its report lies in report.json."""
+    before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").report["metadata"]["run_name"]
+    drive(project, "baseline", before)
+    words = ("run", "worse.yaml", "--target", "agent.py:answer", "-o", "report.json", "--json")
+    report = drive(project, *words).report
+    assert report["comparison"]["verdict"] == "REGRESSION"
+    return str(report["metadata"]["run_name"])
+
+
+def test_a_comparison_in_a_file_is_held_against_its_cases(project: Path, compared: str) -> None:
+    done = drive(project, "verify", "report.json")
+    assert done.code == 0, done.both
+    assert "of the comparison: p-values" in done.out.partition("not checked:")[2]
+    rewrite(project, lambda report: report["comparison"]["differences"]["pass_rate"].update(new=0.9, n_trials_new=7))
+    done = drive(project, "verify", "report.json")
+    assert done.code == 1
+    assert "comparison.differences.pass_rate.new" in done.out
+    assert "comparison.differences.pass_rate.n_trials_new" in done.out
+
+
+def test_a_verdict_in_a_file_follows_from_its_differences(project: Path, compared: str) -> None:
+    rewrite(project, lambda report: report["comparison"].update(verdict="NO REGRESSION"))
+    done = drive(project, "verify", "report.json")
+    assert done.code == 1
+    assert "comparison.verdict" in done.out
+
+
+def test_a_run_is_compared_with_its_baseline_again(project: Path, compared: str) -> None:
+    done = drive(project, "verify", compared)
+    assert done.code == 0, done.both
+    assert "comparison" not in done.out
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        where = "WHERE name = ?", (compared,)
+        report = json.loads(unpack(connection.execute(f"SELECT report FROM runs {where[0]}", where[1]).fetchone()[0]))
+        report["comparison"]["differences"]["pass_rate"]["p"] /= 2
+        connection.execute(f"UPDATE runs SET report = ? {where[0]}", (json.dumps(report).encode(), *where[1]))
+    done = drive(project, "verify", compared)
+    assert done.code == 1
+    assert "comparison.differences.pass_rate.p " in done.out

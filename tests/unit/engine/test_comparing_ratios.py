@@ -1,0 +1,96 @@
+"""Times and costs compared: what has no ratio never vanishes, and what agrees exactly can be decided."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from compared import alike, case, report
+
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing import compare
+
+
+def compared(old: Report, new: Report, **rule: Any) -> Comparison:
+    return compare(old, new, RegressionRule(**rule))
+
+
+def costs(*known: tuple[int, float | None]) -> Report:
+    """So many cases with each cost; those above 0 vary a little."""
+    told = [cost for number, cost in known for cost in [cost] * number]
+    return report(*(case(f"c{n}", 1, 1, cost_usd=cost and cost * (1 + n % 7 / 100)) for n, cost in enumerate(told)))
+
+
+class TestCostsOfOneRunOnly:
+    """No ratio can hold them, and they may not vanish."""
+
+    def test_a_rise_from_nothing_is_a_regression_whatever_the_others_did(self) -> None:
+        found = compared(costs((50, 0.0), (50, 0.02)), costs((50, 5.0), (50, 0.01)), metrics=("cost",), tolerance=0.5)
+        cost = found.differences["cost"]
+        assert (found.verdict, cost.value, cost.n_cases) == ("REGRESSION", pytest.approx(-0.5), 50)
+        assert found.why.startswith(
+            "costs of 50 cases rose from 0 (c0, c1, c2, c3, c4 and 45 more); in the others answers cost 50 % less than "
+            "before: a rise this large would come up in"
+        )
+        assert cost.incomparable == tuple(f"c{n}" for n in range(50))
+
+    def test_one_rise_from_nothing_may_be_chance_but_rules_nothing_out(self) -> None:
+        found = compared(costs((1, 0.0), (99, 0.01)), costs((1, 5.0), (99, 0.01)), metrics=("cost",))
+        assert found.verdict == "INCONCLUSIVE"
+        assert found.why.startswith(
+            "costs of 1 case rose from 0 (c0); in the others answers cost as much as before, wh"
+        )
+        assert found.settle == "these cases need a cost above 0 in both runs"
+
+    @pytest.mark.parametrize(
+        ("before", "now"), [((80, 0.01), (80, None)), ((80, None), (80, 0.01)), ((80, 0.01), (80, 0.0))]
+    )
+    def test_costs_that_one_run_does_not_tell_leave_it_open(
+        self, before: tuple[int, float | None], now: tuple[int, float | None]
+    ) -> None:
+        found = compared(costs((20, 0.01), before), costs((20, 0.01), now), metrics=("cost",))
+        assert found.verdict == "INCONCLUSIVE"
+        assert found.why == (
+            "costs of 80 cases cannot be compared: above 0 in one of the runs only (c20, c21, c22, c23, c24 and "
+            "75 more); in the others answers cost as much as before"
+        )
+
+    def test_what_the_others_show_stands_with_a_note(self) -> None:
+        found = compared(costs((20, 0.01), (2, None)), costs((20, 0.02), (2, 1.0)), metrics=("cost",))
+        assert found.verdict == "REGRESSION"
+        assert found.why.startswith(
+            "costs of 2 cases cannot be compared: above 0 in one of the runs only (c20, c21); in"
+        )
+        informing = compared(costs((20, 0.01), (2, None)), costs((20, 0.01), (2, 1.0)))
+        assert "costs of 2 cases cannot be compared: above 0 in one of the runs only (c20, c21)" in informing.notes
+
+    def test_what_costs_nothing_in_both_runs_is_no_obstacle(self) -> None:
+        same = costs((99, 0.01), (9, 0.0), (9, None))
+        assert compared(same, same, metrics=("cost",)).verdict == "NO REGRESSION"
+
+
+class TestEqualRatios:
+    @pytest.mark.parametrize(("now", "verdict"), [(0.5, "NO REGRESSION"), (0.01, "NO REGRESSION"), (0.6, "REGRESSION")])
+    def test_many_cases_that_agree_decide(self, now: float, verdict: str) -> None:
+        old, new = (report(*alike(100, 1, 1, cost_usd=cost)) for cost in (0.5, now))
+        cost = compared(old, new, metrics=("cost",)).differences["cost"]
+        assert cost.verdict == verdict
+        assert cost.low is not None
+        assert cost.high is not None
+        assert cost.low < cost.value < cost.high
+
+    def test_few_leave_it_open_and_say_how_many_would_not(self) -> None:
+        same = report(*alike(20, 1, 1, cost_usd=0.01))
+        found = compared(same, same, metrics=("cost",))
+        assert found.verdict == "INCONCLUSIVE"
+        assert found.settle == "about 60 cases like these (now 20) would mean NO REGRESSION"
+
+    def test_the_bound_of_a_ratio_is_an_upper_one(self) -> None:
+        same = report(*alike(100, 1, 1, cost_usd=0.01))
+        found = compared(same, same).differences
+        margin = 1 - 0.05**0.01
+        assert (found["cost"].lower_bound, found["cost"].upper_bound) == (None, pytest.approx(math.expm1(margin)))
+        assert (found["pass_rate"].lower_bound, found["pass_rate"].upper_bound) == (pytest.approx(-margin), None)

@@ -1,0 +1,121 @@
+"""Recomparing: what a report says of its comparison is found again, with the baseline at hand and without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reported import E, F, P, changed, numbers, reported
+
+from evalharness.domain.case import Case
+from evalharness.domain.comparison import KEPT_CASES
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing import compare
+from evalharness.engine.verifying import verify_cases, verify_report
+
+CASES = (
+    Case(id="a", input="?", criticality="critical"),
+    Case(id="b", input="?", cluster="one"),
+    Case(id="c", input="?", cluster="one", weight=2.0),
+    *(Case(id=f"d{number}", input="?") for number in range(6)),
+)
+LAST = {f"d{number}": [P, P, F, P] for number in range(6)}
+OLD = {"a": [P, P, P, P], "b": [P, P, E, P], "c": [P, P, F, P], **LAST}
+NEW = {"a": [P, F, F, P], "b": [P, F, P, P], "c": [F, F, F, P], **LAST}
+RULE = RegressionRule(metrics=("pass_rate", "score", "cost"))
+# Without the baseline: what rests on how often it was tried, and what it took and cost.
+BELIEVED = (
+    *("p", "p_better", "p_adjusted", "detectable", "n_trials_old", "flip_alarm", "power", "q", "seed"),
+    *(
+        f"{metric}/{name}"
+        for metric in ("latency", "cost")
+        for name in ("old", "value", "low", "high", "lower_bound", "upper_bound", "level")
+    ),
+    *("old_score", "new_score", "margin", "tolerance"),
+)
+
+
+def told(rule: RegressionRule = RULE) -> tuple[Report, list[Any], Report]:
+    """A report with its comparison, its rows, and the baseline."""
+    old, _ = reported(OLD, CASES, cost_usd=0.02)
+    new, rows = reported(NEW, CASES)
+    return new.model_copy(update={"comparison": compare(old, new, rule)}), rows, old
+
+
+def figures(report: Report) -> dict[str, Any]:
+    assert report.comparison is not None
+    return dict(numbers(report.comparison.model_dump(mode="json"), "comparison"))
+
+
+def is_believed(place: str) -> bool:
+    return any(place.endswith(f"/{name}") for name in BELIEVED) and not place.startswith("comparison/cases/0/p")
+
+
+def test_a_comparison_agrees_with_its_report() -> None:
+    report, rows, old = told()
+    for found in (verify_report(report, rows), verify_cases(report)):
+        assert found.mismatches == ()
+        assert any(each.startswith("of the comparison: p-values") for each in found.believed)
+    with_baseline = verify_report(report, rows, comparison=compare(old, report, RULE))
+    assert with_baseline.mismatches == ()
+    assert not any("comparison" in each for each in with_baseline.believed)
+
+
+@pytest.mark.parametrize("by", [0.3, -0.3])
+def test_without_the_baseline_every_number_is_found_that_follows_from_the_cases(by: float) -> None:
+    report, rows, _ = told()
+    places = {place: value for place, value in figures(report).items() if not is_believed(place)}
+    lies = {place: value + (by if isinstance(value, float) else 1) for place, value in places.items()}
+    unnoticed = [
+        place for place, lie in lies.items() if not verify_report(changed(report, place, lie), rows).mismatches
+    ]
+    assert len(lies) > 40
+    assert unnoticed == []
+
+
+def test_with_the_baseline_every_number_is_found() -> None:
+    report, rows, old = told()
+    again = compare(old, report, RULE)
+    places = figures(report)
+    unnoticed = [
+        place
+        for place, value in places.items()
+        if not verify_report(changed(report, place, value + 1), rows, comparison=again).mismatches
+    ]
+    assert len(places) > 100
+    assert unnoticed == []
+
+
+def test_a_verdict_follows_from_its_differences() -> None:
+    report, rows, _ = told()
+    assert report.comparison is not None
+    lies: list[dict[str, Any]] = [
+        {"verdict": "NO REGRESSION"},
+        {"decisive": ("latency",)},
+        {"critical": None},
+        {"differences": {**report.comparison.differences, "pass_rate": report.comparison.differences["cost"]}},
+    ]
+    for lie in lies:
+        comparison = report.comparison.model_copy(update=lie)
+        assert verify_report(report.model_copy(update={"comparison": comparison}), rows).mismatches
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [("alpha", 2.0), ("cases/0/old_trials", 0), ("cases/0/old_passed", 99), ("n_cases", 0)]
+)
+def test_what_cannot_be_is_told(place: str, value: float) -> None:
+    report, rows, _ = told()
+    assert verify_report(changed(report, f"comparison/{place}", value), rows).mismatches
+
+
+def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
+    states: dict[str, list[str]] = {f"case-{number}": [P] for number in range(KEPT_CASES + 1)}
+    old, _ = reported(states)
+    new, rows = reported({case_id: [F] for case_id in states})
+    comparison = compare(old, new, RegressionRule()).storable
+    report = new.model_copy(update={"comparison": comparison})
+    found = verify_report(report, rows)
+    assert found.mismatches == ()
+    assert "the baseline's side of the comparison, of which only the worst cases are told" in found.believed
+    assert verify_report(changed(report, "comparison/differences/pass_rate/new", 0.5), rows).mismatches
