@@ -438,3 +438,13 @@ def test_a_run_compared_with_nothing_keeps_the_rule_for_later(tmp_path: Path) ->
     judged = drive(folder, "gate", name, "--baseline", "main", "--json")
     found = json.loads(judged.out)["gate_report"]["comparison"]
     assert [metric for metric, each in found["differences"].items() if each["gated"]] == ["score"]
+
+
+def test_the_baseline_is_not_overwritten_by_what_is_compared_with_it(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    baseline(folder, "-o", "base.json")
+    kept = (folder / "base.json").read_text()
+    refused = run(folder, "--baseline", "base.json", "-o", "base.json", wrong="a")
+    assert refused.code == 2
+    assert "-o base.json would overwrite the baseline" in refused.err
+    assert (folder / "base.json").read_text() == kept

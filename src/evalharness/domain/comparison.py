@@ -60,6 +60,8 @@ class Difference(Record):
     """Cases with a time or cost above 0 in one of the runs only: no ratio can hold them."""
     from_nothing: bool = False
     """All of these had 0 before, so each counts as the largest rise in the test."""
+    to_nothing: tuple[str, ...] = ()
+    """Cases whose time or cost fell to 0: each counts as the largest fall in the test."""
     gated: bool = False
     verdict: Change = "INCONCLUSIVE"
     why: str = ""

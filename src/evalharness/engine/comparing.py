@@ -201,6 +201,8 @@ def _notes(draft: _Draft) -> Iterable[str]:
         yield f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
     if pairing.ignored:
         yield f"left out, because quarantined: {', '.join(pairing.ignored)}"
+    if "cost" not in draft.found and any(old.cost_usd or new.cost_usd for old, new in pairing.pairs):
+        yield "costs cannot be compared: no case tells one above 0 in both runs"
     early = [each.run_name for each in (old, new) if each.sequential]
     if early:
         who = f"{early[0]} was" if len(early) == 1 else "both runs were"

@@ -63,8 +63,14 @@ def incomparable(found: Difference) -> str:
     if not found.incomparable:
         return ""
     of_cases = f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(found.incomparable), 'case')}"
-    what = "rose from 0" if found.from_nothing else "cannot be compared: above 0 in one of the runs only"
+    what = "rose from 0" if found.from_nothing else "cannot be compared: 0 before, or told by one of the runs only"
     return f"{of_cases} {what} ({_listed(found.incomparable)})"
+
+
+def _fallen(found: Difference) -> str:
+    if not found.to_nothing:
+        return ""
+    return f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(found.to_nothing), 'case')} fell to 0"
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -88,7 +94,8 @@ def moved(found: Difference) -> str:
 
 def _moved_ratio(found: Difference, shown: int) -> str:
     of_time = found.metric == "latency"
-    answers = f"{incomparable(found)}; in the others answers" if found.incomparable else "answers"
+    apart = [part for part in (incomparable(found), _fallen(found)) if part]
+    answers = f"{'; '.join(apart)}; in the others answers" if apart else "answers"
     verb, much, more, less = ("take", "long", "longer", "less time") if of_time else ("cost", "much", "more", "less")
     if abs(found.value) < SAME:
         return f"{answers} {verb} as {much} as before"
@@ -99,7 +106,8 @@ def verdict_of(found: Difference, rule: RegressionRule) -> Change:
     if _is_significant(found, rule) and loss_of(found) > rule.tolerance + SAME:
         return "REGRESSION"
     possible = _possible_loss(found)
-    is_ruled_out = possible is not None and possible < rule.least_loss and not found.incomparable
+    is_free = found.unit == "ratio" and found.new == 0
+    is_ruled_out = (is_free or (possible is not None and possible < rule.least_loss)) and not found.incomparable
     return "NO REGRESSION" if is_ruled_out else "INCONCLUSIVE"
 
 

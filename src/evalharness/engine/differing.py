@@ -19,6 +19,7 @@ from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.detecting import Size, detectable_drop, detectable_shift
 from evalharness.engine.pairing import Pair, Row, rows_of
+from evalharness.engine.ratio_sides import Sides
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
 from evalharness.stats.paired import PairedDifference, paired_difference
@@ -150,24 +151,21 @@ def ratios_differ(
 ) -> Evidence | None:
     """Times or costs as a ratio: logarithms of each case's means, since a few slow cases would carry a plain mean away.
 
-    Here more is worse. None where no case has a figure above 0 on both sides. Those that have one on one side only have
-    no ratio; if all of them rose from 0, they still count in the test, which needs no more than how far each moved.
+    Here more is worse. What rose from 0 or fell to 0 has no ratio, but counts in the test, which needs no more than how
+    far each case moved; what one run does not tell counts nowhere. None where nothing can be told.
     """
-    figures = [(pair, figure(pair.old), figure(pair.new)) for pair in pairs]
-    known = [(pair, old, new) for pair, old, new in figures if old and new and old > 0 < new]
-    if not known:
+    sides = Sides.of(pairs, figure)
+    if not sides.compared:
         return None
-    apart = [(pair, old) for pair, old, new in figures if ((old or 0) > 0) != ((new or 0) > 0)]
-    from_nothing = bool(apart) and all(old == 0 for _, old in apart)
-    risen = [pair for pair, _ in apart] if from_nothing else []
-    pairs, *sides = zip(*known, strict=True)
-    before, now = (list(map(math.log, side)) for side in sides)
-    turned = list(map(sub, before, now))  # so that below 0 is worse, as everywhere
-    observed = _observed(pairs, turned)
+    known = [pair for pair, _, _ in sides.compared]
+    # Below 0 is worse, as everywhere.
+    turned = [math.log(old / new) if new else _LARGEST_LOG if old else 0.0 for _, old, new in sides.compared]
+    observed = _observed(known, turned)
     found = _interval(observed, rule, span=math.inf)
-    steps = _observed([*pairs, *risen], [*turned, *[-_LARGEST_LOG] * len(risen)]).steps
+    moved = [-_LARGEST_LOG] * len(sides.risen) + [_LARGEST_LOG] * len(sides.fallen)
+    steps = _observed([*known, *sides.risen, *sides.fallen], [*turned, *moved]).steps
     tested = sign_flip(steps)
-    told = _told(pairs, found, tested)
+    told = _told(known, found, tested)
     on_logarithms = {
         "value": math.expm1(min(_LARGEST_LOG, 0.0 - told["value"])),
         "low": _ratio(-found.high),
@@ -181,15 +179,22 @@ def ratios_differ(
         Difference(
             metric=metric,
             unit="ratio",
-            old=math.exp(fmean(before)),
-            new=math.exp(fmean(now)),
-            incomparable=tuple(pair.new.case_id for pair, _ in apart),
-            from_nothing=from_nothing,
+            old=_geometric_mean([old for _, old, _ in sides.compared]),
+            new=_geometric_mean([new for _, _, new in sides.compared]),
+            incomparable=tuple(pair.new.case_id for pair in (*sides.risen, *sides.untold)),
+            from_nothing=len(sides.risen) > len(sides.fallen) and not sides.untold,
+            to_nothing=tuple(pair.new.case_id for pair in sides.fallen),
             **told | on_logarithms,
         ),
         0.5 ** len(steps),
         Size(len(observed.values), 1.0, 0.0, _variance(observed.steps)),
     )
+
+
+def _geometric_mean(figures: Sequence[float]) -> float:
+    """Of those above 0."""
+    logs = [math.log(figure) for figure in figures if figure > 0]
+    return math.exp(fmean(logs)) if logs else 0.0
 
 
 def _told(pairs: Sequence[Pair], found: PairedDifference, tested: PValues) -> dict[str, Any]:

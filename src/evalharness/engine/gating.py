@@ -234,7 +234,7 @@ def as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
         passed, why, value = False if sequential.is_worse else None, sequential.pairs_why, check.value
     else:
         return check
-    decided = "not decided" if passed is None else "decided"
+    decided = "not decided" if passed is None else "judged at the cap" if sequential.at_the_cap else "decided"
     text = f"{check.name.replace('_', ' ')} {decided}: {why}"
     return GateCheck(name=check.name, passed=passed, text=text, value=value, wanted=check.wanted)
 

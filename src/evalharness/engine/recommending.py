@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -123,12 +124,15 @@ def recommend_limits(
             continue
         whole, figure, told = _OVERRUN[name]
         counting = [case for case in cases if whole or case.case_id not in held]
-        of = sorted(((figure(case), case.case_id) for case in counting), reverse=True)
+        of = sorted(((figure(case), case.case_id) for case in counting), key=lambda each: (-each[0], each[1]))
         over = [(value, case_id) for value, case_id in of if value and (whole or value >= limit)]
         if over:
+            worst = f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner"
+            if len(over) > 1 and math.isclose(over[0][0], over[-1][0]):
+                worst = f"{count(len(over), 'case')} use alike of it: run fewer of them, or fewer trials"
             yield Recommendation(
                 kind="limit",
-                text=f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner, or raise {name}",
+                text=f"{worst}, or raise {name}",
                 cases=tuple(case_id for _, case_id in over[: NAMED if whole else None]),
             )
 
@@ -165,11 +169,11 @@ def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: d
     held = quarantined(gate, today) if gate else frozenset()
     loose = [case.case_id for case in flaky if case.counts_as_flaky and case.case_id not in held] if gate else []
     if loose:
-        verb, them = ("makes", "it") if len(loose) == 1 else ("make", "them")
+        verb, them = ("counts", "it") if len(loose) == 1 else ("count", "them")
         yield Recommendation(
             kind="quarantine",
-            text=f"{count(len(loose), 'flaky case')} {verb} the gate a matter of chance: mend {them}, or list {them} "
-            "under `quarantine:` of the gate for a while, with reason, owner and expiry",
+            text=f"{count(len(loose), 'flaky case')} {verb} in the gate, which chance may then decide: mend {them}, "
+            f"or list {them} under `quarantine:` of the gate for a while, with reason, owner and expiry",
             cases=tuple(loose),
         )
 

@@ -43,7 +43,8 @@ def recompare(report: Report, anew: Comparison | None) -> Iterator[Judged]:
         yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
         return
     try:
-        found = {judged[0]: judged for judged in (*_of_itself(told), *_of_cases(report, told))}  # each is told once
+        of_cases = _of_cases(report, told) if report.cases else ()  # an older store does not keep them
+        found = {judged[0]: judged for judged in (*_of_itself(told), *of_cases)}  # each is told once
         yield from found.values()
     except UsageError as error:  # no such counts, scores or levels can be
         yield "comparison", told.verdict, f"impossible: {error.message}"
@@ -77,6 +78,9 @@ def _of_cases(report: Report, told: Comparison) -> Iterator[Judged]:
     held = report.gate.quarantined if report.gate else ()
     left_out = {*told.added, *told.changed, *told.unjudged, *held}
     pairs = [_pair(case, changes) for case in report.cases if case.case_id not in left_out]
+    if not pairs:
+        yield "comparison.n_cases", told.n_cases, 0
+        return
     critical = [pair for pair in pairs if pair.critical]
     yield "comparison.n_cases", told.n_cases, len(pairs)
     yield "comparison.critical", told.critical is not None, bool(critical)

@@ -36,7 +36,11 @@ class Regraded(NamedTuple):
     @property
     def is_redacted(self) -> bool:
         transcript = self._graded
-        return transcript is not None and REDACTION_MARK in transcript.model_dump_json(exclude_defaults=True)
+        if transcript is None:
+            return False
+        if transcript.model_fields_set == {"output"} and isinstance(transcript.output, str):  # quick: most are so
+            return REDACTION_MARK in transcript.output
+        return REDACTION_MARK in transcript.model_dump_json(exclude_defaults=True)
 
     @property
     def is_cut(self) -> bool:

@@ -154,6 +154,8 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     regrade = f"{command} regrade {run.regrade_of}{named}" if run.regrade_of else ""
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
         resume = f"{command} resume {run.regrade_of or run.name}{_larger_cap(run, report)}{named}"
+        if not regrade and report.summary.trials.awaiting and "model" in awaited_types(run):
+            regrade = f"{command} regrade {run.name}{named}"  # only trials that are still to be done are resumed
         return f"{resume}; {regrade}" if regrade else resume
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
         return "mend the cause, then run the suite again: a sequential run that was decided is not continued"

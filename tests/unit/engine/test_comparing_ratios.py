@@ -45,31 +45,47 @@ class TestCostsOfOneRunOnly:
         )
         assert found.settle == "these cases need a cost above 0 in both runs"
 
-    @pytest.mark.parametrize(
-        ("before", "now"), [((80, 0.01), (80, None)), ((80, None), (80, 0.01)), ((80, 0.01), (80, 0.0))]
-    )
+    @pytest.mark.parametrize(("before", "now"), [((80, 0.01), (80, None)), ((80, None), (80, 0.01))])
     def test_costs_that_one_run_does_not_tell_leave_it_open(
         self, before: tuple[int, float | None], now: tuple[int, float | None]
     ) -> None:
         found = compared(costs((20, 0.01), before), costs((20, 0.01), now), metrics=("cost",))
         assert found.verdict == "INCONCLUSIVE"
         assert found.why == (
-            "costs of 80 cases cannot be compared: above 0 in one of the runs only (c20, c21, c22, c23, c24 and "
-            "75 more); in the others answers cost as much as before"
+            "costs of 80 cases cannot be compared: 0 before, or told by one of the runs only (c20, c21, c22, c23, "
+            "c24 and 75 more); in the others answers cost as much as before"
         )
 
     def test_what_the_others_show_stands_with_a_note(self) -> None:
         found = compared(costs((20, 0.01), (2, None)), costs((20, 0.02), (2, 1.0)), metrics=("cost",))
         assert found.verdict == "REGRESSION"
         assert found.why.startswith(
-            "costs of 2 cases cannot be compared: above 0 in one of the runs only (c20, c21); in"
+            "costs of 2 cases cannot be compared: 0 before, or told by one of the runs only (c20, c21); in"
         )
         informing = compared(costs((20, 0.01), (2, None)), costs((20, 0.01), (2, 1.0)))
-        assert "costs of 2 cases cannot be compared: above 0 in one of the runs only (c20, c21)" in informing.notes
+        told = "costs of 2 cases cannot be compared: 0 before, or told by one of the runs only (c20, c21)"
+        assert told in informing.notes
 
     def test_what_costs_nothing_in_both_runs_is_no_obstacle(self) -> None:
         same = costs((99, 0.01), (9, 0.0), (9, None))
         assert compared(same, same, metrics=("cost",)).verdict == "NO REGRESSION"
+        free = costs((9, 0.0))
+        assert compared(free, free, metrics=("cost",)).verdict == "NO REGRESSION"
+
+    def test_falls_to_nothing_are_no_loss(self) -> None:
+        found = compared(costs((50, 5.0), (99, 0.01)), costs((50, 0.0), (99, 0.01)), metrics=("cost",))
+        assert found.verdict == "NO REGRESSION"
+        assert found.why.startswith("costs of 50 cases fell to 0; in the others answers cost as much as before")
+        assert len(found.differences["cost"].to_nothing) == 50
+        all_free = compared(costs((9, 0.01)), costs((9, 0.0)), metrics=("cost",))
+        assert (all_free.verdict, all_free.differences["cost"].new) == ("NO REGRESSION", 0.0)
+
+    def test_rises_among_what_is_free_are_a_loss(self) -> None:
+        found = compared(costs((50, 0.0), (50, 0.0)), costs((50, 5.0), (50, 0.0)), metrics=("cost",))
+        assert found.verdict == "REGRESSION"
+
+    def test_where_all_rise_from_nothing_it_is_told(self) -> None:
+        assert any("costs cannot be compared" in note for note in compared(costs((9, 0.0)), costs((9, 5.0))).notes)
 
 
 class TestEqualRatios:

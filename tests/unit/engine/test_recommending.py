@@ -156,7 +156,7 @@ class TestQuarantine:
         [found] = recommend_quarantine(self.FLAKY, gate, date(2027, 1, 1))
         assert isinstance(found, Recommendation)
         assert found.cases == ("a",)
-        assert found.text.startswith("1 flaky case makes the gate a matter of chance")
+        assert found.text.startswith("1 flaky case counts in the gate, which chance may then decide")
 
     def test_is_not_suggested_without_a_gate_or_flaky_cases(self) -> None:
         assert list(recommend_quarantine(self.FLAKY, None, TODAY)) == []

@@ -12,6 +12,7 @@ from evalharness.domain.comparison import KEPT_CASES
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing import compare
+from evalharness.engine.recomparing import recompare
 from evalharness.engine.verifying import verify_cases, verify_report
 
 CASES = (
@@ -119,3 +120,16 @@ def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
     assert found.mismatches == ()
     assert "the baseline's side of the comparison, of which only the worst cases are told" in found.believed
     assert verify_report(changed(report, "comparison/differences/pass_rate/new", 0.5), rows).mismatches
+
+
+def test_a_comparison_of_no_case_is_told_and_no_crash() -> None:
+    report, rows, _ = told()
+    assert report.comparison is not None
+    nothing = report.comparison.model_copy(update={"changed": tuple(case.id for case in CASES)})
+    found = verify_report(report.model_copy(update={"comparison": nothing}), rows)
+    assert "comparison.n_cases" in {wrong.figure for wrong in found.mismatches}
+
+
+def test_without_its_cases_a_comparison_is_checked_as_far_as_it_goes() -> None:
+    report, _, _ = told()
+    assert {judged[0] for judged in recompare(report.model_copy(update={"cases": ()}), None)} >= {"comparison.verdict"}
