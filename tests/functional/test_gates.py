@@ -307,7 +307,7 @@ def test_a_gate_writes_its_report_for_ci(tmp_path: Path) -> None:
     assert (again.code, "trials" in json.loads((folder / "again.json").read_text())["eval_report"]) == (0, False)
     (folder / "mine.json").write_text("{}")
     refused = drive(folder, "gate", name, "--fail-under", "90", "-o", "mine.json")
-    assert (refused.code, "is no report of ours" in refused.err) == (2, True)
+    assert (refused.code, "holds something else" in refused.err) == (2, True)
 
 
 def test_thresholds_of_the_config_folder_are_acted_on(tmp_path: Path) -> None:
@@ -448,3 +448,13 @@ def test_the_baseline_is_not_overwritten_by_what_is_compared_with_it(tmp_path: P
     assert refused.code == 2
     assert "-o base.json would overwrite the baseline" in refused.err
     assert (folder / "base.json").read_text() == kept
+
+
+def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: {baseline: base.json}}")
+    baseline(folder, "-o", "base.json")
+    kept = (folder / "base.json").read_text()
+    name = run(folder, "--json").report["metadata"]["run_name"]
+    for command in (("run", "suite.yaml"), ("gate", name), ("compare", "base.json", name), ("regressions", "letters")):
+        refused = drive(folder, *command, "-o", "base.json")
+        assert (refused.code, (folder / "base.json").read_text()) == (2, kept), command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -58,12 +57,7 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def gate_wishes(flags: Mapping[str, Any]) -> Any:
     from evalharness.actions.choose_gate import GateWishes
-    from evalharness.errors import UsageError
 
-    named = flags["baseline"]
-    for path in flags["outputs"]:
-        if named and path.resolve() == Path(named).resolve():
-            raise UsageError(f"-o {path} would overwrite the baseline", hint="write the new report to another file")
     return GateWishes(
         preset=flags["gate_preset"],
         fail_under=flags["fail_under"],

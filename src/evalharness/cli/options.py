@@ -103,9 +103,9 @@ def _report_files(_context: click.Context, _option: click.Parameter, paths: tupl
 def _json_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
     if not paths:
         return ()
-    from evalharness.reports.report_files import check_endings  # the same
+    from evalharness.reports.report_files import check_documents  # the same
 
-    return check_endings(paths, [".json"])
+    return check_documents(paths)
 
 
 output_option = option(

@@ -101,14 +101,16 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, warn_unprotected, watched
-    from evalharness.reports.report_files import remove_stale
+    from evalharness.reports.report_files import check_baselines, remove_stale
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
     outputs = () if flags["dry_run"] else flags["outputs"]
     remove_stale(outputs)
     files = find_suites(named, flags["store"], flags["format_name"])
-    remove_stale(outputs, _baselines(files, flags["baseline"]))
+    baselines = list(_baselines(files, flags["baseline"]))
+    check_baselines(outputs, baselines)
+    remove_stale(outputs, baselines)
     print_warnings(files)
     if flags["sandbox"] == "none":
         warn_unprotected(files, flags["targets"])

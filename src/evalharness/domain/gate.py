@@ -191,6 +191,13 @@ class Gate(Record):
         return not is_unwanted and (self.regression is not None or self.strict_flips)
 
     @property
+    def counts_passes(self) -> bool:
+        """Whether passing or failing a case can decide it; a gate of limits on time and cost alone does not look."""
+        limits = (self.max_cost_usd, self.max_cost_usd_per_trial, self.max_latency_s, self.max_median_latency_s)
+        asks = any(minimum for _, _, minimum in self.minima()) or self.each_case or self.required_cases
+        return bool(asks) or self.compares or not any(limit is not None for limit in limits)
+
+    @property
     def rule(self) -> RegressionRule | None:
         """`regression`, unless nothing is to be compared for now: what it says is kept for later."""
         return self.regression if self.compares else None

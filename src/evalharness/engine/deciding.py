@@ -95,6 +95,8 @@ def moved(found: Difference) -> str:
 def _moved_ratio(found: Difference, shown: int) -> str:
     of_time = found.metric == "latency"
     apart = [part for part in (incomparable(found), _fallen(found)) if part]
+    if found.from_nothing and not found.old:
+        return apart[0]
     answers = f"{'; '.join(apart)}; in the others answers" if apart else "answers"
     verb, much, more, less = ("take", "long", "longer", "less time") if of_time else ("cost", "much", "more", "less")
     if abs(found.value) < SAME:

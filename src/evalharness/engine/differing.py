@@ -159,7 +159,8 @@ def ratios_differ(
         return None
     known = [pair for pair, _, _ in sides.compared]
     # Below 0 is worse, as everywhere.
-    turned = [math.log(old / new) if new else _LARGEST_LOG if old else 0.0 for _, old, new in sides.compared]
+    turned = [_log_ratio(old, new) for _, old, new in sides.compared]
+    risen = sides.risen or [pair for pair, old, new in sides.compared if new > old <= 0]
     observed = _observed(known, turned)
     found = _interval(observed, rule, span=math.inf)
     moved = [-_LARGEST_LOG] * len(sides.risen) + [_LARGEST_LOG] * len(sides.fallen)
@@ -175,20 +176,28 @@ def ratios_differ(
         "method": f"{tested.method}, on logarithms",
         "interval_method": f"{told['interval_method']}, on logarithms",
     }
+    if not any(new > 0 for _, _, new in sides.compared):  # what is free now has no ratio that could be doubted
+        on_logarithms |= dict.fromkeys(("low", "high", "upper_bound"))
     return Evidence(
         Difference(
             metric=metric,
             unit="ratio",
             old=_geometric_mean([old for _, old, _ in sides.compared]),
             new=_geometric_mean([new for _, _, new in sides.compared]),
-            incomparable=tuple(pair.new.case_id for pair in (*sides.risen, *sides.untold)),
-            from_nothing=len(sides.risen) > len(sides.fallen) and not sides.untold,
+            incomparable=tuple(pair.new.case_id for pair in (*risen, *sides.untold)),
+            from_nothing=len(risen) > len(sides.fallen),
             to_nothing=tuple(pair.new.case_id for pair in sides.fallen),
             **told | on_logarithms,
         ),
         0.5 ** len(steps),
         Size(len(observed.values), 1.0, 0.0, _variance(observed.steps)),
     )
+
+
+def _log_ratio(old: float, new: float) -> float:
+    if old > 0 < new:
+        return math.log(old) - math.log(new)  # their ratio may be too large for a number
+    return _LARGEST_LOG if old > 0 else -_LARGEST_LOG if new > 0 else 0.0
 
 
 def _geometric_mean(figures: Sequence[float]) -> float:

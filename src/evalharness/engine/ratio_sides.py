@@ -22,9 +22,11 @@ class Sides(NamedTuple):
         told = [(pair, old, new) for pair in pairs for old, new in [(figure(pair.old), figure(pair.new))]]
         untold = [pair for pair, old, new in told if (old is None or new is None) and (old or new)]
         known = [(pair, old, new) for pair, old, new in told if old is not None and new is not None]
-        risen = [pair for pair, old, new in known if old <= 0 < new]
+        risen = [(pair, old, new) for pair, old, new in known if old <= 0 < new]
         fallen = [(pair, old, new) for pair, old, new in known if new <= 0 < old]
         level = [each for each in known if each[1] > 0 < each[2]] or [each for each in known if each[1] <= 0 >= each[2]]
-        if level or risen or untold:
-            return cls(level, risen, [pair for pair, _, _ in fallen], untold)
-        return cls(fallen, [], [], [])
+        if level:
+            return cls(level, [pair for pair, _, _ in risen], [pair for pair, _, _ in fallen], untold)
+        if fallen and not (risen or untold):
+            return cls(fallen, [], [], [])
+        return cls(risen if not fallen else [], [], [], untold)

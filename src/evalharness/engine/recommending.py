@@ -128,12 +128,16 @@ def recommend_limits(
         over = [(value, case_id) for value, case_id in of if value and (whole or value >= limit)]
         if over:
             worst = f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner"
-            if len(over) > 1 and math.isclose(over[0][0], over[-1][0]):
-                worst = f"{count(len(over), 'case')} use alike of it: run fewer of them, or fewer trials"
+            if whole and len(over) > 1 and math.isclose(over[0][0], over[-1][0]):
+                worst = (
+                    f"{count(len(over), 'case')} come to the same, none stands out: run fewer of them, or fewer trials"
+                )
             yield Recommendation(
                 kind="limit",
                 text=f"{worst}, or raise {name}",
-                cases=tuple(case_id for _, case_id in over[: NAMED if whole else None]),
+                cases=tuple(
+                    case_id for _, case_id in over[: NAMED if whole and worst.startswith(over[0][1]) else None]
+                ),
             )
 
 
@@ -167,7 +171,8 @@ _OVERRUN: dict[str, tuple[bool, Callable[[CaseResult], float], str]] = {
 def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: date) -> Iterator[Recommendation]:
     """Where a gate counts flaky cases, chance decides it. A quarantine that has expired holds nothing any more."""
     held = quarantined(gate, today) if gate else frozenset()
-    loose = [case.case_id for case in flaky if case.counts_as_flaky and case.case_id not in held] if gate else []
+    counts = gate is not None and gate.counts_passes
+    loose = [case.case_id for case in flaky if case.counts_as_flaky and case.case_id not in held] if counts else []
     if loose:
         verb, them = ("counts", "it") if len(loose) == 1 else ("count", "them")
         yield Recommendation(

@@ -101,6 +101,8 @@ def _of_pairs(
     """Which cases lack a score, time or cost in the baseline is not told, only how many have it in both."""
     evidence = metric_differs(metric, pairs, rule)
     found = evidence.difference if evidence else None
+    if told.incomparable or told.to_nothing:  # which costs were 0 in the baseline is not told
+        return
     is_rate = metric in ("pass_rate", "critical")
     if is_rate or found is None or told.n_cases >= found.n_cases:
         names = _BOTH if tells_all and told.unit == "points" else _OWN

@@ -136,6 +136,8 @@ def difference_text(found: Difference) -> tuple[str, str, str]:
     """(`64 % → 52 %`, `-12 points`, `95 % interval -20 to -4`), no finer than the interval deserves."""
     if found.unit == "ratio":
         word, decimals = duration if found.metric == "latency" else money, digits(found.half_width)
+        if found.from_nothing and not found.old:
+            return f"{word(0.0)} → {word(found.new)}", "from nothing", ""
         return f"{word(found.old)} → {word(found.new)}", f"{_signed(found.value, decimals)} %", _interval(found, " %")
     size, ends = change(found.old, found.new, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -20,25 +20,35 @@ Told = Sequence[tuple[Report, Callable[[], Iterable[Trial] | None]]]
 Redact = Callable[[str], str]
 LONGEST_HEAD = 1000
 _OURS = {
-    ".json": re.compile(r'\s*(\Z|\{\s*"(eval_reports?|gate_report|comparisons?|regressions|error)"\s*:)'),
+    ".json": re.compile(r'\s*(\Z|\{\s*"(eval_reports?|gate_report|error)"\s*:)'),
     ".xml": re.compile(r"\s*(\Z|(<\?xml[^>]*\?>\s*)?<testsuites[\s>])"),
 }
 """How a report begins; a file without content is anybody's."""
+_DOCUMENT = {".json": re.compile(r'\s*(\Z|\{\s*"(comparisons?|regressions|error)"\s*:)')}
+"""The same of what is told about several reports: it never takes the place of one of them."""
 
 
-def check_endings(paths: Iterable[str], endings: Collection[str] = (".json", ".xml")) -> list[Path]:
+def check_documents(paths: Iterable[str]) -> list[Path]:
+    """As `check_endings` does, for what is no report itself."""
+    return check_endings(paths, _DOCUMENT)
+
+
+def check_endings(paths: Iterable[str], ours: Mapping[str, re.Pattern[str]] = _OURS) -> list[Path]:
     """Before anything is run: a file whose ending nobody knows, whose folder is not there, or that is no report of ours
     and would be lost, is told at once."""
     checked = []
     for path in map(Path, paths):
-        if path.suffix.lower() not in endings:
-            known = ", ".join(endings)
+        if path.suffix.lower() not in ours:
+            known = ", ".join(ours)
             raise UsageError(f"-o {path}: a report's kind is told by its ending", hint=f"known endings: {known}")
         if path.is_dir() or not path.absolute().parent.is_dir():
             wrong = "is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
             raise UsageError(f"-o {path}: {wrong}", hint="name a file in a folder that exists")
-        if path.is_file() and not _OURS[path.suffix.lower()].match(_head(path)):
-            raise UsageError(f"-o {path}: it exists and is no report of ours", hint="name another file, or remove it")
+        if path.is_file() and not ours[path.suffix.lower()].match(_head(path)):
+            raise UsageError(
+                f"-o {path}: it exists and holds something else, which would be lost",
+                hint="name another file, or remove it",
+            )
         checked.append(path)
     return checked
 
@@ -55,12 +65,22 @@ def remove_stale(paths: Iterable[Path], read: Iterable[Path] | None = None) -> N
             path.unlink()
 
 
+def check_baselines(paths: Iterable[Path], baselines: Iterable[Path]) -> None:
+    """Raises UsageError rather than overwrite what a run is compared with."""
+    kept = {path.resolve() for path in baselines}
+    for path in paths:
+        if path.resolve() in kept:
+            raise UsageError(f"-o {path} would overwrite the baseline", hint="write the new report to another file")
+
+
 def _head(path: Path) -> str:
     with path.open("rb") as stream:
         return stream.read(LONGEST_HEAD).decode("utf-8", errors="replace")
 
 
 def write_reports(paths: Iterable[Path], told: Told, redact: Redact = str) -> None:
+    paths = list(paths)
+    check_baselines(paths, [Path(report.comparison.old.source) for report, _ in told if report.comparison])
     for path in paths:
         with _moved_there(path) as stream:
             _WRITERS[path.suffix.lower()](told, stream, redact)

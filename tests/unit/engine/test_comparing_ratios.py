@@ -84,8 +84,10 @@ class TestCostsOfOneRunOnly:
         found = compared(costs((50, 0.0), (50, 0.0)), costs((50, 5.0), (50, 0.0)), metrics=("cost",))
         assert found.verdict == "REGRESSION"
 
-    def test_where_all_rise_from_nothing_it_is_told(self) -> None:
-        assert any("costs cannot be compared" in note for note in compared(costs((9, 0.0)), costs((9, 5.0))).notes)
+    def test_where_all_rise_from_nothing_it_is_a_loss(self) -> None:
+        found = compared(costs((9, 0.0)), costs((9, 5.0)), metrics=("cost",))
+        assert found.verdict == "REGRESSION"
+        assert found.why.startswith("costs of 9 cases rose from 0 (c0, c1, c2, c3, c4 and 4 more): a rise this large")
 
 
 class TestEqualRatios:

@@ -54,7 +54,7 @@ def test_endings_count_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_file_that_is_no_report_is_not_replaced(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(UsageError, match="exists and is no report of ours"):
+    with pytest.raises(UsageError, match="exists and holds something else"):
         check_endings([str(path)])
     assert path.read_text() == content
 
