@@ -25,6 +25,8 @@ from evalharness.stats.student import student_t_quantile
 DRAWS = 10_000
 SEED = 5
 ON_THE_EDGE = 1e-9
+TOUCH_MATTERS = 0.005
+"""A simulation in floating point loses such ties, so the published figure stands beside the share without them."""
 METHODS = ("t", "bootstrap", "clustered Wilson")
 KINDS = ((1, 1), (4, 1), (4, 4))
 """Trials per task and k."""
@@ -78,10 +80,11 @@ def measure(options: BenchmarkOptions) -> Iterator[Finding]:
     for key, published in PUBLISHED.items():
         setting, shares = found[key]
         for method, figure in zip(METHODS, published, strict=True):
-            yield _finding(f"{setting}: {method}", shares.shares[method], shares.draws, figure)
-            if abs(shares.shares[method] - shares.without_touch[method]) > 0.005:
-                what = f"{setting}: {method}, a true rate on an interval's end not counted"
-                yield _finding(what, shares.without_touch[method], shares.draws, figure)
+            what, share = f"{setting}: {method}", shares.shares[method]
+            if abs(share - shares.without_touch[method]) > TOUCH_MATTERS:
+                yield _finding(what, share, shares.draws, None)
+                what, share = f"{what}, a true rate on an interval's end not counted", shares.without_touch[method]
+            yield _finding(what, share, shares.draws, figure)
     for method, figure in zip(METHODS, WORST, strict=True):
         yield _extreme("least", method, found.values(), figure)
     yield _extreme("most", "clustered Wilson", found.values(), BEST)
@@ -94,7 +97,7 @@ def _extreme(word: str, method: str, found: Collection[tuple[Setting, Held]], pu
     return _finding(what, shares.shares[method], shares.draws, published)
 
 
-def _finding(what: str, share: float, draws: int | None, published: str) -> Finding:
+def _finding(what: str, share: float, draws: int | None, published: str | None) -> Finding:
     return Finding(what, share, published, rate_error(share, draws) if draws else 0.0, rate_error(share))
 
 

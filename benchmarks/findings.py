@@ -14,18 +14,21 @@ HEAD = "| what | ours | error | published | its error | off by | within 3 errors
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`published` is as printed, so that its rounding is known. Errors are standard errors; 0 is exact."""
+    """`published` is as printed, so that its rounding is known; None where nothing comparable was published.
+
+    Errors are standard errors; 0 is exact.
+    """
 
     what: str
     ours: float
-    published: str
+    published: str | None
     error: float = 0.0
     published_error: float = 0.0
 
     @property
     def errors_off(self) -> float:
         """How many standard errors lie between the two, beyond what rounding explains."""
-        apart = max(0.0, abs(self.ours - float(self.published)) - self._half_digit)
+        apart = max(0.0, abs(self.ours - float(self.published or self.ours)) - self._half_digit)
         together = math.hypot(self.error, self.published_error)
         if apart <= 1e-9:
             return 0.0
@@ -37,7 +40,7 @@ class Finding:
 
     @property
     def decimals(self) -> int:
-        return len(self.published.partition(".")[2])
+        return len((self.published or "").partition(".")[2])
 
     @property
     def _half_digit(self) -> float:
@@ -50,8 +53,8 @@ def rate_error(rate: float, draws: int = REFERENCE_DRAWS) -> float:
     return math.sqrt(share * (1 - share) / draws)
 
 
-def simulated(what: str, ours: float, draws: int, published: str) -> Finding:
-    """A share that both sides drew."""
+def simulated(what: str, ours: float, draws: int, published: str | None = None) -> Finding:
+    """A share that both sides drew, or we alone."""
     return Finding(what, ours, published, rate_error(ours, draws), rate_error(ours))
 
 
@@ -70,12 +73,18 @@ def _row(finding: Finding) -> str:
         finding.what,
         f"{finding.ours:.{digits}f}",
         f"{finding.error:.{digits}f}" if finding.error else "exact",
-        finding.published,
+        *(_beside(finding, digits) if finding.published else ("", "", "", "")),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _beside(finding: Finding, digits: int) -> tuple[str, ...]:
+    return (
+        str(finding.published),
         f"{finding.published_error:.{digits}f}" if finding.published_error else "exact",
         _off(finding.errors_off),
         "yes" if finding.within else "**no**",
     )
-    return f"| {' | '.join(cells)} |\n"
 
 
 def _off(errors: float) -> str:
