@@ -158,6 +158,7 @@ def judge(
     flag: str = "",
     usual: str = "",
     case: Mapping[str, Any] | None = None,
+    before: Grade | None = None,
     **transcript: Any,
 ) -> list[Grade]:
     """The grades of so many trials that all gave this output."""
@@ -177,7 +178,9 @@ def judge(
 
     async def ask() -> list[Grade]:
         answer = Transcript(output=output, **transcript)
-        return [await grader.grade(GradeContext(asked, answer, index, seed=index)) for index in range(trials)]
+        said = before.model_copy(update={"version": grader.version}) if before else None
+        contexts = [GradeContext(asked, answer, index, seed=index, before=said) for index in range(trials)]
+        return [await grader.grade(context) for context in contexts]
 
     return asyncio.run(ask())
 

@@ -51,6 +51,8 @@ class GradeContext:
     index: int
     seed: int
     duration_s: float = 0.0
+    before: Grade | None = None
+    """What the grader has said before, where only what is still due is wanted of it: verdicts of judges stay."""
 
     @property
     def output(self) -> Json:
@@ -209,7 +211,7 @@ class Target(Protocol):
     reads_input: ClassVar[bool]
     """Whether its answer can depend on the question: else variables that only the question holds are not needed."""
     is_metered: ClassVar[bool]
-    """Whether what it costs is charged call by call, by `Services.models`; else what its answer tells is charged."""
+    """Whether all it spends is charged call by call, by `Services.models`; else what its answer tells is charged."""
 
     def digest(self) -> str:
         """Changes when the target may answer differently for a reason the harness can see."""
@@ -226,7 +228,8 @@ class Target(Protocol):
 
 class Grader(Protocol):
     Options: ClassVar[type[Options]]
-    type: ClassVar[GraderType]
+    type: GraderType
+    """Who it takes: one made of others is `human` if a person has a part in it, else `model` if a model has."""
     version: str
 
     def digest(self) -> str: ...

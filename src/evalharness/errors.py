@@ -8,6 +8,7 @@
     │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
+    │   ├── OverwritesBaseline     2  a report would be written over what it is compared with
     │   ├── CannotResume           2  the run cannot be continued as asked
     │   └── RunBusy                2  another process is running this run
     ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
@@ -120,6 +121,10 @@ class ImportFailed(UsageError):
 
 
 class NothingSelected(UsageError):
+    pass
+
+
+class OverwritesBaseline(UsageError):
     pass
 
 

@@ -7,6 +7,7 @@ raises with a did-you-mean. Users' own functions have no name here: `references.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -175,4 +176,10 @@ def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
 
 
 def _plugged_in(noun: Noun) -> Any:
-    return entry_points(group=f"evalharness.{noun}s")
+    return _entry_points(f"evalharness.{noun}s", tuple(sys.path))
+
+
+@cache
+def _entry_points(group: str, path: tuple[str, ...]) -> Any:  # noqa: ARG001 - where packages are looked for
+    """Remembered: a plug-in's grader may stand in thousands of cases, and every look reads all packages' files."""
+    return entry_points(group=group)

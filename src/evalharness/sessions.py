@@ -80,7 +80,8 @@ class Judge:
         """A result with a reason for each criterion, in their order. Where any has none, raises, with all reasons."""
         if not isinstance(response, str):
             raise UsageError(f"the response is a text, and no {type(response).__name__}")
-        if isinstance(criteria, str) or not all(isinstance(each, str) and each.strip() for each in criteria):
+        is_list = isinstance(criteria, Sequence) and not isinstance(criteria, str)
+        if not is_list or not all(isinstance(each, str) and each.strip() for each in criteria):
             raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
         async with opened_judge(self.model, self.concurrency) as llm:
             answers = await check_each(Asking(llm), response, criteria, self.concurrency)

@@ -1,4 +1,4 @@
-"""Where the files of a suite and of a trial may lie, and what a program changed in its workspace.
+"""Where the files of a suite, a model and a trial may lie, and what a program changed in its workspace.
 
 Changes are told by a picture before and a comparison after, all of it bounded.
 """
@@ -45,6 +45,12 @@ def confined(root: Path, relative: str, start: Path | None = None) -> Path:
     if not is_file:
         raise UsageError(f"there is no file {relative} in the suite's folder")
     return path
+
+
+def model_file(model: str, root: Path) -> Path | None:
+    """The file that a model is named by: in the project's folder, else in the current one; None for most models."""
+    places = (root / model, Path.cwd() / model)
+    return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113 - a name too long is no file
 
 
 def snapshot(folder: Path) -> Snapshot:

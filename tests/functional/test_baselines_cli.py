@@ -141,6 +141,15 @@ class TestCompare:
             assert (worst["case_id"], worst["old_passed"], worst["new_passed"]) == ("peru", 4, 0)
             assert ("Cusco" in worst["divergence"]) is (old != "base.json"), "a file has no transcripts"
 
+    def test_a_case_whose_target_raised_tells_why(self, project: Path) -> None:
+        write(
+            project,
+            agent_py=AGENT + "\ndef raising(country):\n    return {'France': 'Paris', 'Japan': 'Tokyo'}[country]\n",
+        )
+        found = drive(project, "compare", run(project, "good"), run(project, "raising"), "--json").json["comparison"]
+        told = 'answer "Lima" before, now no answer: the target raised KeyError'
+        assert [case["divergence"].startswith(told) for case in found["cases"]] == [True]
+
     def test_it_prints_new_minus_old(self, compared: tuple[Path, str, str]) -> None:
         folder, good, bad = compared
         rates = [drive(folder, "compare", *pair, "--json").json["comparison"]["differences"]["pass_rate"]["value"]

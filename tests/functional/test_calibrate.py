@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from driving import drive, line_of, write
 
 SUITE = """
@@ -145,11 +146,13 @@ def test_a_judge_that_cannot_judge_is_not_measured(tmp_path: Path) -> None:
     assert "cannot be a judge" in done.err and "success" not in done.both
 
 
-def test_a_judge_that_gives_no_verdict_has_no_rate(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("flag", "asked"), [("--attacks", 5), ("--examples", 4)])
+def test_a_judge_that_never_gives_a_verdict_is_given_up(flag: str, asked: int, tmp_path: Path) -> None:
+    """Of few examples, when all are through."""
     write(tmp_path, suite_yaml=SUITE, judge_yaml=f"replies:{VALID}\n  - text: who knows\n")
-    done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks")
-    assert "not known" in line_of(done, "success")
-    assert "60 of 60" in line_of(done, "no verdict")
+    done = drive(tmp_path, "calibrate", "suite.yaml", flag, "-j", "1")
+    assert (done.code, done.out) == (2, "")
+    assert f"scripted/judge.yaml cannot be a judge: {asked} questions and no verdict" in done.err
 
 
 def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ def answer(question):
         return {"greeting": "{{name}} \\\\{{", "numbers": [1, 2]}
     if question == "template":
         return {"form": Path(__file__).with_name("form.txt").read_text(), "escaped": "\\\\{{any_uuid}}"}
+    if question == "huge":
+        return {"number": 2**70}
     return Path(__file__).with_name("answer.txt").read_text()
 """
 SUITE = """
@@ -27,6 +29,8 @@ test_cases:
   - {id: data, input: data, expected: {regex: greeting}}
   - {id: template, input: template, expected: {regex: form}}
   - {id: fails, input: "Greet Bob", expected: {contains: Bob}}
+  - {id: huge, input: huge, expected: {regex: number}}
+  - {id: left-out, input: "?", expected: {contains: Ada}, skip: later}
   - id: file
     input: read
     files: {notes.txt: {path: notes.txt}}
@@ -39,7 +43,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "answer.txt").write_text("Hello, Ada {{any_string}}!")
     (tmp_path / "form.txt").write_text("{{any_number}}")
-    (tmp_path / "notes.txt").write_text("notes\n")
+    (tmp_path / "notes.txt").write_text("notes {{x}}\n")
     (tmp_path / "suite.yaml").write_text(SUITE)
     return tmp_path
 
@@ -64,7 +68,7 @@ def captured(project: Path, *words: str) -> str:
 def test_what_is_captured_passes_until_the_answer_changes(project: Path) -> None:
     run = captured(project, "greets", "data", "file", "--as", "regression")
     text = (project / "regression/new.yaml").read_text()
-    for part in ("eval_type: regression", 'baseline_version: "2.3"', "captured_at:", "agent.py:answer", run):
+    for part in ("eval_type: regression", 'baseline_version: "2.3"', "captured_at:", "agent.py:answer", run, "\\{{x}}"):
         assert part in text
     assert "warning" not in succeed(project, "validate", "regression/new.yaml")
     succeed(project, "run", "regression/new.yaml")
@@ -83,6 +87,11 @@ def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
     succeed(project, "run", "new.yaml")
 
 
+def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
+    refused = succeed(project, "capture", newest_run(project), "left-out", "-o", "new.yaml", code=2)
+    assert "case left-out did not pass" in refused and "--trial" not in refused
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -91,6 +100,8 @@ def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
         (("greets", "--trial", "7", "-o", "new.yaml"), "no finished trial 7"),
         (("greets",), "Missing option '-o'"),
         (("greets", "-o", "new.json"), "let the file's name end in .yaml"),
+        (("greets", "-o", "notes.txt/new.yaml"), "-o notes.txt/new.yaml cannot be written"),
+        (("greets", "huge", "-o", "new.yaml"), "case 'huge': 1180591620717411303424 cannot be written"),
         (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with a text"),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_plan_never_advises_what_can_never_show_a_loss(project: Path) -> None:
     done = drive(project, "plan", "suite.json", "--cases", "4", "--effect", "60")
     assert line_of(done, "1  ").split()[1] == "none"
     chosen = line_of(drive(project, "plan", "suite.json", "--cases", "4", "--effect", "60", "--trials", "1"), "do this")
-    assert "1 trial of each can never show a loss on these cases" in chosen
+    assert "1 trial of each does not even show the loss of every pass on these cases" in chosen
 
 
 def run(project: Path, *words: str) -> str:
@@ -170,6 +170,20 @@ def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) ->
     asked = drive(project, "plan", "mixed", "--run", part)
     assert f"run {part} on agent.py:answer" in line_of(asked, "judging by")
     assert "judged 1 of the 20 cases only" in asked.out
+
+
+def test_a_newer_run_without_repeats_does_not_hide_what_an_older_one_measured(project: Path) -> None:
+    wanted = run(project, "--repeat", "4")
+    newer = run(project)
+    assert f"run {wanted} on agent.py:answer, 20 cases × 4 trials" in line_of(
+        drive(project, "plan", "mixed"), "judging by"
+    )
+    assert f"run {newer} " in line_of(drive(project, "plan", "mixed", "--run", newer), "judging by")
+
+    write(project, other_py=AGENT)
+    other = run(project, "--target", "other.py:answer")
+    told = line_of(drive(project, "plan", "mixed"), "judging by")
+    assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies in its own way"
 
 
 def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: Path) -> None:
@@ -207,9 +221,18 @@ def test_a_run_of_cases_that_all_pass_is_not_taken_for_all_cases(project: Path) 
     drive(project, "run", "suite.json", "--repeat", "3")
     done = drive(project, "plan", "suite.json")
     assert "its cases hardly differ, which so few do not prove" in done.out
-    assert "other cases like these: 413 cases × 3 trials" in line_of(done, "more cases")
+    assert "other cases like these: 414 cases × 3 trials" in line_of(done, "more cases")
 
 
 def test_points_may_be_written_with_a_percent_sign(project: Path) -> None:
     assert drive(project, "plan", "suite.json", "--effect", "5%", "--json").json["plan"]["effect"] == 0.05
     assert drive(project, "plan", "suite.json", "--effect", "nan%").code == 2
+
+
+def test_a_cluster_of_one_case_is_a_case(project: Path) -> None:
+    suite = json.loads((project / "suite.json").read_text())
+    suite["test_cases"][0]["cluster"] = "alone"
+    write(project, suite_json=json.dumps(suite))
+    done = drive(project, "plan", "suite.json")
+    assert "20 cases\n" in done.out
+    assert "cluster" not in done.out

@@ -187,6 +187,18 @@ class TestBaseline:
         assert shown["sequential"] == before["sequential"]
         assert shown["gate"] == before["gate"]
 
+    def test_it_is_judged_by_its_own_baseline_and_tolerance_alone(self, baseline: Path) -> None:
+        name = run(baseline, "--baseline", "default", target="bad").report["metadata"]["run_name"]
+        other = drive(baseline, "run", "suite.json", "--repeat", "3", "--store", "store.db", "--json").report
+        drive(baseline, "baseline", other["metadata"]["run_id"], "--name", "other", "--store", "store.db")
+        assert drive(baseline, "gate", name, "--baseline", "default", "--store", "store.db").code == 1
+        for asked in (("--baseline", "other"), ("--regression-tolerance", "0.9")):
+            refused = drive(baseline, "gate", name, *asked, "--store", "store.db")
+            assert (refused.code, "cannot be judged by other limits" in refused.err) == (2, True), asked
+        drive(baseline, "baseline", name, "--name", "default", "--store", "store.db")
+        moved = drive(baseline, "gate", name, "--baseline", "default", "--store", "store.db")
+        assert (moved.code, "cannot be judged by other limits" in moved.err) == (2, True)
+
     def test_too_few_pairs_are_refused_before_anything_runs(self, baseline: Path) -> None:
         done = run(baseline, "--baseline", "default", "--limit", "2")
         assert done.code == 2
@@ -214,6 +226,20 @@ class TestWhatCannotBe:
     def test_gates_that_need_every_case_or_no_chance_are_refused(self, project: Path, words: tuple[str, ...]) -> None:
         assert run(project, *words).code == 2
         assert executed(project) == []
+
+    def test_cases_that_share_a_cluster_are_refused(self, tmp_path: Path) -> None:
+        cases = [{"id": f"c{n}", "input": str(n), "expected": "yes", "cluster": f"k{n % 2}"} for n in range(20)]
+        project = make_project(tmp_path, test_cases=cases, gate={"thresholds": {"default": {"pass_rate": 0.9}}})
+        refused = run(project)
+        assert refused.code == 2
+        assert "'k0' holds 10" in refused.json["error"]["message"]
+        assert executed(project) == []
+        assert run(project, "--limit", "2").code == 0  # one case of each cluster
+
+    def test_flips_matter_only_where_something_is_compared(self, tmp_path: Path) -> None:
+        strict = make_project(tmp_path, gate={"regression": True, "strict_flips": True})
+        done = run(strict, "--fail-under", "90", "--baseline", "none")
+        assert (done.code, done.report["sequential"]["decision"]) == (0, "PASSED")
 
     def test_an_effect_without_sequential_is_refused(self, project: Path) -> None:
         done = drive(project, "run", "suite.json", "--sequential-effect", "5")

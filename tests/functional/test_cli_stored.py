@@ -78,5 +78,8 @@ def test_tidying_up(tmp_path: Path) -> None:
     pruned = drive(tmp_path, "store", "prune", "--older-than", "30d")
     assert f"removed {names[0]}" in pruned.out
     assert [row["run"] for row in drive(tmp_path, "runs", "--json").json["runs"]] == [names[2]]
-    wrong = drive(tmp_path, "store", "prune", "--older-than", "soon")
-    assert (wrong.code, "30d" in wrong.err) == (2, True)
+    for age in ("soon", "800000d", "999999w"):
+        wrong = drive(tmp_path, "store", "prune", "--older-than", age)
+        assert (wrong.code, "30d" in wrong.err) == (2, True), age
+    assert "0 runs" in drive(tmp_path, "store", "prune", "--older-than", "600000d").out
+    assert len(drive(tmp_path, "runs", "--json").json["runs"]) == 1, "the year 384 was long ago"

@@ -71,6 +71,14 @@ def test_a_run_is_shown_with_what_was_known_then(project: Path) -> None:
     assert "a 100 % (1 of 2 trials passed)" in drive(project, "show", first).out
 
 
+def test_advice_knows_that_a_case_passed_before(project: Path) -> None:
+    run(project, STEADY)
+    (project / "answers").write_text(SHAKY)
+    advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"]
+    assert [found["cases"] for found in advice if found["kind"] == "never"] == [["c"]], "b passed in the run before"
+    assert ["b"] in [found["cases"] for found in advice if found["kind"] == "flaky"]
+
+
 def test_a_regrade_counts_no_answer_twice(project: Path) -> None:
     run(project, SHAKY)
     name = drive(project, "runs", "--json").json["runs"][0]["run"]

@@ -214,6 +214,7 @@ def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
         assert (done.code, done.report["gate"]) == (0, None), words
         judged = drive(folder, "gate", done.report["metadata"]["run_name"], *words)
         assert (judged.code, "has no gate" in judged.err) == (2, True), words
+        assert ("--baseline none switches --strict-flips off" in judged.err) is ("--strict-flips" in words)
 
 
 def test_a_report_s_file_is_judged_by_flags_alone(tmp_path: Path) -> None:
@@ -458,3 +459,11 @@ def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> No
     for command in (("run", "suite.yaml"), ("gate", name), ("compare", "base.json", name), ("regressions", "letters")):
         refused = drive(folder, *command, "-o", "base.json")
         assert (refused.code, (folder / "base.json").read_text()) == (2, kept), command
+    before = stored_runs(folder)
+    for command in (("run", "suite.yaml"), ("regrade", name), ("regrade", name, "--suite", "suite.yaml")):
+        refused = drive(folder, *command, "-o", "base.json")
+        assert (refused.code, refused.out, stored_runs(folder)) == (2, "", before), "told before anything is run"
+    drive(folder, "run", "suite.yaml", "--max-failures", "1", "-j", "1", env={"WRONG": "a"})
+    refused = drive(folder, "resume", "-o", "base.json")
+    assert (refused.code, refused.out, (folder / "base.json").read_text()) == (2, "", kept)
+    assert drive(folder, "resume", "--json").report["metadata"]["run_name"] != name, "it is still unfinished"

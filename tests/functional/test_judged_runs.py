@@ -221,10 +221,77 @@ def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(t
     assert done.states() == {"warm": ["awaiting"]}
     assert done.report["trials"][0]["output"] == "a kind word"
     name = done.report["metadata"]["run_name"]
+    shown = drive(tmp_path, "show", name).out
+    assert "--judge-model M" not in shown
     resumed = drive(tmp_path, "resume", name, "--max-tokens", "100000", "--json")
-    assert resumed.states() == {"warm": ["awaiting"], "cold": ["failed"]}
-    regraded = drive(tmp_path, "regrade", name, *judge)
-    assert regraded.states() == {"warm": ["passed"], "cold": ["failed"]}
+    assert resumed.states() == {"warm": ["passed"], "cold": ["failed"]}
+    assert [took["calls"] for took in resumed.report["judging"]] == [took["calls"]], "each was asked for once"
+    assert resumed.report["trials"][0]["attempts"] == 1
+    again = drive(tmp_path, "resume", name, "--json")
+    assert again.report["judging"] == resumed.report["judging"], "there is nothing left to do"
+
+
+def test_a_suite_that_names_its_judge_needs_none_on_the_command_line(tmp_path: Path) -> None:
+    named = SUITE.replace("{rubric", "{model: scripted/judge.yaml, rubric")
+    due = judged(tmp_path, "--judge-model", "none", suite=named)
+    assert re.search(r"grade them with: \S+ regrade \S+$", due.out, re.M)
+
+
+def test_a_capped_regrade_says_how_to_go_on(tmp_path: Path) -> None:
+    due = judged(tmp_path)
+    capped = drive(tmp_path, "regrade", name_of(due), "--judge-model", "scripted/judge.yaml", "--max-tokens", "1")
+    assert capped.code == 3
+    assert re.search(r"^next +\S+ regrade \S+ --judge-model scripted/judge.yaml --max-tokens N$", capped.out, re.M)
+
+
+def test_a_regrade_without_a_judge_does_not_throw_verdicts_away(tmp_path: Path) -> None:
+    run = name_of(judged(tmp_path, "--judge-model", "scripted/judge.yaml"))
+    refused = drive(tmp_path, "regrade", run)
+    assert refused.code == 2
+    assert "would be lost" in refused.err and "--judge-model scripted/judge.yaml" in refused.err
+    assert drive(tmp_path, "regrade", run, "--judge-model", "none").code == 4
+
+
+def test_a_target_that_costs_nothing_is_not_told_as_uncounted(tmp_path: Path) -> None:
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--max-cost", "1")
+    assert "of $1" in done.out
+    assert "without a known cost" not in done.out
+
+
+PARTS = """
+name: parts
+target: echo
+test_cases:
+  - id: a
+    input: a kind word
+    graders:
+      - all_of:
+          - model: {rubric: "1. **Kindness**", model: scripted/judge.yaml}
+          - model: {rubric: "1. **Kindness** (weight: 2)"}
+"""
+
+
+def test_a_judge_for_what_is_due_leaves_verdicts_inside_other_graders_alone(tmp_path: Path) -> None:
+    write(tmp_path, harsh_yaml=HARSH)
+    run = judged(tmp_path, suite=PARTS)
+    assert run.code == 4
+    done = drive(tmp_path, "regrade", name_of(run), "--judge-model", "scripted/harsh.yaml", "--json")
+    [first, second] = done.report["trials"][0]["grades"][0]["evidence"]
+    assert (first["state"], second["state"]) == ("pass", "fail")
+    assert [(took["model"], took["calls"]) for took in done.report["judging"]] == [("scripted/harsh.yaml", 1)]
+    assert any("1 grade that judges had given, kept" in note for note in done.report["notes"])
+    afresh = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/harsh.yaml", "--json")
+    keys = [report["cases"][0]["key"] for report in (done.report, afresh.report)]
+    assert keys[0] != keys[1], "verdicts of two judges are like no other"
+
+
+def test_judges_inside_other_graders_are_graders_of_type_model(tmp_path: Path) -> None:
+    suite = PARTS + "          - exact: a kind word\n"
+    judge = ("--judge-model", "scripted/judge.yaml", "--json")
+    by_model = judged(tmp_path, "--grader-type", "model", *judge, suite=suite)
+    assert by_model.states() == {"a": ["passed"]}
+    assert by_model.report["trials"][0]["grades"][0]["kind"] == "all_of"
+    assert judged(tmp_path, "--grader-type", "code", *judge, suite=suite).states() == {"a": ["skipped"]}
 
 
 def test_the_runs_of_a_matrix_are_regraded_out_of_one_purse(tmp_path: Path) -> None:
@@ -256,6 +323,15 @@ def test_a_cap_in_dollars_needs_a_known_price(tmp_path: Path) -> None:
     assert done.code == 2
     assert "the price of gateway/x is not known" in done.err
     assert "EVALHARNESS_PRICES" in done.err
+
+
+def test_a_broken_price_file_is_told_before_anything_is_compared(tmp_path: Path) -> None:
+    """Also for the usual embeddings, without which grades are only due."""
+    suite = "{name: near, target: echo, test_cases: [{id: a, input: a dog, graders: [{semantic_similarity: a cat}]}]}"
+    write(tmp_path, suite_yaml=suite)
+    done = drive(tmp_path, "run", "suite.yaml", env={"EVALHARNESS_PRICES": "missing.json"})
+    assert done.code == 2
+    assert "cannot read the prices in missing.json" in done.err
 
 
 def test_what_an_unfinished_trial_cost_is_not_forgotten(tmp_path: Path) -> None:

@@ -55,6 +55,41 @@ def test_an_older_encoding_stops_no_command(stored: tuple[Path, str], words: str
     assert not done.out.isascii(), "there is something to say that needs more"
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("plan letters", 0),
+        ("plan letters --json", 0),
+        ("show RUN", 0),
+        ("runs", 0),
+        ("schema", 0),
+        ("verify RUN", 0),
+        ("verify wrong.csv", 1),
+        ("verify wrong.csv --json", 1),
+    ],
+)
+def test_a_reader_who_left_changes_nothing_where_all_is_printing(
+    stored: tuple[Path, str], words: str, code: int
+) -> None:
+    """The code is the command's own, also where there was too much to say for a buffer."""
+    folder, name = stored
+    wrong = "\n".join(f"row {number},30,60,10" for number in range(500))
+    (folder / "wrong.csv").write_text(f"model,pass^1,pass^2,tasks\n{wrong}\n")
+    read, written = os.pipe()
+    os.close(read)
+    with os.fdopen(written, "wb") as stream:
+        done = subprocess.run(
+            [*COMMAND, *words.replace("RUN", name).split()],
+            cwd=folder,
+            env=clean_environment(folder),
+            stdout=stream,
+            stderr=subprocess.PIPE,
+            timeout=LONGEST_WAIT_S,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
 @pytest.mark.parametrize("words", ["run suite.yaml", "gate RUN --fail-under 90", "gate RUN --fail-under 90 --json"])
 def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> None:
     """All is done and written all the same."""

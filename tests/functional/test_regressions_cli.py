@@ -127,6 +127,41 @@ def test_every_variant_of_the_newest_runs_is_checked(project: Path) -> None:
     )
 
 
+def test_a_variant_is_judged_alike_whatever_runs_beside_it(project: Path) -> None:
+    """Of five cases all are lost: p 1/32, which would not do if the unchanged variant shared the level."""
+    agents = "def good(n):\n    return n\n\ndef bad(n):\n    return 'no'\n"
+    cases = "".join(f"\n  - {{id: c{n}, input: '{n}', expected: '{n}'}}" for n in range(5))
+    suite = f"name: numbers\ntarget: agent.py:good\ngate: {{regression: true}}\ntest_cases:{cases}\n"
+    write(project, agent_py=agents, suite_yaml=suite)
+    old = drive(project, "run", "suite.yaml", "--baseline", "none", "--json").report["metadata"]["run_name"]
+    drive(project, "baseline", old)
+    done = drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad")
+    several = "each of 2 comparisons is judged by itself: if nothing had changed, at least one would be called worse in"
+    assert (done.code, f"{several} up to 10 of 100" in done.out) == (1, True)
+    code, found = checked(project, "numbers")
+    assert (code, [each["verdict"] for each in found["comparisons"]]) == (1, ["INCONCLUSIVE", "REGRESSION"])
+    assert all(any(several in note for note in each["notes"]) for each in found["comparisons"])
+    new = found["comparisons"][1]["new"]["run_name"]
+    assert checked(project, "numbers", "--run", new)[0] == drive(project, "gate", new).code == 1
+    compared = drive(project, "compare", old, new, old, "--json").json["comparisons"]
+    assert [each["verdict"] for each in compared] == ["REGRESSION", "INCONCLUSIVE"]
+    assert not any(several in note for each in compared for note in each["notes"]), "with itself is no question"
+
+
+def test_what_broke_or_was_not_finished_is_no_baseline(project: Path) -> None:
+    good, broken = run(project, "good"), run(project, "unreachable")
+    refused = drive(project, "regressions", "capitals", "--baseline", broken, "--run", good)
+    assert (refused.code, f"{broken} cannot be the baseline: its run is INVALID" in refused.err) == (2, True)
+    report = drive(project, "show", good, "--json").json
+    report["eval_report"] |= {"verdict": "INTERRUPTED", "exit_code": 130}
+    (project / "part.json").write_text(json.dumps(report))
+    refused = drive(project, "regressions", "capitals", "--baseline", "part.json", "--run", good)
+    assert (refused.code, "part.json cannot be the baseline: its run is INTERRUPTED" in refused.err) == (2, True)
+    drive(project, "run", "suite.yaml", "--target", "agent.py:unreachable", "--target", "agent.py:good")
+    refused = drive(project, "regressions", "capitals", "--baseline-variant", "agent.py:unreachable")
+    assert (refused.code, "cannot be the baseline" in refused.err) == (2, True)
+
+
 def test_variants_are_held_against_one_of_them(project: Path) -> None:
     drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad")
     code, found = checked(project, "capitals", "--baseline-variant", "agent.py:good")

@@ -98,10 +98,61 @@ class TestAReportOfAnEarlierRun:
         assert {trial["output"] for trial in report["trials"]} == {"[]"}
         assert all(file.exists() for file in files)
 
-    def test_for_a_ci_server_is_removed_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
+    def test_is_removed_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
         (project / "suite.yaml").write_text("name: [")
-        assert drive(project, "run", "suite.yaml", "-o", "x.xml").code == 2
-        assert not files[1].exists()
+        assert drive(project, "run", "suite.yaml", "-o", "x.json", "-o", "x.xml").code == 2
+        assert not any(file.exists() for file in files)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("run", "suite.yaml", "--k", "0"),
+            ("run", "suite.yaml", "--fail-undr", "50"),
+            ("run", "suite.yaml", "--var", "broken"),
+            ("run", "nobody.yaml"),
+            ("gate", "nobody", "--fail-under", "99"),
+            ("resume", "nobody"),
+            ("regrade", "nobody"),
+            ("regrade",),
+        ],
+        ids=" ".join,
+    )
+    def test_is_removed_where_the_command_cannot_begin(
+        self, project: Path, files: list[Path], words: tuple[str, ...]
+    ) -> None:
+        assert drive(project, *words, "-o", "x.json", "-o", "x.xml").code == 2
+        assert not any(file.exists() for file in files)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("run", "suite.yaml", "--k", "0", "--baseline", "x.json"),
+            ("run", "suite.yaml", "--k", "0", "--dry-run"),
+            ("run", "--help"),
+            ("gate", "x.json", "--fail-under", "900"),
+            ("compare", "x.json", "nobody"),
+        ],
+        ids=" ".join,
+    )
+    def test_stays_where_it_is_read_or_nothing_was_to_be_written(
+        self, project: Path, files: list[Path], words: tuple[str, ...]
+    ) -> None:
+        drive(project, *words, "-o", "x.json")
+        assert files[0].exists()
+
+    def test_what_is_none_of_ours_stays_where_the_command_cannot_begin(self, project: Path) -> None:
+        (project / "x.json").write_text('{"name": "mine"}')
+        assert drive(project, "run", "nobody.yaml", "-o", "x.json").code == 2
+        assert (project / "x.json").exists()
+
+    def test_what_the_command_wrote_itself_stays(self, project: Path, files: list[Path]) -> None:
+        taken = project / "taken"
+        spoil = "import pathlib, shutil\ndef answer(q):\n    here = pathlib.Path(HERE)\n    shutil.rmtree(here, True)\n"
+        (project / "spoil.py").write_text(spoil.replace("HERE", repr(str(taken))) + "    here.write_text(q)\n")
+        before = files[0].read_text()
+        words = ("--target", "spoil.py:answer", "-o", "x.json", "--save-sessions", "taken")
+        assert drive(project, "run", "suite.yaml", *words).code == 2
+        assert files[0].read_text() != before
 
     def test_stays_where_nothing_is_to_be_run(self, project: Path, files: list[Path]) -> None:
         assert drive(project, "run", "suite.yaml", "--dry-run", "-o", "x.json", "-o", "x.xml").code == 0

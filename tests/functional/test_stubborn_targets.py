@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from driving import COMMAND, clean_environment, drive, wait_until
+from driving import COMMAND, clean_environment, drive, drive_fresh, wait_until
 
 from evalharness import Case, HarnessError, Suite, UsageError, evaluate
 
@@ -176,3 +176,43 @@ def test_a_timer_of_the_caller_is_left_alone() -> None:
     finally:
         signal.signal(signal.SIGALRM, former)
         signal.setitimer(signal.ITIMER_REAL, *former_timer)
+
+
+JAMMED = """
+from pathlib import Path
+from evalharness.domain.transcript import Transcript
+from evalharness.errors import UsageError
+from evalharness.targets.part import NoOptions, TargetPart
+
+class Jammed(TargetPart):
+    Options = NoOptions
+
+    async def open(self):
+        if self.spec.variant["id"] == Path("broken").read_text():
+            raise UsageError("there is no such door")
+
+    async def answer(self, task):
+        return Transcript(output="hi")
+
+    async def close(self):
+        with open("closed", "a") as closed:
+            closed.write(self.spec.variant["id"] + " ")
+        raise RuntimeError("the door is jammed")
+"""
+
+
+@pytest.mark.parametrize(("broken", "told"), [("", "the door is jammed"), ("c", "there is no such door")])
+def test_all_are_closed_though_none_closes_well(tmp_path: Path, broken: str, told: str) -> None:
+    information = tmp_path / "site" / "jammed-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: jammed\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[evalharness.targets]\njammed = jammed_plug_in:Jammed\n")
+    (tmp_path / "site" / "jammed_plug_in.py").write_text(JAMMED)
+    (tmp_path / "broken").write_text(broken)
+    (tmp_path / "suite.yaml").write_text(
+        "target: jammed\nvariants: [{id: a}, {id: b}, {id: c}]\ntest_cases: [{id: x, input: x, expected: hi}]\n"
+    )
+    done = drive_fresh(tmp_path, "run", "suite.yaml", env={"PYTHONPATH": str(tmp_path / "site")})
+    assert done.code == (2 if broken else 3)
+    assert told in done.err
+    assert sorted((tmp_path / "closed").read_text().split()) == ["a", "b", "c"]

@@ -79,3 +79,14 @@ def test_a_run_is_compared_with_its_baseline_again(project: Path, compared: str)
     done = drive(project, "verify", compared)
     assert done.code == 1
     assert "comparison.differences.pass_rate.p " in done.out
+
+
+def test_a_file_is_no_run_of_the_store_even_if_it_is_called_baseline(project: Path) -> None:
+    """The file was changed since the run: what the store knows of the run it tells of was not compared with."""
+    drive(project, "run", "worse.yaml", "--baseline", "none", "-o", "report.json")
+    rewrite(project, lambda report: report["cases"][0].update(passed=2))
+    (project / "report.json").rename(project / "baseline-of-monday")
+    report = drive(project, "run", "worse.yaml", "--baseline", "baseline-of-monday", "--json").report
+    assert report["comparison"]["old"]["source"] == "baseline-of-monday"
+    done = drive(project, "verify", report["metadata"]["run_name"])
+    assert done.code == 0, done.both

@@ -90,7 +90,7 @@ def test_a_judge_raises_with_every_criterion_that_has_no_answer() -> None:
     assert re.findall(r"'([\w ]+)': test/judge gave no usable reply", str(caught.value)) == ["names Ada", "is short"]
 
 
-@pytest.mark.parametrize("criteria", ["polite", ["is kind", ""], [1]])
+@pytest.mark.parametrize("criteria", ["polite", ["is kind", ""], [1], None, 5, {"is kind"}, b"polite"])
 def test_criteria_are_statements(criteria: Any) -> None:
     """A bare text would be asked letter by letter."""
     llm = HonestLlm("Ada")

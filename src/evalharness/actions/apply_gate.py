@@ -60,8 +60,7 @@ def gated(report: Report, suite: Suite, measured: Measured, store: SqlStore, day
 def without_gate(report: Report) -> Report:
     """As it would read had it none. Errors cannot have made it INVALID: no gate would have judged it."""
     if report.gate is not None:
-        not_needed = report.sequential.not_needed if report.sequential else 0
-        verdict, exit_code, why = judge(report.summary, 1.0, "", not_needed)
+        verdict, exit_code, why = judge(report.summary, 1.0, "")
         report = report.model_copy(update={"verdict": verdict, "exit_code": exit_code, "why": why})
     return report.model_copy(update={"gate": None, "comparison": None, "not_compared": ""})
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.engine.judging import judge
 from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 from evalharness.stores.sql_store import SqlStore
 
 
-def apply_stopping(run: Run, report: Report, store: SqlStore, stopped: str) -> Report:
+def apply_stopping(run: Run, report: Report, store: SqlStore) -> Report:
     """The report as it is, for a run with a fixed number of trials."""
     plan = run.options.sequential
     if plan is None:
         return report
     result = follow(plan, run.lock.cases, run.lock.trials, store.outcomes(run.id))
     measurements = measured_sequentially(report.measurements, result)
-    verdict, exit_code, why = judge(report.summary, run.suite.max_error_rate, stopped, result.not_needed)
     return report.model_copy(
         update={
             "metadata": report.metadata.model_copy(update={"sequential": True}),
@@ -24,8 +22,5 @@ def apply_stopping(run: Run, report: Report, store: SqlStore, stopped: str) -> R
             "measurements": measurements,
             "error_bounds": error_bounds_of(result),
             "metrics": {name: found.value for name, found in measurements.items()},
-            "verdict": verdict,
-            "exit_code": exit_code,
-            "why": why,
         }
     )

@@ -19,7 +19,7 @@ from evalharness.actions.regrade_run import without_targets
 from evalharness.contracts import Services
 from evalharness.domain.calibration import AttackCalibration, Calibration, ExampleCalibration
 from evalharness.domain.case import Case
-from evalharness.domain.grade import Judging, added_up
+from evalharness.domain.grade import added_up
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
@@ -27,7 +27,7 @@ from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
 from evalharness.errors import SpendCapReached, UsageError
 from evalharness.formats.loading import LoadedFile
-from evalharness.graders.judges.calibrating import attack_judge, check_examples, models_in, score_examples
+from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
 from evalharness.stores.sql_store import SqlStore
 
@@ -74,16 +74,16 @@ async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest
         attacked = _judges(planned, services) if request.attacks else []
         names = dict.fromkeys((*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))))
         await check_judges(services, spending, names)
-        judgings: list[Judging] = []
-        examples = [
-            await _examples(rubric, name, at_once, judgings) for rubric in rubrics for name in _judges_of(rubric)
-        ]
-        attacks = [await _attacks(services, name, at_once, judgings) for name in attacked]
+        judges = {name: Candidate(name) for name in names}
+        examples = [await _examples(rubric, judges[name], at_once) for rubric in rubrics for name in _judges_of(rubric)]
+        attacks = [await _attacks(services, judges[name], at_once) for name in attacked]
+        for judge in judges.values():
+            judge.check(patience=1)
         return Calibration(
             suite_name=suite.name,
             examples=tuple(examples),
             attacks=tuple(attacks),
-            judging=added_up(judgings),
+            judging=added_up(each for judge in judges.values() for each in judge.judgings),
             notes=(*told_of_models(services), *(spending.notes if spending.is_capped else ())),
         )
     except SpendCapReached as error:
@@ -98,13 +98,12 @@ def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
     found = [(model, plan.case) for plan in planned for _, grader in plan.graders for model in models_in(grader)]
     found = [(model, case) for model, case in found if model.options.examples]
     uses = Counter(id(model) for model, _ in found)
-    rubrics: dict[str, Rubric] = {}
+    rubrics: dict[str, tuple[Model, list[Case]]] = {}
     for model, case in found:
         is_about_case = uses[id(model)] == 1 and any(example.input is None for example in model.options.examples)
         key = f"{model.digest()} {case.id if is_about_case else ''}"
-        before = rubrics[key].cases if key in rubrics else ()
-        rubrics[key] = Rubric(model, (*before, case))
-    return list(rubrics.values())
+        rubrics.setdefault(key, (model, []))[1].append(case)
+    return [Rubric(model, tuple(cases)) for model, cases in rubrics.values()]
 
 
 def _judges(planned: Iterable[PlannedCase], services: Services) -> list[str]:
@@ -122,25 +121,23 @@ def _no_judge() -> NoReturn:
     raise UsageError("no judge is set", hint="name one: --judge-model provider/model")
 
 
-async def _examples(rubric: Rubric, judge: str, at_once: int, judgings: list[Judging]) -> ExampleCalibration:
+async def _examples(rubric: Rubric, judge: Candidate, at_once: int) -> ExampleCalibration:
     grader, scoring = rubric.grader, rubric.grader.options.sheet.scoring
-    scores, took = await score_examples(grader, judge, rubric.cases, at_once)
-    judgings.extend(took)
+    scores = await score_examples(grader, judge, rubric.cases, at_once)
     return ExampleCalibration(
         grader=grader.spec.label,
         cases=tuple(case.id for case in rubric.cases),
-        judge=judge,
+        judge=judge.name,
         scale=scoring.told,
         examples=tuple(scores),
         **example_figures(scores, scoring.width),
     )
 
 
-async def _attacks(services: Services, judge: str, at_once: int, judgings: list[Judging]) -> AttackCalibration:
-    found, took = await attack_judge(services, judge, at_once)
-    judgings.extend(took)
+async def _attacks(services: Services, judge: Candidate, at_once: int) -> AttackCalibration:
+    found = await attack_judge(services, judge, at_once)
     return AttackCalibration(
-        judge=judge,
+        judge=judge.name,
         wrong_without_a_trick=found.wrong,
         right_without_a_trick=found.right,
         **attack_figures(found.attacks),

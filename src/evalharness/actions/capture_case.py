@@ -14,6 +14,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
+from evalharness.domain.variables import escape
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.capturing import Captured, CaptureNote, dump_regressions
 from evalharness.formats.evals.rebasing import rebased_target
@@ -67,8 +68,11 @@ def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
     )
     suite = _suite(run, request.output)
     text = dump_regressions(suite, captured, note)
-    request.output.parent.mkdir(parents=True, exist_ok=True)
-    request.output.write_text(text, encoding="utf-8")
+    try:
+        request.output.parent.mkdir(parents=True, exist_ok=True)
+        request.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"-o {request.output} cannot be written: {error.strerror or error}") from None
     return CapturedFile(request.output, suite.name, tuple(case.id for case in chosen), tuple(warnings))
 
 
@@ -118,28 +122,36 @@ def _trial(trials: Sequence[Trial], run: Run, case: Case, wanted: int | None) ->
         if not trials:
             raise UsageError(f"case {case.id} has no finished trial {wanted} in run {run.name}")
     else:
+        answered = [trial for trial in trials if _has_answer(trial)]
         trials = [trial for trial in trials if trial.state == "passed"]
         if not trials:
+            by_number = f", or name a trial: --trial {answered[0].index + 1}" if answered else ""
             raise UsageError(
                 f"case {case.id} did not pass in run {run.name}",
-                hint="capture it from a run in which it passed, or name a trial: --trial 1",
+                hint=f"capture it from a run in which it passed{by_number}",
             )
-    if trials[0].last.transcript is None or trials[0].last.transcript.output is None:
+    if not _has_answer(trials[0]):
         raise UsageError(f"trial {trials[0].index + 1} of case {case.id} has no answer to capture")
     return trials[0]
 
 
+def _has_answer(trial: Trial) -> bool:
+    transcript = trial.last.transcript
+    return transcript is not None and transcript.output is not None
+
+
 def _moved_case(case: Case, run: Run, output: Path) -> Case:
-    """Files beside the suite are written into the new file, which may lie elsewhere."""
+    """Files beside the suite are written into the new file, which may lie elsewhere; nothing in them is a variable."""
     files = {}
     for name, file in case.files.items():
         if file.path is None:
             files[name] = file
             continue
         try:
-            files[name] = CaseFile(text=confined(Path(run.root), file.path).read_text(encoding="utf-8"))
+            text = confined(Path(run.root), file.path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"case {case.id}: the file {file.path} cannot be captured as text: {error}") from None
+        files[name] = CaseFile(text=escape(text) if run.suite.templated else text)
     own = case.target
     if own is not None and run.suite.named_target(own) is own:
         own = _moved_target(own, run, output)

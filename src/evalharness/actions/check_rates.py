@@ -8,21 +8,23 @@ from pathlib import Path
 
 from evalharness.domain.rate_check import RateCheck
 from evalharness.errors import UnknownName, UsageError
-from evalharness.formats.rate_tables import MOST_TASKS, RateRow, read_rate_table
+from evalharness.formats.rate_tables import MOST_TASKS, MOST_TRIALS, RateRow, read_rate_table
 from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
 
-MOST_TRIALS = 1000
 ALL_DIGITS = 9
 """With so many decimals, no other histogram gives the same figures."""
 
 
 def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None) -> list[RateCheck]:
-    """`tasks` by the row's name; under an empty name, of every row that tells none. Empty where there are no rates."""
+    """`tasks` by the row's name; under an empty name, of every row that tells none, as `trials` are.
+
+    Empty where there are no rates.
+    """
     rows = read_rate_table(path)
     known = {row.label for row in rows}
     if rows and (unknown := [name for name in tasks if name and not any(_is_named(label, name) for label in known)]):
         raise UnknownName("row", unknown[0], sorted(known))
-    checks = [_checked(row, _tasks(row, tasks), trials) for row in rows]
+    checks = [_checked(row, _tasks(row, tasks), row.trials or trials) for row in rows]
     return [
         check.model_copy(update={"text": f"{check.text} ({row.note})"}) if row.note else check
         for row, check in zip(rows, checks, strict=True)
@@ -50,14 +52,19 @@ def _tasks(row: RateRow, tasks: Mapping[str, int]) -> int | None:
 
 
 def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
-    most = max(row.rates)
+    most = max(row.rates, default=0)
     if problem := row.problem or _problem(row, trials):
         return RateCheck(label=row.label, tasks=tasks, trials=trials or most, possible=False, text=problem)
+    if not row.rates:
+        return RateCheck(label=row.label, tasks=tasks, trials=trials or most, possible=None, text="it has no figure")
     if tasks is None or tasks > MOST_TASKS:
         text = "how many tasks there were is not told: give --tasks N, or --tasks NAME=N"
         if tasks is not None:
             text = f"so many tasks cannot be checked: {MOST_TASKS:,} are the most"
         return RateCheck(label=row.label, tasks=None, trials=trials or most, possible=None, text=text)
+    if trials is not None and trials > MOST_TRIALS:
+        text = f"so many trials cannot be checked: {MOST_TRIALS:,} are the most"
+        return RateCheck(label=row.label, tasks=tasks, trials=most, possible=None, text=text)
     is_whole = [*row.rates] == list(range(1, most + 1))
     if is_whole and (trials == most or (trials is None and most > 1)) and most <= MOST_TRIALS:
         return _inverted(row, tasks, most)
@@ -70,9 +77,10 @@ def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
 
 def _problem(row: RateRow, trials: int | None) -> str:
     """Why these rates cannot be, whatever the number of tasks."""
-    most = max(row.rates)
+    most = max(row.rates, default=0)
     if trials is not None and trials < most:
         return f"pass^{most} takes {most} trials of each task, not {trials}"
+    trials = None if trials is not None and trials > MOST_TRIALS else trials
     against = contradiction({k: float(rate) for k, rate in row.rates.items()}, trials, row.decimals)
     return f"cannot come from {trials or 'any number of'} trials of each task: {against}" if against else ""
 

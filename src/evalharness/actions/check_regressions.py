@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalharness.actions.compare_runs import compare_runs
+from evalharness.actions.compare_with_baseline import whole
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.actions.find_suites import find_suite
 from evalharness.domain.gate import Gate, RegressionRule
@@ -104,7 +105,7 @@ def _chosen(
         if request.baseline is not None:
             raise UsageError("--baseline and --baseline-variant exclude each other")
         return _of_matrix(request.baseline_variant, request.run, suite_name, store)
-    old = find_report(request.baseline or _usual_baseline(suite_name, store), store, suite_name)
+    old = whole(find_report(request.baseline or _usual_baseline(suite_name, store), store, suite_name))
     if request.run is not None:
         new = find_report(request.run, store, suite_name)
         _check_new(new, old, suite_name)
@@ -155,7 +156,7 @@ def _of_matrix(
         raise UsageError(
             f"there is no other variant to compare {variant} with", hint="run several: --target A --target B"
         )
-    return by_variant[variant], others, _left_out(together)
+    return whole(by_variant[variant]), others, _left_out(together)
 
 
 def _finished(links: list[RunLink], store: SqlStore) -> list[FoundReport]:

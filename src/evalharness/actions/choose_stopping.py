@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -10,6 +11,7 @@ from datetime import date
 from evalharness.actions.compare_with_baseline import find_baseline
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
+from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.suite import Suite
@@ -60,7 +62,7 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
     source = ""
     if gate.rule is not None:
         found = find_baseline(gate, store, run.suite.name)
-        source = found.source or found.report.metadata.run_name
+        source = found.label
         counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
         _check_pairs(sum(min(trials, run.lock.trials) for trials, _ in counts.values()), alpha, source)
         fixed.append(trials_needed(spread_of(list(counts.values())), 1, Wish(wish.effect, 1 - BETA, alpha)))
@@ -102,14 +104,25 @@ def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
     return fixed_design(floor, floor - effect, alpha, BETA).trials
 
 
-def check_question(gate: Gate, plan: SequentialPlan, run_name: str) -> None:
-    """Raises UsageError where a gate asks a stopped run for anything but what it was to decide."""
-    is_same = _floor(gate) == plan.floor and (gate.rule is not None) == bool(plan.baseline)
-    if not is_same or _undecidable(gate):
+def check_question(gate: Gate, report: Report, store: SqlStore) -> None:
+    """Raises UsageError where a gate asks a run that may stop early for anything but what it was to decide."""
+    plan, about = report.sequential, report.metadata
+    if plan is not None and (_undecidable(gate) or not _asks_the_same(gate, plan, store, about.suite_name)):
         raise UsageError(
-            f"{run_name} stopped as soon as its own question was decided, so it cannot be judged by other limits",
+            f"{about.run_name} stopped as soon as its own question was decided, so it cannot be judged by other limits",
             hint="run the suite again with these limits",
         )
+
+
+def _asks_the_same(gate: Gate, plan: SequentialPlan, store: SqlStore, suite_name: str) -> bool:
+    if (_floor(gate), _alpha(gate), gate.rule is not None) != (plan.floor, plan.alpha, bool(plan.baseline)):
+        return False
+    if gate.rule is None:
+        return True
+    found = find_baseline(gate, store, suite_name)
+    counts = {case.case_id: (case.trials, case.passed) for case in found.report.cases}
+    is_same = found.label == plan.baseline_name and plan.baseline.items() <= counts.items()
+    return is_same and gate.rule.tolerance == plan.tolerance
 
 
 def _checked(suite: Suite) -> Gate:
@@ -124,7 +137,20 @@ def _checked(suite: Suite) -> Gate:
             "--sequential needs something to decide",
             hint="give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)",
         )
+    _check_clusters(suite)
     return gate
+
+
+def _check_clusters(suite: Suite) -> None:
+    """Tests that look after every trial need trials that do not share their luck."""
+    sizes = Counter(case.cluster for case in suite.cases if case.cluster)
+    cluster, size = max(sizes.items(), key=lambda found: found[1], default=("", 0))
+    if size > 1:
+        raise UsageError(
+            f"--sequential cannot judge cases that share a cluster ('{cluster}' holds {size:,}): it counts trials "
+            "one by one, as if none resembled another",
+            hint="run without --sequential: then a cluster counts as one observation",
+        )
 
 
 def _undecidable(gate: Gate) -> list[str]:
@@ -134,7 +160,7 @@ def _undecidable(gate: Gate) -> list[str]:
         *(["thresholds of some cases"] if any(kind for kind, _, _ in gate.minima()) else []),
         *(["each_case"] if gate.each_case else []),
         *(["required_cases"] if gate.required_cases else []),
-        *(["strict_flips"] if gate.strict_flips else []),
+        *(["strict_flips"] if gate.compares and gate.strict_flips else []),
         *(sorted(set(gate.rule.metrics) - {"pass_rate"}) if gate.rule else []),
     ]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from evalharness.actions.find_reports import FoundReport
-from evalharness.domain.comparison import CaseChange, Comparison
+from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
 from evalharness.domain.gate import RegressionRule
-from evalharness.domain.transcript import Transcript
-from evalharness.domain.trial import TrialState
-from evalharness.engine.comparing import compare_variants
-from evalharness.engine.diverging import first_divergence
+from evalharness.domain.trial import Attempt, TrialState
+from evalharness.engine.comparing import compare
+from evalharness.engine.diverging import first_divergence, without_answer
 from evalharness.stores.sql_store import SqlStore
 
 SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
@@ -25,25 +24,25 @@ def compare_runs(
     store: SqlStore,
     ignored: Collection[str] = frozenset(),
 ) -> list[Comparison]:
-    """The old one with each of the new ones; the allowance for chance covers all of them together."""
-    comparisons = compare_variants(old.report, [each.report for each in new], rule, ignored=ignored)
-    return [_told(old, each, comparison, store) for each, comparison in zip(new, comparisons, strict=True)]
-
-
-def _told(old: FoundReport, new: FoundReport, comparison: Comparison, store: SqlStore) -> Comparison:
-    return comparison.model_copy(
-        update={
-            "old": comparison.old.model_copy(update={"source": old.source}),
-            "new": comparison.new.model_copy(update={"source": new.source}),
-            "cases": _with_divergences(old, new, comparison.cases, store),
-            "notes": (*comparison.notes, *same_run(comparison)),
-        }
-    )
+    """The old one with each of the new ones, each by itself; a note tells what that means for all of them."""
+    comparisons = [
+        compare(old.report, each.report, rule, old_source=old.source, new_source=each.source, ignored=ignored)
+        for each in new
+    ]
+    several = asked_at_once(comparisons)
+    return [
+        comparison.model_copy(
+            update={
+                "cases": _with_divergences(old, each, comparison.cases, store),
+                "notes": (*comparison.notes, *same_run(comparison), *several),
+            }
+        )
+        for each, comparison in zip(new, comparisons, strict=True)
+    ]
 
 
 def same_run(comparison: Comparison) -> tuple[str, ...]:
-    is_same = comparison.old.run_id and comparison.old.run_id == comparison.new.run_id
-    return (SAME_RUN,) if is_same else ()
+    return (SAME_RUN,) if comparison.is_of_one_run else ()
 
 
 def _with_divergences(
@@ -55,14 +54,23 @@ def _with_divergences(
     told = list(cases)
     for position in [number for number, case in enumerate(cases) if case.delta < 0][:DIVERGENCES]:
         case = cases[position]
-        passing = _transcript(old.run.id, case.case_id, "passed", store)
-        failing = _transcript(new.run.id, case.case_id, "failed", store)
-        if passing is not None and failing is not None:
-            told[position] = case.model_copy(update={"divergence": first_divergence(passing, failing)})
+        passing = _attempt(old.run.id, case.case_id, "passed", store)
+        failing = _attempt(new.run.id, case.case_id, "failed", store)
+        if passing and passing.transcript and failing:
+            found = (
+                first_divergence(passing.transcript, failing.transcript)
+                if failing.transcript
+                else without_answer(passing.transcript, failing.reason)
+            )
+            told[position] = case.model_copy(update={"divergence": found})
     return tuple(told)
 
 
-def _transcript(run_id: str, case_id: str, state: TrialState, store: SqlStore) -> Transcript | None:
-    """Of the first attempt that ended so."""
-    attempts = (attempt for trial in store.trials(run_id, case_id) for attempt in trial.attempts)
-    return next((each.transcript for each in attempts if each.state == state and each.transcript is not None), None)
+def _attempt(run_id: str, case_id: str, state: TrialState, store: SqlStore) -> Attempt | None:
+    """The first that ended so, of those with a transcript if there is any."""
+    bare = None
+    for attempt in (attempt for trial in store.trials(run_id, case_id) for attempt in trial.attempts):
+        if attempt.state == state and attempt.transcript is not None:
+            return attempt
+        bare = attempt if attempt.state == state and bare is None else bare
+    return bare

@@ -28,11 +28,15 @@ def find_baseline(gate: Gate, store: SqlStore, suite_name: str) -> FoundReport:
                 hint="run it once with --baseline none, then: eval-harness baseline RUN",
             )
         named = newest.name
-    found = find_report(named, store, suite_name)
+    return whole(find_report(named, store, suite_name))
+
+
+def whole(found: FoundReport) -> FoundReport:
+    """Raises UsageError for a run that nothing can be held against: it broke, or did not come to its end."""
     if found.report.is_broken or found.report.verdict == "INTERRUPTED":
         why = f" ({found.report.why})" if found.report.why else ""
         raise UsageError(
-            f"{named} cannot be the baseline: its run is {found.report.verdict}{why}",
+            f"{found.label} cannot be the baseline: its run is {found.report.verdict}{why}",
             hint="name a run that came to its end, or mend this one: eval-harness resume RUN",
         )
     return found
@@ -52,10 +56,10 @@ def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> 
     newest = newest_baseline(run.suite.name, store)
     if newest is None or newest.run_id == run.id or not run.is_tried_anew or run.options.sequential is not None:
         return {}
-    found = find_report(newest.name, store, run.suite.name)
     try:
+        found = whole(find_report(newest.name, store, run.suite.name))
         return {"comparison": compare_with(found, report, run.suite.gate or Gate(), today)}
-    except UsageError as error:  # nothing in common: no gate asked for it, so it is only told
+    except UsageError as error:  # no gate asked for it, so it is only told
         return {"not_compared": error.message}
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import GRACE_S, INFRASTRUCTURE_ERRORS, Attempting, open_target
 from evalharness.engine.planning import PlannedCase, Variables, filled_target, plan_cases
 from evalharness.engine.preparing import remove_leftovers
+from evalharness.engine.regrading import lacks_only_grades
 from evalharness.engine.running import Running, pending_trials, skipped_trials
 from evalharness.engine.spending import Spending
 from evalharness.engine.stopping import Stopping, is_not_needed
@@ -126,10 +127,17 @@ async def make_all_ready(
             ready.append(_built(run, variables, store, spending))
             await ready[-1].open()
     except BaseException:
-        for item in ready:
-            await item.close()
+        with suppress(Exception):  # what went wrong first is told
+            await _close(ready)
         raise
     return ready
+
+
+async def _close(ready: Iterable[ReadyRun]) -> None:
+    """All of them, even where one raises."""
+    async with AsyncExitStack() as closing:
+        for item in ready:
+            closing.push_async_callback(item.close)
 
 
 def _shares(run: Run, other: Run) -> bool:
@@ -157,8 +165,7 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
             for item in ready:
                 ended.append(await _execute_one(item, execution))
         finally:
-            for item in ready:
-                await item.close()
+            await _close(ready)
     return ended
 
 
@@ -227,7 +234,7 @@ def stopping_so_far(store: SqlStore, run: Run) -> Stopping | None:
     erred = []
     for outcome in store.outcomes(run.id):
         is_decided = is_decided or is_not_needed(outcome)
-        if outcome.state == "error":
+        if outcome.is_open:
             erred.append(outcome)
         else:
             stopping.hear(outcome.case_id, outcome.trial_index, outcome.state, outcome.first_state)
@@ -250,16 +257,19 @@ def collecting_less() -> Iterator[None]:
 
 
 def finished_before(store: SqlStore, run: Run) -> tuple[dict[str, int], dict[tuple[str, int], tuple[Attempt, ...]]]:
-    """A bit for each trial that is finished for good, and the attempts of those in error, which are tried again."""
+    """A bit for each trial that is finished for good, and the attempts of those that are taken up again."""
     done: dict[str, int] = {}
-    erred: dict[tuple[str, int], tuple[Attempt, ...]] = {}
-    for case_id, index, state, *_ in store.outcomes(run.id):
-        if state == "error":
-            erred[case_id, index] = ()
+    taken_up: dict[tuple[str, int], tuple[Attempt, ...]] = {}
+    for outcome in store.outcomes(run.id):
+        if outcome.is_open:
+            taken_up[outcome.case_id, outcome.trial_index] = ()
         else:
-            done[case_id] = done.get(case_id, 0) | 1 << index
-    for case_id in {case_id for case_id, _ in erred}:
+            done[outcome.case_id] = done.get(outcome.case_id, 0) | 1 << outcome.trial_index
+    for case_id in {case_id for case_id, _ in taken_up}:
         for trial in store.trials(run.id, case_id):
-            if (case_id, trial.index) in erred:
-                erred[case_id, trial.index] = trial.attempts
-    return done, erred
+            if (case_id, trial.index) not in taken_up:
+                continue
+            taken_up[case_id, trial.index] = trial.attempts
+            if trial.state == "awaiting" and not lacks_only_grades(trial.last):  # `regrade` tells what it did not see
+                done[case_id] = done.get(case_id, 0) | 1 << trial.index
+    return done, taken_up

@@ -1,6 +1,7 @@
 """Find reports to compare: what a user names is a suite's baseline, else a run, else a file with a report.
 
-Of a stored run, the figures of each case are counted anew from its trials, without building its suite.
+Of a stored run, its kept report; where it has none, or one without cases, those are counted from its trials, without
+building its suite.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ class FoundReport:
     report: Report
     source: str = ""
     run: RunOutline | None = None
+
+    @property
+    def label(self) -> str:
+        return self.source or self.report.metadata.run_name
 
 
 def find_report(reference: str, store: SqlStore, suite_name: str | None = None) -> FoundReport:
@@ -75,7 +80,7 @@ def named_baseline(name: str, store: SqlStore, suite_name: str | None = None) ->
 
 
 def report_of(outline: RunOutline, store: SqlStore) -> Report:
-    """As it was kept when the run came to a stop, with every case in figures as they stand now."""
+    """As it was kept when the run came to a stop; the cases that an older one lacks are counted from the trials."""
     if outline.report is not None and outline.report.cases:
         return outline.report
     plan = store.plan_of(outline.id)

@@ -34,11 +34,12 @@ def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date)
             if is_file
             else f"run {report.metadata.run_name} has no gate"
         )
+        if wishes.strict_flips:
+            what = f"--baseline none switches --strict-flips off, {what}"
         raise UsageError(f"{what}, and none is asked for", hint=WAYS)
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
         return report
-    if report.sequential is not None:
-        check_question(suite.gate, report.sequential, report.metadata.run_name)
+    check_question(suite.gate, report, store)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
     return gated(report, suite, measured, store, day)
@@ -55,11 +56,14 @@ def _of_run(reference: str, store: SqlStore) -> tuple[Report, Suite, Measured]:
     stopped, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s)
-    return apply_stopping(run, report, store, stopped), run.suite, measured
+    return apply_stopping(run, report, store), run.suite, measured
 
 
 def _of_file(path: Path) -> tuple[Report, Suite, Measured]:
     """The same."""
     report = read_report(path)
-    suite, measured = recount(report)
+    try:
+        suite, measured = recount(report)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from None
     return without_gate(report), suite, measured

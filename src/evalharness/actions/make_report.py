@@ -7,7 +7,7 @@ from typing import Any
 
 from evalharness.actions.apply_gate import apply_gate, decided, today
 from evalharness.actions.apply_stopping import apply_stopping
-from evalharness.actions.find_flaky import find_flaky
+from evalharness.actions.find_comparable import comparable_runs
 from evalharness.domain.case import Case
 from evalharness.domain.gate import GateCheck
 from evalharness.domain.history import CaseHistory, written_history
@@ -15,10 +15,11 @@ from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run
 from evalharness.domain.trial import GRADED
+from evalharness.engine.flakiness import flaky_cases
 from evalharness.engine.judging import judge, may_be_gated
 from evalharness.engine.limiting import limit_checks
 from evalharness.engine.measuring import measure, unmeasurable
-from evalharness.engine.recommending import in_order, recommend, recommend_limits, recommend_quarantine
+from evalharness.engine.recommending import in_order, recall_passes, recommend, recommend_limits, recommend_quarantine
 from evalharness.engine.summarising import case_results, error_bounds, failures, slowest_trials, summarise, unjudged
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.engine.thresholding import Counted
@@ -33,10 +34,10 @@ def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes:
     _, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
-    report = apply_gate(run, apply_stopping(run, report, store, stopped), measured, store, today())
+    report = apply_gate(run, apply_stopping(run, report, store), measured, store, today())
     judged = _judged(run, measured) if run.is_tried_anew else []
     store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
-    return run.model_copy(update={"report": _with_past(store, run, report, _overrun(run, report, measured, stopped))})
+    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped)})
 
 
 def with_report(store: SqlStore, run: Run) -> Run:
@@ -45,8 +46,8 @@ def with_report(store: SqlStore, run: Run) -> Run:
     notes = run.report.notes if run.report else ()
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
-    report = _as_judged(run, apply_stopping(run, report, store, stopped), measured, store)
-    return run.model_copy(update={"report": _with_past(store, run, report, _overrun(run, report, measured, stopped))})
+    report = _as_judged(run, apply_stopping(run, report, store), measured, store)
+    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped)})
 
 
 def _as_judged(run: Run, report: Report, measured: Measured, store: SqlStore) -> Report:
@@ -83,14 +84,20 @@ def _overrun(run: Run, report: Report, measured: Measured, stopped: str) -> dict
     if gate is not None and report.gate is None:
         checks = limit_checks(gate, Counted(run.suite, run.lock.trials, measured))
     over = {check.name: check.wanted for check in checks if check.passed is False and check.wanted is not None}
-    return ({f"the {stopped}": 0.0} if trials.pending or trials.awaiting else {}) | over
+    return ({stopped: 0.0} if trials.pending or trials.awaiting else {}) | over
 
 
-def _with_past(store: SqlStore, run: Run, report: Report, overrun: dict[str, float]) -> Report:
+def _with_past(store: SqlStore, run: Run, report: Report, measured: Measured, stopped: str) -> Report:
     """With what runs before this one add. Nothing of it is stored with the report: those runs may be removed."""
-    flaky = find_flaky(store, run, report)
-    limits = recommend_limits(overrun, report.cases, report.gate.quarantined if report.gate else ())
-    advice = (*report.recommendations, *limits, *recommend_quarantine(flaky, run.suite.gate, today()))
+    earlier = comparable_runs(store, run)
+    flaky = tuple(flaky_cases(report, earlier))
+    overrun = _overrun(run, report, measured, stopped)
+    limits = recommend_limits(overrun, measured.tallies, report.gate.quarantined if report.gate else ())
+    advice = (
+        *recall_passes(report.recommendations, earlier),
+        *limits,
+        *recommend_quarantine(flaky, run.suite.gate, today()),
+    )
     found = report.model_copy(update={"flaky": flaky, "recommendations": in_order(advice)})
     return _with_histories(store, run, found)
 

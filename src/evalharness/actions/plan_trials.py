@@ -12,7 +12,7 @@ from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial_plan import TrialPlan
-from evalharness.engine.sizing import Known, Wish, make_plan
+from evalharness.engine.sizing import Known, Wish, make_plan, spread_of
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.errors import UsageError
 from evalharness.stores.sql_store import SqlStore
@@ -42,6 +42,17 @@ class _Basis:
     @property
     def cases(self) -> int:
         return len(self.known.counts)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it tells chance from cases that differ."""
+        return spread_of(self.known.counts, self.known.clusters).basis == "measured"
+
+    def tells_more_than(self, newer: _Basis) -> bool:
+        if self.cases != newer.cases:
+            return self.cases > newer.cases
+        is_alike = self.run.target.label == newer.run.target.label
+        return is_alike and self.is_measured and not newer.is_measured
 
 
 def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPlan:
@@ -77,17 +88,22 @@ def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPla
 
 
 def _last_run(suite: Suite, store: SqlStore) -> tuple[_Basis | None, str]:
-    """The newest run that tells how results vary, of several the one with the most cases; else why there is none."""
+    """The newest run with the most cases of the suite, or an older one of its target with as many that has repeats.
+
+    One trial per case does not tell how results vary. Where no run serves, why is told.
+    """
     unfit: Counter[str] = Counter()
     best: _Basis | None = None
     for run in store.newest_runs(suite.name, LOOKED_BACK):
+        if best and best.cases == len(suite.cases) and run.lock.trials == 1:
+            continue  # it cannot tell more, so its trials need not be read
         basis = None if (doubt := _doubt(run)) else _judged(suite, run, store)
         if basis is None:
             unfit[doubt or "judged no trial of these cases"] += 1
-        elif basis.cases == len(suite.cases):
-            return basis, ""
-        elif best is None or basis.cases > best.cases:
+        elif best is None or basis.tells_more_than(best):
             best = basis
+            if best.is_measured and best.cases == len(suite.cases):
+                break
     if best or not unfit:
         return best, "the suite has not been run yet"
     if unfit.total() == 1:
@@ -139,9 +155,8 @@ def _judged(suite: Suite, run: Run, store: SqlStore, doubt: str = "") -> _Basis 
 
 def _clusters(suite: Suite) -> dict[str, str]:
     """What each case counts as; empty where every case is by itself."""
-    if not any(case.cluster for case in suite.cases):
-        return {}
-    return {case.id: observation(case.id, case.cluster) for case in suite.cases}
+    found = {case.id: observation(case.id, case.cluster) for case in suite.cases}
+    return found if len(set(found.values())) < len(found) else {}
 
 
 def _price(measured: Measured, elapsed_s: float) -> tuple[float | None, float]:

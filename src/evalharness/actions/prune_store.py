@@ -11,7 +11,6 @@ from evalharness.domain.run import Run
 from evalharness.errors import RunBusy, UsageError
 from evalharness.stores.baselines import Baseline
 
-MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -52,6 +51,11 @@ def prune_store(older_than: str, store: str | None, *, dry_run: bool = False) ->
 def moment_before(age: str) -> str:
     """So long ago, as the store writes times."""
     found = re.fullmatch(r"(\d{1,6})([mhdw])", age.strip())
+    wrong = UsageError(f"'{age}' is not an age", hint="write a number and a unit: 30d, 12h, 90m, 2w")
     if found is None:
-        raise UsageError(f"'{age}' is not an age", hint="write a number and a unit: 30d, 12h, 90m, 2w")
-    return (datetime.now(UTC) - timedelta(**{UNITS[found[2]]: int(found[1])})).strftime(MOMENT)
+        raise wrong
+    try:
+        moment = datetime.now(UTC) - timedelta(**{UNITS[found[2]]: int(found[1])})
+    except OverflowError:  # before the year 1
+        raise wrong from None
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"  # `strftime` writes 500 for the year 0500

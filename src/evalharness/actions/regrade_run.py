@@ -17,11 +17,9 @@ from pathlib import Path
 from evalharness import settings
 from evalharness.actions.check_llms import check_llms
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
+from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import redactor_for, secrets_of
-from evalharness.actions.execute_runs import (
-    collecting_less,
-    run_to_end,
-)
+from evalharness.actions.execute_runs import collecting_less, run_to_end
 from evalharness.actions.keep_verdicts import locked_as_judged
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
@@ -36,7 +34,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
 from evalharness.engine.planning import PlannedCase, Selection, plan_cases
-from evalharness.engine.regrading import Regraded, judge_states, regrade_trials
+from evalharness.engine.regrading import Regraded, judge_states, loses_verdicts, regrade_trials
 from evalharness.engine.running import MAX_BACKLOG
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import CaseTally
@@ -50,7 +48,7 @@ SHOWN_CHANGES = 10
 
 @dataclass(frozen=True, slots=True)
 class RegradeRequest:
-    """`run` is an id or a name. Without `files` the suite is used that the run has stored."""
+    """`run` is an id or a name; reports go to `outputs`. Without `files` the suite is used that the run has stored."""
 
     run: str
     files: tuple[LoadedFile, ...] = ()
@@ -60,6 +58,7 @@ class RegradeRequest:
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     gate: GateWishes = field(default_factory=GateWishes)
+    outputs: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,10 @@ def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> 
     """The named run, with `matrix` every run that was started together with it."""
     named = store.find_run(request.run)
     olds = store.matrix(named.matrix_id) if request.matrix else [named]
-    suites = [file.suite for file in request.files if file.suite] or [stored_suite(old) for old in olds]
-    store.redactor = redactor_for(suites, {**request.variables, **request.env})
+    graded_by = [(file.root, file.suite) for file in request.files if file.suite]
+    graded_by = graded_by or [(Path(old.root), stored_suite(old)) for old in olds]
+    clear_outputs(request.outputs, graded_by, request.gate.baseline)
+    store.redactor = redactor_for([suite for _, suite in graded_by], {**request.variables, **request.env})
     env = {**{key: value for old in olds for key, value in old.options.env.items() if value}, **request.env}
     restore = settings.set_environment(env)
     try:
@@ -121,9 +122,8 @@ async def _regrade_ready(ready: list[_Ready], store: SqlStore, watcher: Watcher)
         with ExitStack() as claims:
             for run in runs:
                 claims.enter_context(store.claim(run))
-            return [
-                await _regrade(replace(item, run=run), store, watcher) for item, run in zip(ready, runs, strict=True)
-            ]
+            named = [replace(item, run=run) for item, run in zip(ready, runs, strict=True)]
+            return [await _regrade(item, store, watcher) for item in named]
     except BaseException:
         _remove(store, runs)
         raise
@@ -153,6 +153,11 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spen
             without_targets(matched.suite), matched.variables.values, services, grader_type=options.grader_type
         )
     by_id = {plan.case.id: plan for plan in planned}
+    if not options.judge_model and loses_verdicts(store.outcomes(old.id), by_id):
+        raise UsageError(
+            f"no judge is set, so all verdicts that judges gave in {old.name} would be lost",
+            hint=f"name one: --judge-model {old.options.judge_model or 'provider/model'}, or --judge-model none",
+        )
     judged = judge_states(store.outcomes(old.id), by_id) if _asks_for_judge_alone(request) else {}
     keeps_verdicts = any("awaiting" in states for states in judged.values())
     if keeps_verdicts:  # it is what is due that is wanted

@@ -1,4 +1,4 @@
-"""Resume a run: what is pending is run, what ended in error is run again, everything else stays as it is."""
+"""Resume a run: what is pending is run, what ended in error is run again, what a spend cap left due is graded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalharness import settings
 from evalharness.actions.choose_gate import check_gate
+from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import redactor_for, stored_variables
 from evalharness.actions.execute_runs import (
     Execution,
@@ -33,6 +34,8 @@ class ResumeRequest:
     max_concurrency: int | None = None
     max_cost_usd: float | None = None
     max_tokens: int | None = None
+    outputs: tuple[Path, ...] = ()
+    """Where reports will be written."""
 
     def changes(self) -> dict[str, float | None]:
         """Of a run's options: what is said anew."""
@@ -43,6 +46,7 @@ class ResumeRequest:
 def resume_runs(request: ResumeRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
     """The named run, else the newest unfinished one, else the newest; with all that the same command started."""
     runs = store.matrix(find_resumable(store, request.run).matrix_id)
+    clear_outputs(request.outputs, [(Path(run.root), run.suite) for run in runs])
     store.redactor = redactor_for([run.suite for run in runs], {**request.variables, **request.env})
     env = {**{key: value for run in runs for key, value in run.options.env.items() if value}, **request.env}
     restore = settings.set_environment(env)
@@ -89,14 +93,14 @@ def _refuse_unfinished(store: SqlStore, regrade: Run) -> None:
 
 
 def has_work_left(store: SqlStore, run: Run) -> bool:
-    """Errors are tried again, but not of a run that was decided without them."""
+    """What can be mended is taken up again, but not of a run that was decided without it."""
     finished = 0
-    has_erred = is_decided = False
+    is_open = is_decided = False
     for outcome in store.outcomes(run.id):
         finished += 1
-        has_erred = has_erred or outcome.state == "error"
+        is_open = is_open or outcome.is_open
         is_decided = is_decided or (run.options.sequential is not None and is_not_needed(outcome))
-    return finished < run.planned_trials or (has_erred and not is_decided)
+    return finished < run.planned_trials or (is_open and not is_decided)
 
 
 def _finished_now(store: SqlStore, run: Run) -> Run:

@@ -109,7 +109,7 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
 def _compared_anew(kept: Report, run: Run, store: SqlStore) -> Comparison | None:
     """With the baseline of that day; None where it was no run of the store, or is gone or was resumed since."""
     told = kept.comparison
-    if told is None or run.finished_at is None or not (told.old.source or "baseline").startswith("baseline"):
+    if told is None or run.finished_at is None or not (told.old.source or "baseline ").startswith("baseline "):
         return None
     try:
         baseline = store.outline(told.old.run_id)

@@ -6,7 +6,6 @@ import gc
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -46,16 +45,12 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
     from evalharness.domain.gate import RegressionRule
 
     rule = RegressionRule.model_validate(asked_rule(flags))
-    if flags["outputs"]:
-        from evalharness.reports.report_files import remove_stale  # slow to load: only for those who want a file
-
-        remove_stale(flags["outputs"], map(Path, references))
     with open_store(flags["store"], to_read=True) as store:
         first, *others = find_reports(references, store, flags["suite"])
         comparisons = compare_runs(first, others, rule, store)
         redact = redaction_of(store)
         if flags["as_json"] or flags["outputs"]:
-            from evalharness.reports.report_files import write_documents  # the same
+            from evalharness.reports.report_files import write_documents  # slow to load: only for those who want it
 
             rows = [comparison.model_dump(mode="json") for comparison in comparisons]
             document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}

@@ -32,13 +32,11 @@ def command(run: str, **flags: Any) -> int:
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.gate_text import GateReport
 
-    if flags["outputs"]:
-        from evalharness.reports.report_files import remove_stale, write_reports
-
-        remove_stale(flags["outputs"])
     with open_store(flags["store"], to_read=True) as store:
         report = judge_stored(run, gate_wishes(flags), store, today())
         if flags["outputs"]:
+            from evalharness.reports.report_files import write_reports  # slow to load: only for those who want a file
+
             stored = not is_report_file(run)
             told = [(report, lambda: store.trials(report.metadata.run_id) if stored else None)]
             write_reports(flags["outputs"], told, store.redactor.redact)

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ COMMANDS = {
     "store": ("evalharness.cli.store", "Look after the store: `store prune --older-than 30d`."),
 }
 ALIASES = {"create": "init"}
+ONLY_PRINT = ("plan", "runs", "show", "verify", "list-suites", "schema")
+"""Who reads no more of these has seen enough; whoever misses the end of a run or of a gate misses its verdict."""
 
 
 class LazyGroup(click.Group):
@@ -87,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_missing_streams()
     _speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in ONLY_PRINT:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Leavable()), "utf-8", "replace")
     code = run_command(words)
     try:
         sys.stdout.flush()
@@ -103,14 +108,16 @@ def run_command(words: list[str]) -> int:
     """Run one command line; returns its exit code. A crash can never be 0."""
     try:
         settings.load_dotenv(Path.cwd())
-        result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
+        with _none_stale(words):
+            result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
         return _usage(error, words)
     except (KeyboardInterrupt, click.Abort):
-        return _tell("interrupted", "what was finished is kept; continue with: eval-harness resume", 130, words)
+        hint = "what was finished is kept; a run that had begun goes on with: eval-harness resume"
+        return _tell("interrupted", hint, 130, words)
     except HarnessError as error:
         if _asked("debug", words):
             print_trace()
@@ -126,6 +133,15 @@ def run_command(words: list[str]) -> int:
             print_trace()
         text = f"internal error: {type(error).__name__}: {error}"
         return _tell(text, "this is a bug in evalharness; --debug shows the stack trace", 3, words)
+
+
+def _none_stale(words: list[str]) -> AbstractContextManager[None]:
+    command = cli.get_command(click.Context(cli), words[0]) if words else None
+    if command is None:
+        return nullcontext()
+    from evalharness.cli.stale_outputs import none_stale
+
+    return none_stale(command, words[1:])
 
 
 def _usage(error: click.ClickException, words: list[str]) -> int:
@@ -185,6 +201,20 @@ def _speak_utf8() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+class _Leavable(io.FileIO):
+    """Standard output whose reader may leave: what is written after that goes nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__(1, "w", closefd=False)
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            _close_stdout()
+            return super().write(data)
 
 
 def _close_stdout() -> None:

@@ -47,7 +47,7 @@ from evalharness.cli.options import Number, VisiblePoints, debug_option, json_op
     "--trials",
     type=click.IntRange(min=1, max=10_000),
     metavar="K",
-    help="Plan for K trials per case.  [default: the last run's]",
+    help="Plan for K trials per case.  [default: those of the run it judges by]",
 )
 @option("--run", metavar="RUN", help="Judge by this run (an id or a name).  [default: the newest that serves]")
 @store_option
@@ -56,7 +56,7 @@ from evalharness.cli.options import Number, VisiblePoints, debug_option, json_op
 def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     """Say how many cases and trials of SUITE (a file or a name) it takes to see a drop; nothing is started.
 
-    Judges by how much the results of the suite's last run of an agent varied, and by what it cost.
+    Judges by how much the results of the suite's last run of an agent with repeats varied, and by what it cost.
     """
     from evalharness.actions.find_suites import find_suite
     from evalharness.actions.open_store import open_store

@@ -62,10 +62,7 @@ def command(run: str | None, **flags: Any) -> int:
     With --judge-model alone, a RUN with grades that are due gets those, and the verdicts of other judges stay;
     --no-cache has all of them judged anew.
     """
-    from evalharness.reports.report_files import remove_stale
-
     _check_usage(run, flags)
-    remove_stale(flags["outputs"])
     return _regrade_artifact(flags) if run is None else _regrade_run(run, flags)
 
 
@@ -116,6 +113,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
         gate=gate_wishes(flags),
+        outputs=tuple(flags["outputs"]),
     )
     with (
         open_store(flags["store"], to_read=True) as store,
@@ -139,6 +137,7 @@ def _selection(flags: dict[str, Any]) -> Any:
 def _regrade_artifact(flags: dict[str, Any]) -> int:
     """A run like any other, on a target that gives the artifact as its answer."""
     from evalharness import settings
+    from evalharness.actions.clear_outputs import clear_outputs
     from evalharness.actions.collect_variables import redactor_for
     from evalharness.actions.find_suites import find_suites
     from evalharness.actions.grade_artifacts import ArtifactFile, grade_artifacts
@@ -153,6 +152,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     if len(files) != 1:
         raise UsageError(f"{flags['dataset']} holds {len(files)} suites", hint="name one of them")
     [dataset] = files
+    clear_outputs(flags["outputs"], [(dataset.root, dataset.suite)], flags["baseline"])
     print_warnings(files)
     request = RunRequest(
         selection=_selection(flags),

@@ -33,7 +33,8 @@ from evalharness.cli.options import (
 @json_option
 @debug_option
 def command(run: str | None, **flags: Any) -> int:
-    """Continue RUN (an id or a name): what is pending is run, what ended in error is run again.
+    """Continue RUN (an id or a name): what is pending is run, what ended in error is run again, what a
+    spend cap left due is graded.
 
     Without RUN: the newest unfinished run; if all are finished, the newest one's verdict is printed again.
     """
@@ -41,16 +42,15 @@ def command(run: str | None, **flags: Any) -> int:
     from evalharness.actions.open_store import open_store
     from evalharness.actions.resume_run import ResumeRequest, resume_runs
     from evalharness.cli.reporting import report_runs, watched
-    from evalharness.reports.report_files import remove_stale
 
     request = ResumeRequest(
         run=run,
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
         max_concurrency=flags["max_concurrency"],
+        outputs=tuple(flags["outputs"]),
         **spending_wishes(flags),
     )
-    remove_stale(flags["outputs"])
     with (
         open_store(flags["store"], to_read=True) as store,
         watched(store, flags) as (watcher, stream),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalharness.cli.options import Number, VisiblePoints, option
+from evalharness.stats.thresholds import LEAST_ALPHA
 
 _FIELDS = {"alpha": "alpha", "power": "power", "margin": "margin", "regression_tolerance": "tolerance"}
 tolerance_option = option(
@@ -17,7 +18,7 @@ tolerance_option = option(
 _FLAGS = (
     option(
         "--alpha",
-        type=Number(1e-9, 0.5, max_open=True),
+        type=Number(LEAST_ALPHA, 0.5, max_open=True),
         metavar="P",
         help="How often an unchanged agent may be called worse.  [default: 0.05]",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,21 +95,18 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     4 undecided, 130 interrupted (resumable). With a gate, the gate alone decides between 0, 1 and 4.
     """
     # Imported here: `--help` must not pay for what only a run needs.
+    from evalharness.actions.clear_outputs import clear_outputs
     from evalharness.actions.collect_variables import redactor_for
     from evalharness.actions.find_suites import find_suites
     from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, warn_unprotected, watched
-    from evalharness.reports.report_files import check_baselines, remove_stale
 
     named, failed_of = _named(paths, flags)
     request = _request(failed_of, flags)
     outputs = () if flags["dry_run"] else flags["outputs"]
-    remove_stale(outputs)
     files = find_suites(named, flags["store"], flags["format_name"])
-    baselines = list(_baselines(files, flags["baseline"]))
-    check_baselines(outputs, baselines)
-    remove_stale(outputs, baselines)
+    clear_outputs(outputs, [(file.root, file.suite) for file in files], flags["baseline"])
     print_warnings(files)
     if flags["sandbox"] == "none":
         warn_unprotected(files, flags["targets"])
@@ -121,13 +117,6 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
         with watched(store, flags) as (watcher, stream):
             return report_runs(run_suites(files, request, store, watcher), store, stream, flags)
-
-
-def _baselines(files: Iterable[Any], asked: str | None) -> Iterator[Path]:
-    """What may be a baseline's file."""
-    yield Path(asked or "")
-    gates = [(file.root, file.suite.gate) for file in files if file.suite and file.suite.gate]
-    yield from (root / gate.regression.baseline for root, gate in gates if gate.regression)
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Strict
+
+Count = Annotated[int, Strict()]
+Number = Annotated[float, Strict()]
+"""`true` is neither."""
 
 
 class CaseOutlines(NamedTuple):
@@ -37,16 +41,16 @@ class CaseResult:
 
     case_id: str
     key: str = ""
-    trials: int = 0
-    passed: int = 0
-    errors: int = 0
+    trials: Count = 0
+    passed: Count = 0
+    errors: Count = 0
     state: str = "pending"
-    score: float | None = None
-    duration_s: float | None = None
-    longest_s: float | None = None
-    cost_usd: float | None = None
-    dearest_usd: float | None = None
-    weight: float = 1.0
+    score: Number | None = None
+    duration_s: Number | None = None
+    longest_s: Number | None = None
+    cost_usd: Number | None = None
+    dearest_usd: Number | None = None
+    weight: Number = 1.0
     cluster: str = ""
     category: str = ""
     criticality: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -134,6 +136,11 @@ class Comparison(Record):
     power: float = 0.8
 
     @property
+    def is_of_one_run(self) -> bool:
+        """Whether a run is held against itself."""
+        return bool(self.old.run_id) and self.old.run_id == self.new.run_id
+
+    @property
     def tells_all(self) -> bool:
         """Whether every case that changed is among `cases`."""
         return len(self.cases) != KEPT_CASES
@@ -163,3 +170,16 @@ class Comparison(Record):
     def better(self) -> list[CaseChange]:
         """The surest last."""
         return [case for case in self.cases if case.direction > 0]
+
+
+def asked_at_once(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Each of several comparisons is judged by itself: how often at least one of them is then wrong, at most.
+
+    Bound by that of independent ones: sharing a baseline, they are wrong in the same rounds rather than in others.
+    """
+    real = [each for each in comparisons if not each.is_of_one_run]
+    if len(real) < 2:
+        return ()
+    none = math.prod((1 - each.alpha) ** (1 if each.critical is None else 2) for each in real)
+    wrong = f"at least one would be called worse in up to {math.ceil(100 * (1 - none))} of 100 such rounds"
+    return (f"each of {len(real):,} comparisons is judged by itself: if nothing had changed, {wrong}",)

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evalharness.domain.record import Record
 from evalharness.errors import closest
+from evalharness.stats.thresholds import LEAST_ALPHA
 
 Preset = Literal["development", "staging", "production", "critical"]
 PRESETS: dict[Preset, tuple[float, float, float]] = {
@@ -78,8 +79,9 @@ class Thresholds(Record):
     @classmethod
     def _short_form(cls, written: Any) -> Any:
         """`{pass_rate: 0.9}` is meant for all cases."""
-        is_short = isinstance(written, Mapping) and written and not _GROUPS & set(written)
-        return {"default": written} if is_short else written
+        if not isinstance(written, Mapping) or _GROUPS & set(written):
+            return written
+        return written if any(isinstance(each, Mapping) for each in written.values()) else {"default": written}
 
     def over(self, others: Thresholds) -> Thresholds:
         """These, and of the others those that are not given here."""
@@ -108,9 +110,9 @@ class EachCase(Record):
             return {"passed": written}
         if isinstance(written, str):
             found = _OF.fullmatch(written.strip())
-            if found is None:
-                raise ValueError('must be a number of trials, or a text such as "2 of 3"')
-            return {"passed": int(found[1]), "of": int(found[2])}
+            written = {"passed": int(found[1]), "of": int(found[2])} if found else None
+        if not isinstance(written, Mapping | EachCase):
+            raise ValueError('must be a number of trials, or a text such as "2 of 3"')
         return written
 
     @model_validator(mode="after")
@@ -132,8 +134,6 @@ class Quarantine(Record):
         return day <= self.expires
 
 
-LEAST_ALPHA = 1e-9
-"""Rarer chances cannot be told from none."""
 NO_BASELINE = "none"
 """In place of a baseline: compare with nothing."""
 
@@ -156,7 +156,11 @@ class RegressionRule(Record):
     @classmethod
     def _short_form(cls, written: Any) -> Any:
         """`regression: main` names the baseline; `regression: true` takes the newest one."""
-        return {} if written is True else {"baseline": written} if isinstance(written, str) else written
+        if isinstance(written, bool | str):
+            written = {"baseline": written} if isinstance(written, str) else {} if written else None
+        if not isinstance(written, Mapping | RegressionRule):
+            raise ValueError("must be true, a baseline's name or a mapping")
+        return written
 
     @property
     def least_loss(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Literal
 
@@ -12,6 +12,9 @@ from evalharness.domain.record import Json, Record
 
 GradeState = Literal["pass", "fail", "unscored", "awaiting"]
 GraderType = Literal["code", "model", "human"]
+VERDICTS = ("pass", "fail")
+SPEND_CAP = "the spend cap was reached"
+"""How the reason begins of a grade that is due because there was no money for it."""
 COUNTS = ("calls", "cached", "input_tokens", "output_tokens")
 
 
@@ -80,6 +83,17 @@ class Grade(Record):
     @classmethod
     def unscored(cls, reason: str, *, is_final: bool = False) -> Grade:
         return cls(state="unscored", reason=reason, is_final=is_final)
+
+
+def states_within(state: str, evidence: Json) -> Iterator[str]:
+    """Of a grade without a verdict: the states of what judges said as parts of it, or as a panel; else its own."""
+    told = evidence.get("panel") if isinstance(evidence, dict) else evidence
+    rows = told if isinstance(told, list) and state not in VERDICTS else []
+    parts = [row for row in rows if isinstance(row, dict) and ("judge" in row or "version" in row)]
+    if not parts:
+        yield state
+    for part in parts:
+        yield from states_within(str(part["state"]), part.get("evidence"))
 
 
 @cache

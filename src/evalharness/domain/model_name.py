@@ -5,9 +5,7 @@ Whether the provider exists, and where, is not decided here.
 
 from __future__ import annotations
 
-import os.path
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 FAMILIES: tuple[tuple[str, str], ...] = (
@@ -33,9 +31,3 @@ def split_name(written: str) -> ModelName | None:
         return ModelName(provider.lower(), model) if provider and model else None
     owner = next((owner for beginning, owner in FAMILIES if re.match(beginning, name)), None)
     return ModelName(owner, name) if owner else None
-
-
-def file_of(model: str, root: Path) -> Path | None:
-    """The file that a model is named by: in the project's folder, else in the current one; None for most models."""
-    places = (root / model, Path.cwd() / model)
-    return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113 - a name too long is no file

@@ -155,4 +155,4 @@ class Report(Record):
 
 
 def _is_unknown(measurement: Any) -> bool:
-    return isinstance(measurement, Mapping) and measurement.get("value", 0) is None
+    return isinstance(measurement, Mapping) and bool(measurement) and all(told is None for told in measurement.values())

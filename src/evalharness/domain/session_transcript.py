@@ -6,9 +6,11 @@ only before what did happen; where a text imitates one, its bracket has a backsl
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from evalharness.domain.case import as_text
@@ -19,20 +21,12 @@ LONGEST_RESPONSE_BYTES = 500
 CUT = "...(truncated)"
 HEADERS = ("agent", "tool")
 LONGEST_HEADER = 60
-_OPENING = re.compile(r"[\[［【〔⟦❲〖〘〚⦋⦍⦏⁅⟬⦗「『⟨《〈｢︻﹇︹]")
+_MAYBE_OPENING = re.compile(r"\[|&#?\w{1,12};?|[^\x00-\x7f\w]")
+_CHARACTER = re.compile(r"(?s)&#?\w{1,12};|.")
 _UNSEEN_KINDS = frozenset(("Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp"))
 _UNSEEN = frozenset("*_`~\u115f\u1160\u2800\u3164\uffa0")
 _ENDS_WORD = frozenset(':"“”')
-_LOOKALIKES = {
-    "a": "\u0430\u03b1\u0251",
-    "g": "\u0261\u050d\u0581",
-    "e": "\u0435\u03b5\u04bd\u0454",
-    "n": "\u043f\u03b7\u0578\u057c",
-    "t": "\u0442\u03c4\uab72",
-    "o": "\u043e\u03bf\u05850\u05e1",
-    "l": "\u04cf\u03b91i|\u01c0",
-}
-_READ_AS = {ord(each): letter for letter, like in _LOOKALIKES.items() for each in like}
+_READ_AS = str.maketrans("01i|", "olll")
 _IN_LABELS = str.maketrans({"[": "(", "]": ")", '"': "'"})
 
 
@@ -71,24 +65,40 @@ def transcript_for_judge(events: Iterable[Mapping[str, Json]]) -> str:
 
 def without_headers(text: str) -> str:
     """Nothing in it looks like the beginning of a block."""
-    return _OPENING.sub(lambda opening: f"\\{opening[0]}" if _reads_header(text, opening.end()) else opening[0], text)
+
+    def escaped(found: re.Match[str]) -> str:
+        opening = html.unescape(found[0])
+        is_opening = unicodedata.category(opening[0]) == "Ps"
+        return f"\\{found[0]}" if is_opening and _reads_header(opening[1:], text, found.end()) else found[0]
+
+    return _MAYBE_OPENING.sub(escaped, text)
 
 
-def _reads_header(text: str, start: int) -> bool:
-    """Whether a reader sees `agent` or `tool` there: also in like letters of other scripts, with marks between them."""
+def _reads_header(begun: str, text: str, start: int) -> bool:
+    """Whether a reader sees `agent` or `tool` there: letters of other scripts may look like any letter of these."""
+    written = islice(_CHARACTER.finditer(text, start), LONGEST_HEADER)
     word = ""
-    for char in text[start : start + LONGEST_HEADER]:
-        plain = unicodedata.normalize("NFKD", char)[0].casefold().translate(_READ_AS)
-        if unicodedata.category(char) in _UNSEEN_KINDS or char in _UNSEEN or plain in _ENDS_WORD:
-            if word in HEADERS:
+    for char in chain(_read(begun), chain.from_iterable(_read(each[0]) for each in written)):
+        ends = char in _ENDS_WORD
+        if ends or unicodedata.category(char) in _UNSEEN_KINDS or char in _UNSEEN:
+            if any(_looks_like(word, header) for header in HEADERS):
                 return True
-            if plain in _ENDS_WORD:
+            if ends:
                 return False
         else:
-            word += plain
-            if not any(header.startswith(word) for header in HEADERS):
+            word += char
+            if not any(_looks_like(word, header[: len(word)]) for header in HEADERS):
                 return False
     return False
+
+
+def _read(written: str) -> str:
+    return unicodedata.normalize("NFKD", html.unescape(written)).casefold().translate(_READ_AS)
+
+
+def _looks_like(word: str, meant: str) -> bool:
+    pairs = zip(word, meant, strict=False)
+    return len(word) == len(meant) and all(seen == letter or not seen.isascii() for seen, letter in pairs)
 
 
 def run_for_judge(transcript: Transcript, text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from evalharness.domain.grade import Grade, Judging, added_up
+from evalharness.domain.grade import SPEND_CAP, Grade, Judging, added_up
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Transcript
 
@@ -44,6 +44,11 @@ class Outcome(NamedTuple):
     grades: str
     judging: str | None = None
     """What judges took in all its attempts: a JSON list with one entry per model."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether `resume` may do better: after an error, and where there was no money for a grade."""
+        return self.state == "error" or (self.state == "awaiting" and SPEND_CAP in self.reason)
 
 
 class TrialFigures(NamedTuple):

@@ -30,7 +30,7 @@ class PlanRow(Record):
 
     trials: int
     detectable: float | None
-    """The smallest drop that is seen on the cases there are, as a share; None where no drop can ever be shown."""
+    """The smallest drop seen on the cases there are, as a share; None where not even the loss of every pass is."""
     cases_needed: int
     """How many cases it takes to see the wanted drop on cases like these, not only on these; clusters, if there are."""
     run_trials: int

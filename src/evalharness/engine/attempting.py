@@ -13,7 +13,7 @@ from traceback import TracebackException
 from typing import Any, NamedTuple
 
 from evalharness.contracts import GradeContext, Grader, Sandbox, Target
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import SPEND_CAP, Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
@@ -243,7 +243,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     try:
         result = await guarded(grader.grade, context)
     except SpendCapReached as error:
-        result = Grade(state="awaiting", reason=f"the spend cap was reached: {error.message}")
+        result = Grade(state="awaiting", reason=f"{SPEND_CAP}: {error.message}")
     if isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import ComparedRun, Comparison, Difference
@@ -17,26 +16,22 @@ from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
 from evalharness.engine.deciding import decide, decisive, incomparable, of_critical
 from evalharness.engine.differing import Evidence, has_scores_of_its_own, metric_differs
-from evalharness.engine.pairing import Pair, Pairing, pair_cases, rows_of
+from evalharness.engine.pairing import Pair, Pairing, other_grading, pair_cases, rows_of
 from evalharness.engine.settling import Undecided, settle
 from evalharness.errors import UsageError
 from evalharness.stats.flips import strict_flips_false_alarm
 from evalharness.stats.multiplicity import holm
 from evalharness.stats.thresholds import SAME
 
-_Key = TypeVar("_Key")
 GATED = ("pass_rate", "score")
 """What can make a comparison fail unless the rule names its metrics."""
-BETWEEN_RUNS = (
-    "also differs between runs of the same target (load, network), which no test over cases can see: "
-    "run both sides at the same time before believing it"
-)
-"""What must be said wherever a time or a cost counts as worse."""
+BETWEEN_RUNS = {"latency": "load, network", "cost": "caches, prices"}
+"""Why a whole run of the same target can be slower or dearer, which no test over cases can see."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A comparison before anything is decided: several are decided together."""
+    """A comparison before anything is decided: its figures are decided together."""
 
     old: Report
     new: Report
@@ -59,16 +54,7 @@ def compare(
     ignored: Collection[str] = frozenset(),
 ) -> Comparison:
     """`ignored` cases (quarantined ones) are left out, with a note."""
-    (draft,) = _adjusted([_draft(old, new, rule, ignored)])
-    return _comparison(draft, rule, old_source, new_source)
-
-
-def compare_variants(
-    baseline: Report, others: Sequence[Report], rule: RegressionRule, *, ignored: Collection[str] = frozenset()
-) -> list[Comparison]:
-    """Every other report against the baseline; the allowance for chance covers all of them together."""
-    drafts = [_draft(baseline, other, rule, ignored) for other in others]
-    return [_comparison(draft, rule) for draft in _adjusted(drafts)]
+    return _comparison(_adjusted(_draft(old, new, rule, ignored)), rule, old_source, new_source)
 
 
 def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
@@ -116,17 +102,14 @@ def _least(metric: str) -> str:
     return " and a weight above 0" if metric == "score" else " above 0"
 
 
-def _adjusted(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """All gated figures of all drafts are one family, those of the critical cases another."""
-    gated = _family({(n, m): e for n, draft in enumerate(drafts) for m, e in draft.found.items() if e.difference.gated})
-    critical = _family({n: _updated(e, gated=True) for n, draft in enumerate(drafts) if (e := draft.critical)})
-    return [
-        replace(draft, found={m: gated.get((n, m), e) for m, e in draft.found.items()}, critical=critical.get(n))
-        for n, draft in enumerate(drafts)
-    ]
+def _adjusted(draft: _Draft) -> _Draft:
+    """All gated figures are one family, that of the critical cases another."""
+    gated = _family({metric: evidence for metric, evidence in draft.found.items() if evidence.difference.gated})
+    critical = _family({"critical": _updated(draft.critical, gated=True)} if draft.critical else {})
+    return replace(draft, found=draft.found | gated, critical=critical.get("critical"))
 
 
-def _family(members: dict[_Key, Evidence]) -> dict[_Key, Evidence]:
+def _family(members: dict[str, Evidence]) -> dict[str, Evidence]:
     """Raised by Holm's method: what was found, and the least that could have been found."""
     raised = holm([_p(evidence) for evidence in members.values()])
     least = holm([evidence.smallest_p for evidence in members.values()])
@@ -136,7 +119,7 @@ def _family(members: dict[_Key, Evidence]) -> dict[_Key, Evidence]:
     }
 
 
-def _comparison(draft: _Draft, rule: RegressionRule, old_source: str = "", new_source: str = "") -> Comparison:
+def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source: str) -> Comparison:
     pairing = draft.pairing
     differences = {metric: decide(evidence, rule) for metric, evidence in draft.found.items()}
     critical = _critical(draft, rule)
@@ -196,6 +179,9 @@ def _notes(draft: _Draft) -> Iterable[str]:
     if _follows_later(draft.old, draft.new):
         first = "with retry_failed, first answers are compared, whatever later ones a run's own pass rate counts"
         yield f"{first}; scores are left out, since only those of the last answers are kept"
+    if pairing.regraded:
+        number = f"{pairing.regraded:,} of {len(pairing.changed):,} changed cases"
+        yield f"{number} ask the same and are graded in another way: {other_grading(draft.old, draft.new)}"
     if pairing.without_key:
         number = "one case" if pairing.without_key == 1 else f"{pairing.without_key:,} cases"
         yield f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
@@ -217,7 +203,11 @@ def _notes_on_ratios(differences: dict[str, Difference], why: str) -> Iterable[s
     left_out = [incomparable(difference) for difference in differences.values()]
     yield from (note for note in left_out if note not in why)
     told = [d.metric for d in differences.values() if d.unit == "ratio" and (d.gated or d.verdict == "REGRESSION")]
-    yield from (f"{metric} {BETWEEN_RUNS}" for metric in told)
+    for metric in told:
+        yield (
+            f"{metric} also differs between runs of the same target ({BETWEEN_RUNS[metric]}), which no test over cases "
+            "can see: run both sides at the same time before believing it"
+        )
 
 
 def _side(report: Report, source: str) -> ComparedRun:

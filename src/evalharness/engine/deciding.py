@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.plain_numbers import chance, chances, change, count, digits, percent, points
+from evalharness.engine.detecting import Figures
 from evalharness.engine.differing import Evidence
 from evalharness.stats.thresholds import SAME
 
@@ -150,14 +151,10 @@ def _would_come_up(found: Difference, often: str, loss: bool = True) -> str:
 def _ruled_out(found: Difference, rule: RegressionRule) -> str:
     told = f"a {_word(found)} of {_size_of(rule.least_loss, found)} or more is ruled out"
     if _is_significant(found, rule):
-        return f"{told}, and a smaller one is accepted{_accepted(rule, found)}"
+        return f"{told}, and this one is within the {_size_of(rule.tolerance, found)} that are accepted"
     if found.p_better is not None and found.p_better <= rule.alpha and loss_of(found) < -SAME:
         return f"{_by_chance(found, loss=False)}; {told}"
     return told
-
-
-def _accepted(rule: RegressionRule, found: Difference) -> str:
-    return f" (up to {_size_of(rule.tolerance, found)})" if rule.tolerance else ""
 
 
 def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
@@ -192,6 +189,8 @@ def _even_the_worst(evidence: Evidence, rule: RegressionRule) -> str:
     found = evidence.difference
     trials = found.n_trials_new / found.n_cases
     size = f"{count(found.n_cases, 'case')} × {trials:.3g} trial{'' if trials == 1 else 's'}"
+    if isinstance(evidence.size, Figures) and evidence.size.number < found.n_cases:
+        size += f" in {count(evidence.size.number, 'cluster')}"
     worst = "the worst result possible" if found.metric in ("score", "latency", "cost") else "a drop to 0 %"
     raised = evidence.smallest_p_adjusted
     least, together, limit = chances(evidence.smallest_p, raised or evidence.smallest_p, rule.alpha)

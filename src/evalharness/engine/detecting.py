@@ -22,41 +22,49 @@ MOST_OF_RUN = 10**8
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """`trials` per case and run; `within`: the variance of one trial of a case; `between`: that of the cases' changes.
-
-    For scores and ratios, which have one figure per case, `between` is all the variance there is; None if unknown.
-    """
+class Trials:
+    """Passes of so many trials per case and run, `within` the variance of one trial of a case."""
 
     cases: int
-    trials: float
+    per_case: float
     within: float
-    between: float | None
+
+    def detectable(self, rule: RegressionRule) -> float:
+        """The smallest drop of the pass rate on these cases that is found with the power asked for.
+
+        Where trials hardly vary, the number of failures that the test needs at least is what counts.
+        """
+        planned = mde_fixed_cases(self.within, self.cases, self.per_case, rule.alpha, rule.power)
+        trials, failures = round(self.cases * self.per_case), _fewest_failures(rule.alpha)
+        least = beta_quantile(rule.power, failures, trials - failures + 1) if trials >= failures else 1.0
+        return min(1.0, max(planned, least))
 
 
-def detectable_drop(size: Size, rule: RegressionRule) -> float:
-    """The smallest drop of the pass rate on these cases that is found with the power asked for.
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One figure per case, or per cluster of cases; `variance` is that of their changes, None if unknown."""
 
-    Where trials hardly vary, the number of failures that the test needs at least is what counts.
-    """
-    planned = mde_fixed_cases(size.within, size.cases, size.trials, rule.alpha, rule.power)
-    trials, failures = round(size.cases * size.trials), _fewest_failures(rule.alpha)
-    least = beta_quantile(rule.power, failures, trials - failures + 1) if trials >= failures else 1.0
-    return min(1.0, max(planned, least))
+    number: int
+    as_many: float
+    """How many of equal weight would say as much."""
+    variance: float | None
+
+    def detectable(self, rule: RegressionRule) -> float:
+        """The smallest shift of their mean; where they do not vary, what so many agreeing ones leave open."""
+        if not self.variance:
+            return left_open(self.as_many, 1 - rule.alpha)
+        reach = normal_quantile(1 - rule.alpha) + normal_quantile(rule.power)
+        return reach * math.sqrt(self.variance / self.number)
 
 
-def detectable_shift(size: Size, rule: RegressionRule) -> float:
-    """The same for one figure per case; where they do not vary, what so many agreeing cases leave open."""
-    if not size.between:
-        return left_open(size.cases, 1 - rule.alpha)
-    return _reach(rule) * math.sqrt(size.between / size.cases)
-
-
-def can_show_a_loss(cases: int, trials: int, alpha: float) -> bool:
+def can_show_a_loss(cases: int, trials: int, alpha: float, clusters: int | None = None) -> bool:
     """Whether the test reaches its level at all: if every trial passed before and none does now.
 
-    Then each case is one of the C(2K, K) ways in which its trials could have fallen on the two runs.
+    Then each case is one of the C(2K, K) ways in which its trials could have fallen on the two runs, each cluster of
+    cases one of two.
     """
+    if clusters is not None:
+        return clusters >= _fewest_failures(alpha)
     return cases * trials >= _fewest_failures(alpha) or math.comb(2 * trials, trials) ** cases * alpha >= 1
 
 
@@ -76,7 +84,3 @@ def fewest(enough: Callable[[int], bool], most: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _reach(rule: RegressionRule) -> float:
-    return normal_quantile(1 - rule.alpha) + normal_quantile(rule.power)

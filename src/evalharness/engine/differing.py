@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, sub
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from evalharness.domain.case import observation
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
-from evalharness.engine.detecting import Size, detectable_drop, detectable_shift
+from evalharness.engine.detecting import Figures, Trials
+from evalharness.engine.observing import Observed, observed_in
 from evalharness.engine.pairing import Pair, Row, rows_of
 from evalharness.engine.ratio_sides import Sides
 from evalharness.stats.means import weighted_mean
@@ -44,7 +44,7 @@ class Evidence:
 
     difference: Difference
     smallest_p: float
-    size: Size
+    size: Trials | Figures
     smallest_p_adjusted: float | None = None
     family: int = 1
 
@@ -56,27 +56,10 @@ class Evidence:
         if not self.can_fail(rule.alpha):
             return None
         share = rule.model_copy(update={"alpha": rule.alpha / self.family})
-        if self.difference.metric in ("pass_rate", "critical"):
-            return detectable_drop(self.size, share)
-        shift = detectable_shift(self.size, share)
-        return _ratio(shift) if self.difference.unit == "ratio" else shift
-
-
-class _Observed(NamedTuple):
-    """One value per case, or per cluster of cases; `weights` is None where all weigh the same."""
-
-    values: list[float]
-    weights: list[float] | None
-
-    @property
-    def steps(self) -> list[float]:
-        """Values whose plain mean is the weighted one; what only rounding left of a value is nothing."""
-        steps = self.values
-        if self.weights is not None:
-            scale = len(steps) / math.fsum(self.weights)
-            steps = [value * weight * scale for value, weight in zip(steps, self.weights, strict=True)]
-        dust = SAME * max(map(abs, steps))
-        return [step if abs(step) > dust else 0.0 for step in steps]
+        found = self.size.detectable(share)
+        if self.difference.unit == "ratio":
+            return _ratio(found)
+        return found if found <= 1 else None
 
 
 def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
@@ -91,12 +74,17 @@ def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> 
 
 
 def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence:
+    """A case's trials may be swapped between the runs; where cases share clusters, only whole clusters may."""
     rows = rows_of(pairs)
-    tested = stratified_exact(rows)
     before, now = [c / n for n, c, _, _ in rows], [c / n for _, _, n, c in rows]
-    observed = _observed(pairs, list(map(sub, now, before)))
+    observed = observed_in(pairs, list(map(sub, now, before)))
+    size: Trials | Figures
+    if len(observed.values) < len(pairs):
+        tested, size = sign_flip(observed.steps), observed.figures
+        least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before).values)
+    else:
+        tested, size, least = stratified_exact(rows), _trials(rows, observed), _smallest_p(rows)
     found = _interval(observed, rule)
-    size = _size(rows, observed)
     return Evidence(
         Difference(
             metric=metric,
@@ -104,7 +92,7 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
             new=fmean(now),
             **_told(pairs, found, tested),
         ),
-        _smallest_p(rows),
+        least,
         size,
     )
 
@@ -119,11 +107,10 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
     if not scored:
         return None
     weights = [pair.new.weight for pair, _, _ in scored]
-    observed = _observed([pair for pair, _, _ in scored], [new - old for _, old, new in scored], weights)
+    observed = observed_in([pair for pair, _, _ in scored], [new - old for _, old, new in scored], weights)
     found = _interval(observed, rule)
     steps = observed.steps
     tested = sign_flip(steps)
-    size = Size(len(steps), 1.0, 0.0, _variance(steps))
     return Evidence(
         Difference(
             metric="score",
@@ -132,7 +119,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             **_told([pair for pair, _, _ in scored], found, tested),
         ),
         0.5 ** len(steps),
-        size,
+        observed.figures,
     )
 
 
@@ -161,10 +148,10 @@ def ratios_differ(
     # Below 0 is worse, as everywhere.
     turned = [_log_ratio(old, new) for _, old, new in sides.compared]
     risen = sides.risen or [pair for pair, old, new in sides.compared if new > old <= 0]
-    observed = _observed(known, turned)
+    observed = observed_in(known, turned)
     found = _interval(observed, rule, span=math.inf)
     moved = [-_LARGEST_LOG] * len(sides.risen) + [_LARGEST_LOG] * len(sides.fallen)
-    steps = _observed([*known, *sides.risen, *sides.fallen], [*turned, *moved]).steps
+    steps = observed_in([*known, *sides.risen, *sides.fallen], [*turned, *moved]).steps
     tested = sign_flip(steps)
     told = _told(known, found, tested)
     on_logarithms = {
@@ -190,7 +177,7 @@ def ratios_differ(
             **told | on_logarithms,
         ),
         0.5 ** len(steps),
-        Size(len(observed.values), 1.0, 0.0, _variance(observed.steps)),
+        observed.figures,
     )
 
 
@@ -225,16 +212,13 @@ def _told(pairs: Sequence[Pair], found: PairedDifference, tested: PValues) -> di
     }
 
 
-def _size(rows: Sequence[Row], observed: _Observed) -> Size:
+def _trials(rows: Sequence[Row], observed: Observed) -> Trials:
     """K is the harmonic mean of all numbers of trials: it gives the variance that the unequal ones give."""
     trials = 2 * len(rows) / math.fsum([1 / n for n_old, _, n_new, _ in rows for n in (n_old, n_new)])
-    spread = _variance(observed.steps) or 0.0
     within = within_variance([side for row in rows for side in (row[:2], row[2:])]) if trials > 1 else None
     if within is None:  # one trial per side cannot tell a trial's chance from a case's change: all is taken for chance
-        return Size(len(rows), trials, spread / 2, 0.0)
-    # What trials alone explain of the spread is no sign that cases went different ways.
-    of_mean = spread / len(observed.values) - 2 * within / trials / len(rows)
-    return Size(len(rows), trials, within, max(0.0, of_mean * len(rows)))
+        within = (observed.variance or 0.0) / 2
+    return Trials(len(rows), trials, within)
 
 
 def _smallest_p(rows: Sequence[Row]) -> float:
@@ -245,34 +229,11 @@ def _smallest_p(rows: Sequence[Row]) -> float:
     return smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows)
 
 
-def _observed(pairs: Sequence[Pair], values: list[float], weights: list[float] | None = None) -> _Observed:
-    """Cases of one cluster become one: their weighted mean, weighing what they weigh together."""
-    if weights is not None and len(set(weights)) == 1:
-        weights = None
-    if not any(pair.new.cluster for pair in pairs):
-        return _Observed(values, weights)
-    clusters: dict[str, list[float]] = {}
-    for pair, value, weight in zip(pairs, values, weights or [1.0] * len(values), strict=True):
-        sums = clusters.setdefault(observation(pair.new.case_id, pair.new.cluster), [0.0, 0.0])
-        sums[0] += value * weight
-        sums[1] += weight
-    means = [total / weight for total, weight in clusters.values()]
-    sizes = [weight for _, weight in clusters.values()]
-    return _Observed(means, sizes if len(set(sizes)) > 1 else None)
-
-
-def _interval(observed: _Observed, rule: RegressionRule, span: float = 1.0) -> PairedDifference:
+def _interval(observed: Observed, rule: RegressionRule, span: float = 1.0) -> PairedDifference:
     farthest = max(map(abs, observed.values))  # beyond the span: rounded means, foreign scores
     found = paired_difference(observed.values, 1 - rule.alpha, observed.weights, max(span, farthest))
     assert found is not None  # there is a pair
     return found
-
-
-def _variance(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    mean = math.fsum(values) / len(values)
-    return math.fsum([(value - mean) ** 2 for value in values]) / (len(values) - 1)
 
 
 def _over(found: PairedDifference, cases: int) -> str:
@@ -282,7 +243,7 @@ def _over(found: PairedDifference, cases: int) -> str:
     if found.n == 1:
         return "all that is possible (one cluster only says nothing about others)"
     clusters = f"over {found.n:,} clusters"
-    told = found.method.replace("over cases", clusters).replace("(1/cases)", "(1/clusters)")
+    told = found.method.replace("over cases", clusters).replace("(1/cases", "(1/clusters")
     return told if clusters in told else f"{told}, {clusters}"
 
 

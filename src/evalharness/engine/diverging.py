@@ -49,6 +49,13 @@ def first_divergence(old: Transcript, new: Transcript) -> str:
     return ""  # both end with an answer, so neither can be the beginning of the other
 
 
+def without_answer(old: Transcript, reason: str) -> str:
+    """Where it is not known what the new one did: `step 1: f() before, now no step is known: the target raised …`."""
+    first, *more = _steps(old)
+    step, unknown = ("step 1: ", "no step is known") if more else ("", "no answer")
+    return f"{step}{first.shown()} before, now {unknown}: {_squeezed(reason)}"
+
+
 def _start(one: _Step, other: _Step) -> int:
     """Where to begin showing two texts, so that what differs is seen; at the beginning of a word."""
     if (one.kind, one.before) != (other.kind, other.before) or max(len(one.text), len(other.text)) <= SHOWN:

@@ -1,6 +1,6 @@
 """Flakiness: cases that neither always pass nor always fail, from repeated trials. Pure: counts in, rates out.
 
-Which runs are comparable enough to be counted together is decided in `actions/find_flaky.py`.
+Which runs are comparable enough to be counted together is decided in `actions/find_comparable.py`.
 """
 
 from __future__ import annotations

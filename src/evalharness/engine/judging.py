@@ -9,13 +9,13 @@ from evalharness.domain.report import Summary, Verdict
 PRECEDENCE = (2, 130, 3, 1, 4, 0)
 
 
-def judge(summary: Summary, max_error_rate: float, stopped: str, not_needed: int = 0) -> tuple[Verdict, int, str]:
+def judge(summary: Summary, max_error_rate: float, stopped: str) -> tuple[Verdict, int, str]:
     """The verdict, its exit code, and why in one sentence. What stopped a run matters only if it left trials undone.
 
-    `not_needed` counts trials that were skipped because the run had been decided: they cannot make up for errors.
+    Trials that were skipped cannot make up for errors.
     """
     trials = summary.trials
-    finished = trials.planned - trials.pending - not_needed
+    tried = trials.planned - trials.pending - trials.skipped
     if trials.pending and stopped in ("", "interrupted"):
         return "INTERRUPTED", 130, f"{trials.pending:,} of {count(trials.planned, 'trial')} still to be done"
     if trials.pending and stopped == "time limit":
@@ -25,11 +25,12 @@ def judge(summary: Summary, max_error_rate: float, stopped: str, not_needed: int
         undone = [f"{count(trials.pending, 'trial')} still to be done"] if trials.pending else []
         undone += [f"{count(trials.awaiting, 'trial')} still to be graded"] if trials.awaiting else []
         return "INVALID", 3, f"the spend cap was reached with {' and '.join(undone)}"
-    if finished and trials.error / finished > max_error_rate:
-        if trials.error == finished:
-            each = "the only trial" if finished == 1 else f"all {finished:,} trials"
-            return "INVALID", 3, f"{each} ended in error, so nothing is known about the target"
-        share = f"{trials.error:,} of {count(finished, 'trial')} ended in error"
+    if tried and trials.error / tried > max_error_rate:
+        not_skipped = f" that {'was' if tried == 1 else 'were'} not skipped" if trials.skipped else ""
+        if trials.error == tried:
+            each = "the only trial" if tried == 1 else f"all {tried:,} trials"
+            return "INVALID", 3, f"{each}{not_skipped} ended in error, so nothing is known about the target"
+        share = f"{trials.error:,} of {count(tried, 'trial')}{not_skipped} ended in error"
         return "INVALID", 3, f"{share}, more than the {max_error_rate * 100:g} % allowed"
     if summary.errors:
         return "INVALID", 3, f"{count(summary.errors, 'case')} could not be judged because of errors"

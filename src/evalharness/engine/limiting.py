@@ -58,7 +58,8 @@ def _cost(name: str, label: str, value: float | None, limit: float, lacking: int
     if lacking and value < limit:
         trials = count(lacking, "judged trial")
         return _unknown(name, label, limit, f"{trials} did not say what {'it' if lacking == 1 else 'they'} cost")
-    return _check(name, label, value, limit, f"${_told_apart(value, limit, 4)}", f"${limit:.10g}")
+    untold = f" ({count(lacking, 'judged trial')} did not say)" if lacking else ""
+    return _check(name, label, value, limit, f"${_told_apart(value, limit, 4)}{untold}", f"${limit:.10g}")
 
 
 def _time(name: str, label: str, value: float | None, limit: float) -> GateCheck:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.report import Report
+from evalharness.domain.run import CaseLock
 from evalharness.errors import UsageError
 
 Row: TypeAlias = tuple[int, int, int, int]
@@ -39,6 +40,8 @@ class Pairing:
     ignored: tuple[str, ...]
     without_key: int
     """Pairs of which a side does not tell what was asked: matched by their name alone."""
+    regraded: int
+    """How many of those that changed ask the same, and are graded in another way."""
 
 
 def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairing:
@@ -46,7 +49,7 @@ def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairi
     before = {case_id: case for case in old.cases if (case_id := case.case_id) not in ignored}
     pairs: list[Pair] = []
     added, changed, unjudged = [], [], []
-    without_key = 0
+    without_key = regraded = 0
     for case in new.cases:
         case_id = case.case_id
         if case_id in ignored:
@@ -56,6 +59,7 @@ def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairi
             added.append(case_id)
         elif earlier.key != case.key and earlier.key and case.key:
             changed.append(case_id)
+            regraded += CaseLock.asks_the_same(earlier.key, case.key)
         elif not (earlier.trials and case.trials):
             unjudged.append(case_id)
         else:
@@ -64,7 +68,14 @@ def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairi
     cases = (*old.cases, *new.cases) if ignored else ()
     left_out = {case.case_id for case in cases if case.case_id in ignored}
     paired = Pairing(
-        tuple(pairs), tuple(changed), tuple(added), tuple(before), tuple(unjudged), tuple(sorted(left_out)), without_key
+        tuple(pairs),
+        tuple(changed),
+        tuple(added),
+        tuple(before),
+        tuple(unjudged),
+        tuple(sorted(left_out)),
+        without_key,
+        regraded,
     )
     if not pairs:
         raise _nothing_shared(old, new, paired)
@@ -80,8 +91,10 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
     if paired.changed:
+        is_regraded = paired.regraded == len(paired.changed)
+        how = f"graded in another way ({other_grading(old, new)})" if is_regraded else "changed in between"
         return UsageError(
-            f"{start}: {_all(paired.changed)} that both have {_was(paired.changed)} changed in between",
+            f"{start}: {_all(paired.changed)} that both have {_was(paired.changed)} {how}",
             hint=f"make a run of the suite as it is now the baseline: eval-harness baseline {new.metadata.run_name} "
             "(or run it with --baseline none first)",
         )
@@ -95,6 +108,12 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
     names = {old.metadata.suite_name, new.metadata.suite_name}
     suites = f" (they are runs of different suites: {', '.join(sorted(names))})" if len(names) > 1 else ""
     return UsageError(f"{start}: they have no case in common{suites}", hint="choose two runs of one suite")
+
+
+def other_grading(old: Report, new: Report) -> str:
+    """What is known of why the graders of two runs differ: who judged."""
+    before, now = (", ".join(sorted(took.model for took in report.judging)) for report in (old, new))
+    return f"judged by {before or 'no model'} before, by {now or 'no model'} now" if before != now else "other graders"
 
 
 def _all(ids: Sequence[str]) -> str:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
-from evalharness.domain.case_result import CaseResult
 from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import Gate
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
+from evalharness.engine.flakiness import Judged
 from evalharness.engine.gating import quarantined
 from evalharness.engine.tallying import CaseTally, Measured
 from evalharness.stats.flips import flip_rate
@@ -32,7 +32,18 @@ Tallied = list[tuple[str, CaseTally]]
 def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
     """The most urgent first: errors, limits, failures that look alike, what never passes, what passes sometimes."""
     tallied = [(case.id, measured.tallies[case.id]) for case in suite.cases]
-    return (*_errors(tallied), *_budgets(tallied), *_alike(tallied), *_never(tallied), *_flaky(tallied))
+    return (*_errors(tallied), *_budgets(tallied), *_alike(tallied), *_never(_failing(tallied)), *_flaky(tallied))
+
+
+def recall_passes(advice: Iterable[Recommendation], earlier: Iterable[Judged]) -> Iterator[Recommendation]:
+    """The same advice, knowing comparable runs before: what passed there is nothing that the target cannot do."""
+    passed = {case_id for judged in earlier for case_id, (_, passes) in judged.items() if passes}
+    for found in advice:
+        if found.kind == "never":
+            yield from _never([case_id for case_id in found.cases if case_id not in passed])
+            yield from _no_more([case_id for case_id in found.cases if case_id in passed])
+        else:
+            yield found
 
 
 def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
@@ -80,13 +91,16 @@ def _alike(tallied: Tallied) -> Iterator[Recommendation]:
             )
 
 
-def _never(tallied: Tallied) -> Iterator[Recommendation]:
+def _failing(tallied: Tallied) -> list[str]:
     """One trial could be chance; several in a row that all fail are not."""
-    never = [
+    return [
         case_id
         for case_id, tally in tallied
         if tally.first_graded > 1 and not (tally.first_passed or tally.counts["passed"])
     ]
+
+
+def _never(never: Sequence[str]) -> Iterator[Recommendation]:
     if never:
         verb, them = ("fails", "it") if len(never) == 1 else ("fail", "them")
         yield Recommendation(
@@ -94,6 +108,17 @@ def _never(tallied: Tallied) -> Iterator[Recommendation]:
             text=f"{count(len(never), 'case')} {verb} in every trial: look at {them} before any flaky one; "
             "either the target cannot do it or the case asks for something wrong",
             cases=tuple(never),
+        )
+
+
+def _no_more(cases: Sequence[str]) -> Iterator[Recommendation]:
+    if cases:
+        verb = "fails" if len(cases) == 1 else "fail"
+        yield Recommendation(
+            kind="flaky",
+            text=f"{count(len(cases), 'case')} {verb} in every trial of this run but passed in earlier ones of the "
+            "same target: compare a passing with a failing transcript",
+            cases=tuple(cases),
         )
 
 
@@ -113,9 +138,9 @@ def _flaky(tallied: Tallied) -> Iterator[Recommendation]:
 
 
 def recommend_limits(
-    overrun: Mapping[str, float], cases: Sequence[CaseResult], held: Collection[str] = ()
+    overrun: Mapping[str, float], tallies: Mapping[str, CaseTally], held: Collection[str] = ()
 ) -> Iterator[Recommendation]:
-    """For each limit that was overrun, by name: the cases that are dear or slow, the worst first.
+    """For each limit that was overrun, by what stopped the run or by its key: the cases that are dear or slow.
 
     `held` ones are dear and slow only where the whole run is counted.
     """
@@ -123,45 +148,38 @@ def recommend_limits(
         if name not in _OVERRUN:
             continue
         whole, figure, told = _OVERRUN[name]
-        counting = [case for case in cases if whole or case.case_id not in held]
-        of = sorted(((figure(case), case.case_id) for case in counting), key=lambda each: (-each[0], each[1]))
+        counting = [(figure(tally), case_id) for case_id, tally in tallies.items() if whole or case_id not in held]
+        of = sorted(counting, key=lambda each: (-each[0], each[1]))
         over = [(value, case_id) for value, case_id in of if value and (whole or value >= limit)]
         if over:
             worst = f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner"
-            if whole and len(over) > 1 and math.isclose(over[0][0], over[-1][0]):
+            is_even = whole and len(over) > 1 and math.isclose(over[0][0], over[-1][0])
+            if is_even:
                 worst = (
                     f"{count(len(over), 'case')} come to the same, none stands out: run fewer of them, or fewer trials"
                 )
             yield Recommendation(
                 kind="limit",
-                text=f"{worst}, or raise {name}",
-                cases=tuple(
-                    case_id for _, case_id in over[: NAMED if whole and worst.startswith(over[0][1]) else None]
-                ),
+                text=f"{worst}, or raise {f'the {name}' if name in _STOPS else name}",
+                cases=tuple(case_id for _, case_id in over[: NAMED if whole and not is_even else None]),
             )
 
 
-def _whole_cost(case: CaseResult) -> float:
-    return (case.cost_usd or 0.0) * case.trials
-
-
-_OVERRUN: dict[str, tuple[bool, Callable[[CaseResult], float], str]] = {
-    "the spend cap": (True, _whole_cost, "{case} cost the most, ${value:.4f}"),
-    "the time limit": (
-        True,
-        lambda case: (case.duration_s or 0.0) * case.trials,
-        "{case} took the longest, {value:.3f} s in all",
-    ),
-    "max_cost_usd": (True, _whole_cost, "{case} cost the most, ${value:.4f}"),
+_STOPS = ("spend cap", "time limit")
+"""What stopped a run, in its own words; all others are keys of a gate."""
+_OVERRUN: dict[str, tuple[bool, Callable[[CaseTally], float], str]] = {
+    "spend cap": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value:.4f}"),
+    "time limit": (True, lambda tally: tally.duration_sum_s, "{case} took the longest, {value:.3f} s in all"),
+    "max_cost_usd": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value:.4f}"),
     "max_cost_usd_per_trial": (
         False,
-        lambda case: case.dearest_usd or 0.0,
+        lambda tally: tally.dearest_usd,
         "{case} has the dearest trial, ${value:.4f}",
     ),
-    "max_latency_s": (False, lambda case: case.longest_s or 0.0, "{case} has the slowest trial, {value:.3f} s"),
+    "max_latency_s": (False, lambda tally: tally.longest_s, "{case} has the slowest trial, {value:.3f} s"),
     "max_median_latency_s": (
         False,
-        lambda case: case.duration_s or 0.0,
+        lambda tally: tally.duration_sum_s / max(1, tally.graded),
         "{case} is the slowest, {value:.3f} s a trial",
     ),
 }

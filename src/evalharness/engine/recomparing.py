@@ -25,12 +25,12 @@ from evalharness.stats.multiplicity import holm
 
 NOT_TOLD = (
     "of the comparison: p-values, detectable losses and false alarms, which rest on how often the baseline was tried, "
-    "and its times and costs"
+    "and its scores, times and costs"
 )
 _WORDS = ("why", "settle", "notes", "source", "divergence")
 _OWN = ("new", "n_cases", "n_trials_new")
 _BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
-_CHANGED = ("new_passed", "new_trials", "delta", "p", "critical", "flipped")
+_CHANGED = ("new_passed", "new_trials", "new_score", "delta", "p", "critical", "flipped")
 
 
 def recompare(report: Report, anew: Comparison | None) -> Iterator[Judged]:
@@ -59,8 +59,10 @@ def believed_of_comparison(told: Comparison) -> Iterator[str]:
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
     document = comparison.model_dump()
-    document["cases"] = {case["case_id"]: case for case in document["cases"]}
+    cases = document.pop("cases")
     yield from _flat("comparison", document)
+    for case in cases:  # whose ids may be any word
+        yield from _flat(f"comparison.cases.{case['case_id']}", case)
 
 
 def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,10 @@ from evalharness.stats.thresholds import SAME
 
 
 def recount(report: Report) -> tuple[Suite, Measured]:
-    """Raises UsageError where the report does not hold enough, saying what it lacks."""
+    """Raises UsageError where the report does not hold enough, saying what it lacks.
+
+    The headline of a sequential run is that of the trials which counted, not of its cases.
+    """
     if not report.cases:
         raise UsageError(
             "the report holds no cases, so nothing can be judged",
@@ -24,9 +27,16 @@ def recount(report: Report) -> tuple[Suite, Measured]:
         )
     suite, measured = suite_told(report), trials_told(report)
     trials = report.metadata.trials_per_case
-    told = report.measurements.get("pass_rate")
+    headline = report.measurements.get("pass_rate")
+    told = headline.value if headline and not report.sequential else report.summary.pass_rate
     found = measure(suite, trials, measured).get("pass_rate")
-    if told is not None and (found is None or abs(told.value - found.value) > SAME):
+    if told is not None and (found is None or abs(told - found.value) > SAME):
+        if not report.metadata.retry_failed:
+            counted = f"{found.value:.9g}" if found else "none"
+            raise UsageError(
+                f"the report's pass_rate is {told:.9g}, and that of its cases {counted}",
+                hint="it was changed since it was written: name the run itself, or write its report anew",
+            )
         raise UsageError(
             "the report counts answers that came after a failed first one, and its cases hold first answers only",
             hint="name the run itself, which has all its trials in the store",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from evalharness.contracts import GradeContext, Grader
 from evalharness.domain.case import Case
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import VERDICTS, Grade, states_within
 from evalharness.domain.record import Json
 from evalharness.domain.run import CaseLock
 from evalharness.domain.transcript import Transcript
@@ -85,14 +86,10 @@ async def regrade_trial(trial: Trial, planned: PlannedCase, keeps_verdicts: bool
     if planned.skip:
         skipped = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
         return Regraded(_with_last(trial, skipped), "skipped")
-    context = GradeContext(planned.case, last.transcript, trial.index, trial.seed, last.duration_s)
-    kept = verdicts_given(_paid_before(last).grades, planned) if keeps_verdicts else {}
-    grades = tuple(
-        [kept.get(place) or await grade_once(*grader, context) for place, grader in enumerate(planned.graders)]
-    )
-    state, score, reason = decide(grades)
-    graded = _with_last(trial, {"state": state, "score": score, "reason": reason, "grades": grades})
-    return Regraded(graded, "graded", len(kept))
+    before = said_before(_paid_before(last).grades, planned) if keeps_verdicts else [None] * len(planned.graders)
+    graded = _with_last(trial, vars(await _graded(last, planned, trial.index, trial.seed, before)))
+    given = [state for grade in before if grade for state in states_within(grade.state, grade.evidence)]
+    return Regraded(graded, "graded", sum(state in VERDICTS for state in given))
 
 
 def _paid_before(attempt: Attempt) -> Attempt:
@@ -102,15 +99,35 @@ def _paid_before(attempt: Attempt) -> Attempt:
     return attempt.holding({**vars(attempt), "grades": grades})
 
 
-def verdicts_given(grades: Sequence[Grade], planned: PlannedCase) -> dict[int, Grade]:
-    """By the grader's place: what judges have said, if they were told the same then."""
+def said_before(grades: Sequence[Grade], planned: PlannedCase) -> list[Grade | None]:
+    """For each grader what it has said, if judges have a part in it and were told the same then."""
     if [grade.grader for grade in grades] != [spec.label for spec, _ in planned.graders]:
-        return {}
-    return {
-        place: grade
-        for place, (grade, (_, grader)) in enumerate(zip(grades, planned.graders, strict=True))
-        if _asks_judges(grader) and grade.state in ("pass", "fail") and grade.version == grader.version
-    }
+        return [None] * len(planned.graders)
+    return [
+        grade if _asks_judges(grader) and grade.version == grader.version else None
+        for grade, (_, grader) in zip(grades, planned.graders, strict=True)
+    ]
+
+
+async def complete(attempt: Attempt, planned: PlannedCase, index: int, seed: int) -> Attempt:
+    """An attempt of a run that goes on, with grades that are due: all verdicts stay."""
+    return await _graded(attempt, planned, index, seed, attempt.grades)
+
+
+async def _graded(
+    attempt: Attempt, planned: PlannedCase, index: int, seed: int, before: Sequence[Grade | None]
+) -> Attempt:
+    """`before`: what each grader has said. Verdicts stay, also those of judges in what is not one as a whole."""
+    assert attempt.transcript is not None
+    context = GradeContext(planned.case, attempt.transcript, index, seed, attempt.duration_s)
+    grades = tuple(
+        [
+            said if said and said.state in VERDICTS else await grade_once(*grader, replace(context, before=said))
+            for grader, said in zip(planned.graders, before, strict=True)
+        ]
+    )
+    state, score, reason = decide(grades)
+    return attempt.holding({**vars(attempt), "state": state, "score": score, "reason": reason, "grades": grades})
 
 
 def judge_states(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]) -> dict[str, set[str]]:
@@ -119,9 +136,28 @@ def judge_states(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]
     for outcome in outcomes:
         graders = planned[outcome.case_id].graders if outcome.case_id in planned else []
         places = [place for place, (_, grader) in enumerate(graders) if _asks_judges(grader)]
-        states = [grade["state"] for grade in json.loads(outcome.grades)] if places else []
-        found.setdefault(outcome.case_id, set()).update(states[place] for place in places if place < len(states))
+        grades = json.loads(outcome.grades) if places else []
+        for grade in (grades[place] for place in places if place < len(grades)):
+            found.setdefault(outcome.case_id, set()).update(states_within(grade["state"], grade.get("evidence")))
     return found
+
+
+def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]) -> bool:
+    """Whether a judge has scored what nobody would judge now."""
+    idle = {
+        id_: [
+            place
+            for place, (_, grader) in enumerate(plan.graders)
+            if grader.type == "model" and not _asks_judges(grader)
+        ]
+        for id_, plan in planned.items()
+    }
+    for outcome in outcomes if any(idle.values()) else ():
+        places = idle.get(outcome.case_id, ())
+        grades = json.loads(outcome.grades) if places else []
+        if any(place < len(grades) and grades[place].get("score") is not None for place in places):
+            return True
+    return False
 
 
 def _asks_judges(grader: Grader) -> bool:
@@ -145,9 +181,9 @@ def is_worth_another_try(attempt: Attempt) -> bool:
 
 
 def lacks_only_grades(attempt: Attempt) -> bool:
-    """Whether it was the grading that went wrong, and the whole answer is there to be graded again."""
+    """Whether the grading is all that is missing, and the whole answer is there to be graded again."""
     transcript = attempt.transcript
-    if attempt.state != "error" or not attempt.grades or transcript is None or transcript.truncated:
+    if attempt.state not in ("error", "awaiting") or not attempt.grades or transcript is None or transcript.truncated:
         return False
     return REDACTION_MARK not in repr(transcript)  # what a target just said need not be fit for JSON
 

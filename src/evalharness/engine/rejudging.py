@@ -92,17 +92,16 @@ def _needed(check: GateCheck) -> str:
 
 def _verdict(report: Report) -> Iterator[Judged]:
     """How many errors are too many, and whether the run was stopped, is not told: any that fits will do."""
-    not_needed = report.sequential.not_needed if report.sequential else 0
-    fitting = dict(_verdicts(report.summary, not_needed))
+    fitting = dict(_verdicts(report.summary))
     verdict = report.verdict if report.verdict in fitting else next(iter(fitting))
     yield "verdict", report.verdict, verdict
     yield "exit_code", report.exit_code, fitting[verdict]
 
 
-def _verdicts(summary: Summary, not_needed: int) -> Iterator[tuple[str, int]]:
+def _verdicts(summary: Summary) -> Iterator[tuple[str, int]]:
     for rate in (1.0, 0.0):
         for stopped in ("", "time limit", "spend cap", "max failures"):
-            verdict, exit_code, _ = judge(summary, rate, stopped, not_needed)
+            verdict, exit_code, _ = judge(summary, rate, stopped)
             yield verdict, exit_code
 
 

@@ -21,7 +21,7 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.attempting import Attempting
 from evalharness.engine.planning import PlannedCase, trial_seed
 from evalharness.engine.preparing import TrialTask
-from evalharness.engine.regrading import is_worth_another_try, lacks_only_grades
+from evalharness.engine.regrading import complete, is_worth_another_try, lacks_only_grades
 from evalharness.engine.spending import Spending
 from evalharness.engine.timing import RENEWAL_S, TimeLimit
 from evalharness.errors import SpendCapReached
@@ -34,7 +34,7 @@ LONGEST_PAUSE_S = 30.0
 
 
 class Pending(NamedTuple):
-    """One trial still to be done; `earlier` holds the attempts of one that ended in `error` before."""
+    """One trial still to be done; `earlier` holds the attempts of one that ended in `error`, or awaits a grade."""
 
     planned: PlannedCase
     trial_index: int
@@ -140,10 +140,17 @@ class Running:
             await self._ended.wait()
         number = self._begun = self._begun + 1
         self._under_way[number] = item
-        trial = await self._paid(item, limit)
+        try:
+            trial = await self._paid(item, limit)
+        except SpendCapReached:
+            self._has_ended(number)
+            raise
+        self._has_ended(number)  # not when cancelled: it is then one of those that were given up
+        return trial
+
+    def _has_ended(self, number: int) -> None:
         del self._under_way[number]
         self._ended.set()
-        return trial
 
     def _keep(self, item: Pending, trial: Trial) -> None:
         if item.earlier:
@@ -181,6 +188,9 @@ class Running:
         seed = trial_seed(self.config.seed, planned.case.id, item.trial_index)
         if planned.skip:
             return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
+        if item.earlier and item.earlier[-1].state == "awaiting":
+            attempt = await complete(item.earlier[-1], planned, item.trial_index, seed)
+            return _trial(item._replace(earlier=item.earlier[:-1]), seed, (attempt,))
         attempts: tuple[Attempt, ...] = ()
         while True:
             task = TrialTask(planned, item.trial_index, seed, self.root, self.run_id)

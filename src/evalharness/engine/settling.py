@@ -53,7 +53,7 @@ def settle(undecided: Undecided) -> str:
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
         size = percent if found.unit == "ratio" else points
         accepted = f"the loss is within what is accepted ({size(rule.tolerance)})"
-        return f"nothing: {accepted}, but not below the margin ({size(rule.least_loss)}); a larger one would decide it"
+        return f"nothing: {accepted}, but not below the margin ({size(rule.least_loss)})"
     return _by_trials(undecided) or _by_cases(undecided)
 
 

@@ -16,10 +16,11 @@ from statistics import fmean, harmonic_mean
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
-from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Size, can_show_a_loss, detectable_drop, fewest
+from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Trials, can_show_a_loss, fewest
 from evalharness.errors import UsageError
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
+from evalharness.stats.student import normal_quantile, student_t_quantile
 
 WORST = 0.25
 """The variance of one trial of a case that passes half the time: there is none larger."""
@@ -84,11 +85,11 @@ def pooled_rate(counts: Sequence[tuple[int, int]]) -> float:
     return fmean(c / n for n, c in counts)
 
 
-def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish) -> float | None:
+def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish, clusters: int | None = None) -> float | None:
     """The smallest drop that is seen on these very cases; None where not even the largest would be."""
-    if not can_show_a_loss(cases, trials, wish.alpha):
+    if not can_show_a_loss(cases, trials, wish.alpha, clusters):
         return None
-    return detectable_drop(Size(cases, trials, spread.within, None), wish.rule)
+    return Trials(cases, trials, spread.within).detectable(wish.rule)
 
 
 def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> float:
@@ -97,21 +98,30 @@ def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> flo
     How much the drop varies from case to case cannot be known from one run: it is taken to vary as much as the cases'
     rates do, as if the rates before and after correlated by one half.
     """
+    if units < 2:  # one tells nothing about others
+        return math.inf
     size = spread.cluster_size
     within, between = spread.within / size, spread.between
     if between is None:  # the two add up to at most `within`: all of it is where it hurts most
         within, between = (within, 0.0) if trials * size < 2 else (0.0, spread.within)
     chance = mde_sampled_cases(units, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
+    chance *= _student_for_normal(units, wish)
     if math.isinf(trials):
         return chance
     cases = max(1, round(units * size))
-    if not can_show_a_loss(cases, round(trials), wish.alpha):
+    if not can_show_a_loss(cases, round(trials), wish.alpha, units if size > 1 else None):
         return math.inf
-    return max(chance, detectable_drop(Size(cases, trials, 0.0, None), wish.rule))
+    return max(chance, Trials(cases, trials, 0.0).detectable(wish.rule))
+
+
+def _student_for_normal(units: int, wish: Wish) -> float:
+    """How much wider Student's law is than the normal one: few units tell their own variance badly."""
+    wanted = (1 - wish.alpha, wish.power)
+    return sum(student_t_quantile(p, units - 1) for p in wanted) / sum(map(normal_quantile, wanted))
 
 
 def trials_needed(spread: Spread, cases: int, wish: Wish) -> int:
-    """The fewest trials per case that show the wanted drop on these cases."""
+    """The fewest trials per case that show the wanted drop on these cases, if they are enough to show any."""
     return _fewest(lambda trials: _shows(seen_on_these(spread, cases, trials, wish), wish), MOST_OF_RUN // cases)
 
 
@@ -138,13 +148,17 @@ def make_plan(
             hint="plan for fewer cases or trials",
         )
     spread = spread_of(known.counts, known.clusters)
-    needed = trials if is_chosen else trials_needed(spread, cases, wish)
+    shared = clusters if clusters is not None and clusters < cases else None
+    is_fixed = is_chosen or not can_show_a_loss(cases, MOST_TRIALS, wish.alpha, shared)  # more trials would not help
+    needed = trials if is_fixed else trials_needed(spread, cases, wish)
+    pass_rate = pooled_rate(known.counts) if known.counts else None
 
     def row(number: int) -> PlanRow:
         run_trials = number * cases
+        seen = seen_on_these(spread, cases, number, wish, shared)
         return PlanRow(
             trials=number,
-            detectable=seen_on_these(spread, cases, number, wish),
+            detectable=None if seen is None or (pass_rate is not None and seen > pass_rate) else seen,
             cases_needed=cases_needed(spread, number, wish),
             run_trials=run_trials,
             cost_usd=None if known.cost_usd is None else known.cost_usd * run_trials,
@@ -161,12 +175,12 @@ def make_plan(
         power=wish.power,
         alpha=wish.alpha,
         spread=spread,
-        pass_rate=pooled_rate(known.counts) if known.counts else None,
+        pass_rate=pass_rate,
         rows=tuple(row(number) for number in _shown(needed, trials)),
         trials=trials,
         is_chosen=is_chosen,
         recommended=recommended,
-        is_reasonable=_shows(recommended.detectable, wish) if is_chosen else needed <= MOST_TRIALS,
+        is_reasonable=_shows(recommended.detectable, wish) if is_fixed else needed <= MOST_TRIALS,
         cases_at_best=cases_needed(spread, math.inf, wish) if between else None,
         enough_trials=_enough_trials(spread.within / spread.cluster_size, between),
         error_at_best=se_for_trials(between, 0.0, clusters or cases, 1) if between else None,

@@ -75,7 +75,9 @@ class Spending:
     def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
         self.broken_off += broken_off
         self._calls[model].under_way -= 1
-        self.charge(cost_usd, tokens, model)
+        self._calls[model].hear(cost_usd, tokens)
+        self.charge(cost_usd, tokens)
+        self._admit()
 
     async def begin_trial(self, *, is_metered: bool = False) -> None:
         """The calls of a target that is not metered go past this purse: it tells at its end what they cost."""
@@ -96,7 +98,8 @@ class Spending:
         if self.kept is not None and self.is_capped:
             self.kept(self.cost_usd, self.tokens)
         if model is not None:
-            self._calls[model].hear(cost_usd, tokens)
+            for lane in (self._calls[model], self._metered_trials):  # nobody need wait until its trial gives up
+                lane.hear(cost_usd, tokens)
             self._admit()
 
     async def _begin(self, lane: _Lane) -> None:

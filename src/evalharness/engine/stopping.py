@@ -109,7 +109,7 @@ class Stopping:
         why = [rule.why for rule in told]
         if not self.is_over and (due := self._next_heard):
             why.append(f"{due[0]} comes next and still awaits its grade")
-        at_the_cap = self._floor in told and self._floor is not None and bool(self._floor.why_at_the_cap)
+        at_the_cap = bool(self._floor and self._floor in told and self._floor.why_at_the_cap)
         is_by_rule = decision != "UNDECIDED" and not at_the_cap
         fixed = self._plan.fixed_n  # the cap would be no measure of what was saved: it is twice that or so
         figures = {name: value for rule in self._rules for name, value in rule.figures().items()}
@@ -186,6 +186,7 @@ def measured_sequentially(found: Mapping[str, Measurement], result: SequentialRe
         method=result.interval_method,
         n_cases=result.cases,
         n_trials=result.trials_used,
+        n_eff=float(result.trials_used),  # trials are counted one by one, whichever case they are of
     )
     return {"pass_rate": rate, **kept}
 

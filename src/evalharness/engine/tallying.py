@@ -36,6 +36,8 @@ class CaseTally:
     cost_sum_usd: float = 0.0
     priced: int = 0
     dearest_usd: float = 0.0
+    spent_usd: float = 0.0
+    """By all of its trials, judged or not."""
     reasons: dict[str, str] = field(default_factory=dict)
     by_type: dict[str, list[int]] = field(default_factory=dict)
     failed_kinds: frozenset[str] = frozenset()
@@ -121,6 +123,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
             tally.priced += 1
             tally.cost_sum_usd += cost
             tally.dearest_usd = max(tally.dearest_usd, cost)
+    tally.spent_usd += cost or 0.0
     if score is None and state == "failed":
         score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
     if score is not None:

@@ -55,8 +55,15 @@ def _text(top: dict[str, Json], cases: list[dict[str, Json]]) -> str:
     lines.append("test_cases:" if cases else "test_cases: []")
     for position, case in enumerate(cases):
         lines += [""] if position else []
-        lines += indented(yaml_lines([case]))
+        lines += indented(_case_lines(case))
     return "\n".join(lines) + "\n"
+
+
+def _case_lines(case: dict[str, Json]) -> list[str]:
+    try:
+        return yaml_lines([case])
+    except UsageError as error:
+        raise UsageError(f"case '{case['id']}': {error.message}", hint=error.hint) from None
 
 
 def case_fields(case: Case, told: Mapping[str, Json]) -> dict[str, Json]:

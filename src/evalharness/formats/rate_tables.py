@@ -19,21 +19,25 @@ from evalharness.errors import UsageError
 _PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
 _LISTS = ("pass^k", "pass_hat_k", "pass_k", "pass_hat")
 _TASKS = ("tasks", "n_tasks", "num_tasks")
+_TRIALS = ("trials", "num_trials", "trials_per_task")
 _NAMES = ("name", "label", "model", "model_name", "agent", "domain", "id")
 MOST_TASKS = 1_000_000
+MOST_TRIALS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """`rates` by k, as shares; `decimals` is how many of a share are known; `tasks` where the table tells them,
-    one more than `MOST_TASKS` standing for any number beyond. `problem` says why its figures are no rates, or no number
-    of tasks, at all; `note` how it was read, where that may be doubted.
+    """`rates` by k, as shares, none where the row has no figure; `decimals` is how many of a share are known; `tasks`,
+    and `trials` of each, where the table tells them, one more than `MOST_TASKS` or `MOST_TRIALS` standing for any
+    number beyond. `problem` says why its figures are no rates, or no such numbers, at all; `note` how it was read,
+    where that may be doubted.
     """
 
     label: str
     rates: dict[int, Decimal]
     decimals: int
     tasks: int | None
+    trials: int | None = None
     problem: str = ""
     note: str = ""
 
@@ -44,30 +48,37 @@ class _Written:
     rates: dict[int, Decimal]
     is_percent: bool
     tasks: Decimal | None
+    trials: Decimal | None
 
 
 def read_rate_table(path: Path) -> list[RateRow]:
     """Every row found, in order; none where the file holds no such rates. Each row is in shares or in percent."""
     rows = list(_csv_rows(path) if path.suffix.lower() == ".csv" else _json_rows(_json(path), ()))
     is_mixed = any(row.is_percent for row in rows)
-    return [_row(row, is_mixed) for row in rows if row.rates]
+    return [_row(row, is_mixed) for row in rows] if any(row.rates for row in rows) else []
 
 
 def _row(row: _Written, is_mixed: bool) -> RateRow:
     whole = Decimal(100 if row.is_percent else 1)
     rates = dict(sorted(row.rates.items()))
-    decimals = max(map(_decimals, rates.values())) + (2 if row.is_percent else 0)
+    decimals = max(map(_decimals, rates.values()), default=0) + (2 if row.is_percent else 0)
     odd = [f"pass^{k} is {rate}, which is no share of trials" for k, rate in rates.items() if not 0 <= rate <= whole]
-    if row.tasks is not None and (row.tasks < 1 or row.tasks != row.tasks.to_integral_value()):
-        odd.append(f"there are {row.tasks} tasks, which is no number of tasks")
+    for what, number in (("tasks", row.tasks), ("trials", row.trials)):
+        if number is not None and (number < 1 or number != number.to_integral_value()):
+            odd.append(f"there are {number} {what}, which is no number of {what}")
     return RateRow(
         row.label,
         {k: rate / whole for k, rate in rates.items()},
         decimals,
-        None if row.tasks is None else int(min(row.tasks, Decimal(MOST_TASKS + 1))),
+        _at_most(row.tasks, MOST_TASKS + 1),
+        _at_most(row.trials, MOST_TRIALS + 1),
         problem=next(iter(odd), ""),
-        note="read as shares of 1, unlike the rows in percent" if is_mixed and not row.is_percent else "",
+        note="read as shares of 1, unlike the rows in percent" if is_mixed and rates and not row.is_percent else "",
     )
+
+
+def _at_most(number: Decimal | None, most: int) -> int | None:
+    return None if number is None else int(min(number, Decimal(most)))
 
 
 def _decimals(rate: Decimal) -> int:
@@ -85,9 +96,9 @@ def _json(path: Path) -> Any:
 def _json_rows(value: Any, place: tuple[str, ...]) -> Iterator[_Written]:
     """Rows may stand anywhere: in lists, or in groups that give them their names."""
     if isinstance(value, Mapping):
-        row = _written(value, place)
-        if row.rates:
-            yield row
+        told = [key for key, inner in value.items() if not isinstance(inner, Mapping)]
+        if any(key in _LISTS or _PASS.fullmatch(str(key)) for key in told):
+            yield _written(value, place)
         for key, inner in value.items():
             if key not in _LISTS:
                 yield from _json_rows(inner, (*place, str(key)))
@@ -106,7 +117,8 @@ def _written(value: Mapping[str, Any], place: tuple[str, ...]) -> _Written:
     name = next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str)), "")
     label = name or " ".join(part for part in place if part != "results") or "the row"
     is_percent = any(percent or rate > 1 for rate, percent in rates.values())
-    return _Written(label, {k: rate for k, (rate, _) in rates.items()}, is_percent, _tasks(value))
+    plain = {k: rate for k, (rate, _) in rates.items()}
+    return _Written(label, plain, is_percent, _number(value, _TASKS), _number(value, _TRIALS))
 
 
 def _csv_rows(path: Path) -> Iterator[_Written]:
@@ -119,8 +131,10 @@ def _csv_rows(path: Path) -> Iterator[_Written]:
         raise UsageError(f"{path} is no table: {error}") from None
     for position, row in enumerate(rows, start=1):
         cells = {str(key).strip(): cell for key, cell in row.items() if isinstance(cell, str) and cell.strip()}
-        own = next((cell for key, cell in cells.items() if not _PASS.fullmatch(key) and key not in _TASKS), "")
-        yield _written(cells, (own.strip() or f"row {position}",))
+        figures = (*_TASKS, *_TRIALS)
+        own = next((cell for key, cell in cells.items() if not _PASS.fullmatch(key) and key not in figures), "")
+        if cells:
+            yield _written(cells, (own.strip() or f"row {position}",))
 
 
 def _rate(written: Any) -> tuple[Decimal, bool] | None:
@@ -136,5 +150,5 @@ def _rate(written: Any) -> tuple[Decimal, bool] | None:
     return (written, False) if is_number else None
 
 
-def _tasks(value: Mapping[str, Any]) -> Decimal | None:
-    return next((found[0] for key in _TASKS if (found := _rate(value.get(key)))), None)
+def _number(value: Mapping[str, Any], names: tuple[str, ...]) -> Decimal | None:
+    return next((found[0] for name in names if (found := _rate(value.get(name)))), None)

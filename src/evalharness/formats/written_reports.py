@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
+from math import inf
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -25,6 +26,7 @@ from evalharness.stats.thresholds import SAME
 ENDING = ".json"
 MOST_TRIALS = 1_000_000
 """Per case: nobody runs more."""
+_FROM_0_ON = ("duration_s", "longest_s", "cost_usd", "dearest_usd", "weight")
 HOW_TO = "write one: eval-harness baseline RUN -o FILE.json"
 
 
@@ -89,6 +91,10 @@ def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
             raise UsageError(
                 f"{path}: the score of case '{case.case_id}' cannot be: {case.score:g} (0 to 1)", hint=HOW_TO
             )
+        for field in _FROM_0_ON:
+            value = getattr(case, field)
+            if value is not None and not 0 <= value < inf:
+                raise UsageError(f"{path}: {field} of case '{case.case_id}' cannot be: {value:g}", hint=HOW_TO)
 
 
 def _of_results(path: Path, document: Mapping[str, Any]) -> Report:

@@ -7,13 +7,13 @@ either, unless it is an any_of that another part decides.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader
+from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade, added_up
@@ -63,9 +63,13 @@ class Composite(CodeGrader, ABC):
     Options: ClassVar[type[Options]] = SeveralOptions
     options: Any
 
-    @cached_property
-    def _parts(self) -> list[tuple[GraderSpec, Grader]]:
-        return [(spec, registry.build_grader(spec, self.services)) for spec in self.options.graders]
+    def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
+        super().__init__(options, spec, services)
+        self._parts: list[tuple[GraderSpec, Grader]] = [
+            (part, registry.build_grader(part, services)) for part in options.graders
+        ]
+        types = {part.type for part in self.parts}
+        self.type = "human" if "human" in types else "model" if "model" in types else "code"
 
     @property
     def parts(self) -> list[Grader]:
@@ -87,7 +91,8 @@ class Composite(CodeGrader, ABC):
     async def grade(self, context: GradeContext) -> Grade:
         grades = await self._grades(context)
         whole = self._whole(grades)
-        judging = added_up(each for _, grade in grades for each in grade.judging)
+        before = context.before.judging if context.before else ()
+        judging = added_up((*before, *(each for _, grade in grades for each in grade.judging)))
         return whole.model_copy(update={"judging": judging}) if judging else whole
 
     @abstractmethod
@@ -97,13 +102,23 @@ class Composite(CodeGrader, ABC):
     async def _grades(self, context: GradeContext) -> Graded:
         """Every part is asked, so that the reasons are complete."""
         grades = []
-        for spec, part in self._parts:
+        for place, (spec, part) in enumerate(self._parts):
             try:
-                grade = await part.grade(context)
+                grade = await part.grade(replace(context, before=_said_before(context, place)))
             except Unscored as reason:
                 grade = Grade.unscored(str(reason))
+            if part.type != "code":
+                grade = grade.holding({**vars(grade), "type": part.type, "version": part.version})
             grades.append((spec, grade))
         return grades
+
+
+def _said_before(context: GradeContext, place: int) -> Grade | None:
+    """What a part is told to have said, as `_evidence` wrote it down."""
+    told: Any = context.before.evidence if context.before else None
+    if not isinstance(told, list) or place >= len(told) or "version" not in told[place]:
+        return None
+    return Grade.model_validate({name: value for name, value in told[place].items() if name != "grader"})
 
 
 def _without_verdict(grades: Graded) -> Grade | None:
@@ -121,8 +136,10 @@ def _reasons(grades: Graded) -> str:
 
 
 def _evidence(grades: Graded) -> list[dict[str, Any]]:
+    """What others than code have said is kept whole, so that they need not say it again."""
     return [
         {"grader": spec.label, "state": grade.state, "score": grade.score, "reason": grade.reason}
+        | ({"version": grade.version, "evidence": grade.evidence} if grade.type != "code" else {})
         for spec, grade in grades
     ]
 

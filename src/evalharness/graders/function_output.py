@@ -11,16 +11,15 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-import regex
-
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
+from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
-from evalharness.errors import Unscored, UsageError, raised_at
+from evalharness.errors import HarnessError, Unscored, UsageError, raised_at
 from evalharness.graders import code_running
 from evalharness.graders.comparing import NoResult, approximately, as_value, equals, read_reply, same_members, storable
 from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
@@ -164,18 +163,20 @@ class FunctionOutput(CodeGrader):
                 return same_members(value, case.expected)
             case "regex":
                 text = as_text(storable(value))
-                compiled = regex.compile(case.expected)
+                compiled = compile_pattern(case.expected)
                 return await search(compiled, text, case.expected, self.services.in_thread) is not None
         return equals(value, case.expected)
 
     async def _compare_by(self, number: int, case: FunctionCase, value: Any) -> tuple[bool, str]:
-        """By somebody's own function. Whatever it raises is told with the test case it was called for."""
+        """By somebody's own function. What it raises is told with the test case it was called for."""
         place = f"the comparator {case.comparator} ({self._call(number)} gave {_brief(storable(value))})"
         limit = asyncio.timeout(OWN_COMPARATOR_S)
         compare = self._own_comparators[case.comparator]
         try:
             async with limit:
                 returned = await call_function(self.services.in_thread, compare, value, case.expected)
+        except HarnessError:
+            raise
         except Exception as error:
             if limit.expired():
                 raise Unscored(f"{place} took more than {OWN_COMPARATOR_S:g} s") from None

@@ -117,7 +117,7 @@ class Human(CodeGrader):
     """A person rates the answer."""
 
     Options: ClassVar[type[Options]] = HumanOptions
-    type: ClassVar[GraderType] = "human"
+    type: GraderType = "human"
     options: HumanOptions
 
     async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it

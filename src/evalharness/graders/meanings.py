@@ -21,7 +21,11 @@ def embedding_model(services: Services, named: str | None) -> str:
 def named_embedders(services: Services, named: str | None) -> tuple[str, ...]:
     """What somebody asked for by name must be there before a run begins; without the usual one grades are due."""
     model = embedding_model(services, named)
-    return () if model == DEFAULT_MODEL else (model,)
+    if model != DEFAULT_MODEL:
+        return (model,)
+    if services.models is not None:
+        services.models.price_known(model)  # raises where the price file is broken, which is no reason to wait
+    return ()
 
 
 class Nearness(NamedTuple):

@@ -16,7 +16,7 @@ from evalharness.errors import Unscored
 
 class CodeGrader:
     Options: ClassVar[type[Options]] = Options
-    type: ClassVar[GraderType] = "code"
+    type: GraderType = "code"
     version: str = "1"
 
     @property

@@ -12,7 +12,7 @@ from evalharness.contracts import GradeContext, Threads
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.pattern import Pattern
+from evalharness.domain.pattern import Pattern, compile_pattern
 from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader, shown, text_of
 from evalharness.graders.pattern_examples import example_of
@@ -42,7 +42,7 @@ class Regex(CodeGrader):
         flags = 0
         for name in self.options.flags:
             flags |= FLAGS[name]
-        return regex.compile(self.options.pattern, flags)
+        return compile_pattern(self.options.pattern, flags)
 
     async def grade(self, context: GradeContext) -> Grade:
         text = text_of(context)

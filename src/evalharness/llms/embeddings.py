@@ -1,8 +1,7 @@
-"""Vectors from any server with an OpenAI-compatible `/embeddings`, a batch of texts per request."""
+"""Vectors from any server with an OpenAI-compatible `/embeddings`."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -13,7 +12,6 @@ from evalharness.llms.access import Access
 from evalharness.llms.reply_fields import count_at, objects_at, readable_count_at
 
 PATH = "embeddings"
-BATCH = 64
 MOST_GARBAGE = 3
 """A server that does not know how to embed does not learn it: what it says is JSON, and no vectors."""
 
@@ -25,27 +23,20 @@ class OpenAiEmbeddings:
         self._access = access
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
-        done = await asyncio.gather(*(self._embed(batch) for batch in batches))
-        usages = [usage for _, usage in done if usage is not None]
-        tokens = sum(usage.input_tokens for usage in usages)
-        usage = Usage(input_tokens=tokens) if len(usages) == len(done) else None
-        return Embedded([vector for vectors, _ in done for vector in vectors], usage)
+        """In one request: there are as many texts as a grader compares."""
+        access = self._access
+        # An empty text is refused by some servers; a blank one means as little.
+        body = {"model": self._model, "input": [text or " " for text in texts]}
+        read = partial(self._read, len(texts))
+        return await access.posting.post(self.name, access.endpoint, PATH, body, read, most_garbage=MOST_GARBAGE)
 
     async def close(self) -> None:
         """The connections are not its own."""
 
-    async def _embed(self, batch: Sequence[str]) -> tuple[list[list[float]], Usage | None]:
-        access = self._access
-        # An empty text is refused by some servers; a blank one means as little.
-        body = {"model": self._model, "input": [text or " " for text in batch]}
-        read = partial(self._read, batch)
-        return await access.posting.post(self.name, access.endpoint, PATH, body, read, most_garbage=MOST_GARBAGE)
-
-    def _read(self, batch: Sequence[str], body: Json) -> tuple[list[list[float]], Usage | None]:
+    def _read(self, expected: int, body: Json) -> Embedded:
         usage = usage_of(body)
         with self._access.charging(usage):
-            return vectors_of(body, len(batch)), usage
+            return Embedded(vectors_of(body, expected), usage)
 
 
 def vectors_of(body: Json, expected: int) -> list[list[float]]:

@@ -105,8 +105,9 @@ class Pace:
     def shut_for(self, wait_s: float, why: Fault) -> None:
         """Nobody asks until then; what is under way is not called back."""
         until = self._clock.now() + wait_s
-        if until > self._shut_until:
-            self._shut_until, self._shut_by = until, why
+        if until <= self._shut_until:
+            return  # whoever cannot wait so long has been told
+        self._shut_until, self._shut_by = until, why
         if self._reopening is None:
             self._reopening = asyncio.create_task(self._reopen())
         waiting, self._waiting = self._waiting, deque()

@@ -55,5 +55,5 @@ class RemoteLlm(ABC):
             if refused in LEFT_OUT:
                 access.told(left_out(self.name, refused))
 
-    async def close(self) -> None:  # noqa: B027 - most have nothing to close
+    async def close(self) -> None:  # noqa: B027
         """The connections are not its own."""

@@ -18,13 +18,13 @@ from pydantic import Field, ValidationError, model_validator
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
 from evalharness.domain.digest import digest
-from evalharness.domain.model_name import file_of
 from evalharness.domain.pattern import Pattern, compile_pattern
 from evalharness.domain.record import Json, Record
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable, UsageError
 from evalharness.llms.access import Access
+from evalharness.workspaces import model_file
 
 LONGEST_SEARCH_S = 1.0
 SHOWN = 80
@@ -145,7 +145,7 @@ class Scripted:
 
 
 def _read(model: str, access: Access) -> Script:
-    path = file_of(model, access.root) or access.root / model
+    path = model_file(model, access.root) or access.root / model
     places = f"relative to {access.root} or to the current folder"
     hint = f"a script is a YAML file named {places}, as in {access.provider}/replies.yaml"
     try:

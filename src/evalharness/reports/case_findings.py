@@ -31,12 +31,14 @@ def flaky(report: Report) -> Iterator[Line]:
     often = [case for case in report.flaky if case.counts_as_flaky]
     seldom = [case for case in report.flaky if not case.counts_as_flaky]
     told = [_cases(cases, sign) for cases, sign in ((often, "≥"), (seldom, "<")) if cases]
-    new, kept = sum(case.new for case in often), sum(case.case_id in held for case in report.flaky)
+    new, kept = sum(case.new for case in often), len({case.case_id for case in report.flaky} & set(held))
     told += [f"{number:,} {word}" for number, word in ((new, "new"), (kept, "quarantined")) if number]
     if report.flaky:
         runs = max(case.runs for case in report.flaky)
         basis = "this run" if runs == 1 else f"up to {runs} comparable runs"
-        yield Line("flaky", " – ".join(told), f"(chance that two trials of a case disagree, unbiased, over {basis})")
+        few = "; above 50 % only because trials are few" if report.flaky[0].flip_rate > 0.5 else ""
+        small = f"(chance that two trials of a case disagree, unbiased, over {basis}{few})"
+        yield Line("flaky", " – ".join(told), small)
     if held:
         yield Line("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
 

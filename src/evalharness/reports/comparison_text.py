@@ -49,7 +49,7 @@ class ComparisonReport:
         self._next(comparison)
 
     def _difference(self, label: str, found: Difference, comparison: Comparison) -> None:
-        numbers = "   ".join(part for part in difference_text(found) if part)
+        numbers = "   ".join(part for part in difference_text(found, comparison.n_cases) if part)
         aside = decided_by(found, comparison)
         self._screen.line(label, numbers, f"({_verdict_text(found)}{f'; {aside}' if aside else ''})")
         self._screen.line("", "", _method_text(found, comparison))
@@ -58,7 +58,8 @@ class ComparisonReport:
         worse, better = comparison.worse, comparison.better
         flagged = sum(case.flagged for case in worse)
         if worse:
-            clear = f"{flagged:,} of them clearly so by themselves" if flagged else "none of them clearly so by itself"
+            number = f"{flagged:,}" if flagged else "none"
+            clear = f"{number} of them clearly so by {'themselves' if flagged > 1 else 'itself'}"
             self._screen.line("worse", count(len(worse), "case"), f"({clear}; exact test per case, Benjamini–Hochberg)")
         for case in worse[:FIRST_CASES]:
             self._case(case)
@@ -104,13 +105,14 @@ class ComparisonReport:
 def baseline_line(comparison: Comparison) -> str:
     """What a run's own report says of it: `-6 points   95 % interval -13.5 to +1.5   INCONCLUSIVE: …`."""
     found = _decisive(comparison)
-    _, moved, interval = difference_text(found)
+    _, moved, interval = difference_text(found, comparison.n_cases)
     if found.metric != "pass_rate":
         moved = f"{'critical cases' if found.metric == 'critical' else found.metric} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
         shows = found.why if found.metric == "critical" or found.incomparable else _shows(found) or _why_never(found)
-        finds = f": {'; '.join(part for part in (shows, comparison.settle) if part)}"
+        settle = f"to settle it: {comparison.settle}" if comparison.settle else ""
+        finds = f": {'; '.join(part for part in (shows, settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
         finds = f" of {_size(comparison.margin, found)} or more"
     aside = decided_by(found, comparison)
@@ -132,13 +134,17 @@ def compared_text(comparison: Comparison) -> str:
     return f"{comparison.left_out or count(comparison.n_cases, 'case')} ({trials})"
 
 
-def difference_text(found: Difference) -> tuple[str, str, str]:
+def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
     """(`64 % → 52 %`, `-12 points`, `95 % interval -20 to -4`), no finer than the interval deserves."""
     if found.unit == "ratio":
-        word, decimals = duration if found.metric == "latency" else money, digits(found.half_width)
-        if found.from_nothing and not found.old:
-            return f"{word(0.0)} → {word(found.new)}", "from nothing", ""
-        return f"{word(found.old)} → {word(found.new)}", f"{_signed(found.value, decimals)} %", _interval(found, " %")
+        word = duration if found.metric == "latency" else money
+        ends, moved = f"{word(found.old)} → {word(found.new)}", f"{_signed(found.value, digits(found.half_width))} %"
+        if not found.from_nothing:
+            return ends, moved, _interval(found, " %")
+        rose = f"rose from 0 in {len(found.incomparable):,} of {count(n_cases, 'case')}"
+        if not found.old:
+            return ends if found.new else "", rose, ""
+        return ends, f"{rose}; in the others {moved}", _interval(found, " %")
     size, ends = change(found.old, found.new, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
     return ends, f"{sign}{size}", _interval(found, "")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from evalharness.domain.case import observation
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import Report
 from evalharness.reports.sequential_text import outcome_of
-from evalharness.reports.wording import duration, interval_of, money, with_interval
-from evalharness.stats.thresholds import SAME
+from evalharness.reports.wording import duration, interval_of, money, told_apart, with_interval
 
 LEAST_LEVEL = 0.9
 
@@ -42,17 +43,17 @@ def _rates(report: Report) -> Iterator[Line]:
     yield Line("pass rate", "   ".join(with_interval(rate)), f"({_basis(rate)})")
     by_weight = ["cases by weight"] if len({case.weight for case in report.cases}) > 1 else []
     score = report.measurements.get("score")
-    if score is not None and abs(score.value - rate.value) > SAME:
+    if score is not None and with_interval(score) != with_interval(rate):
         basis = [*by_weight, _basis(score)]
         yield Line("score", "   ".join(with_interval(score)), f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
-    if first is not None and abs(first.value - rate.value) > SAME:
+    if first is not None and with_interval(first) != with_interval(rate):
         retried = ["only first answers count here"] if report.metadata.retry_failed else []
         yield Line("pass@1", "   ".join(with_interval(first)), f"({'; '.join([*retried, *by_weight, _basis(first)])})")
 
 
 def _basis(found: Measurement) -> str:
-    if not (found.n_eff and found.n_trials > found.n_cases > 1):
+    if not (found.n_eff and found.n_trials > found.n_cases > 1) or found.n_eff >= found.n_trials:
         return _sample(found)
     return f"{_sample(found)}, design effect {found.n_trials / found.n_eff:.1f}"
 
@@ -113,21 +114,25 @@ def _categories(report: Report) -> Iterator[Line]:
 def _latency(report: Report) -> Iterator[Line]:
     found = report.measurements.get("latency_s")
     if found is not None and found.n_cases > 1:
-        yield Line("latency", _median(found, duration), _basis_of_median(found))
+        timed = [case for case in report.cases if case.duration_s is not None]
+        yield Line("latency", _median(found, duration), _basis_of_median(found, timed))
     slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
     if slow:
         yield Line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
 
 
 def _cost(report: Report) -> Iterator[Line]:
-    parts = [f"{money(report.cost_usd)} in all"] if report.cost_usd is not None else []
+    found, trials = report.measurements.get("cost_usd"), report.summary.trials
+    judged = trials.passed + trials.failed
+    untold = judged - (found.n_trials if found else 0)
+    but = f" ({untold:,} of {count(judged, 'judged trial')} told none)" if untold else ""
+    parts = [f"{money(report.cost_usd)} in all{but}"] if report.cost_usd is not None else []
     if report.input_tokens is not None:
         parts.append(f"{report.input_tokens:,} tokens in, {report.output_tokens or 0:,} out")
-    found = report.measurements.get("cost_usd")
     basis = ""
     if found is not None and found.n_cases > 1:
         parts.append(f"a trial: {_median(found, money)}")
-        basis = _basis_of_median(found)
+        basis = _basis_of_median(found, [case for case in report.cases if case.cost_usd is not None])
     if parts:
         yield Line("cost", "   ".join(parts), basis)
 
@@ -152,13 +157,17 @@ def is_sure(found: Measurement) -> bool:
     return found.low is not None and found.level >= LEAST_LEVEL
 
 
-def _basis_of_median(found: Measurement) -> str:
+def _basis_of_median(found: Measurement, cases: Sequence[CaseResult]) -> str:
+    """`cases` are those that it is the median of, where the report has them."""
     method = found.method if is_sure(found) else "too few for an interval"
-    return f"({count(found.n_cases, 'case')}, {method})"
+    clusters = len({observation(case.case_id, case.cluster) for case in cases})
+    size = f" in {count(clusters, 'cluster')}" if clusters < len(cases) else ""
+    return f"({count(found.n_cases, 'case')}{size}, {method})"
 
 
-def _median(found: Measurement, worded: Callable[[float], str]) -> str:
-    text = f"median {worded(found.value)}"
+def _median(found: Measurement, worded: Callable[[float, int], str]) -> str:
     if found.low is None or found.high is None or not is_sure(found):
-        return text
-    return f"{text}   {found.level * 100:.0f} % interval {worded(found.low)} to {worded(found.high)}"
+        return f"median {worded(found.value, 0)}"
+    finer = told_apart(found.low, found.high, worded)
+    value, low, high = (worded(each, finer) for each in (found.value, found.low, found.high))
+    return f"median {value}   {found.level * 100:.0f} % interval {low} to {high}"

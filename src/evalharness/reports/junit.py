@@ -8,6 +8,7 @@ cases do not show is a test case of its own.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 from xml.sax.saxutils import quoteattr
@@ -28,8 +29,10 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def write_junit(reports: Sequence[Report], stream: IO[str], redact: Callable[[str], str] = str) -> None:
     """Written as a stream: a run may have a hundred thousand cases."""
     stream.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n')
+    runs_of = Counter(report.metadata.suite_name for report in reports)
     for report in reports:
-        writer = _Writer(stream, redact)
+        suite = report.metadata.suite_name
+        writer = _Writer(stream, redact, of=_with_variant(report) if runs_of[suite] > 1 else suite)
         writer.run(report)
         if report.gate is not None:
             writer.gate(report)
@@ -37,9 +40,12 @@ def write_junit(reports: Sequence[Report], stream: IO[str], redact: Callable[[st
 
 
 class _Writer:
-    def __init__(self, stream: IO[str], redact: Callable[[str], str]) -> None:
+    """`of` names a run's suite, with its variant where others were tried, too: CI servers tell tests apart by it."""
+
+    def __init__(self, stream: IO[str], redact: Callable[[str], str], *, of: str) -> None:
         self._stream = stream
         self._redact = redact
+        self._of = of
 
     def run(self, report: Report) -> None:
         about = report.metadata
@@ -50,7 +56,7 @@ class _Writer:
         counted = [*verdicts, *([itself] if itself else [])]
         self._open(
             "testsuite",
-            name=f"{about.suite_name} on {about.variant}" if about.variant else about.suite_name,
+            name=_with_variant(report),
             **_counts(counted),
             time=about.duration_seconds,
             timestamp=about.timestamp.removesuffix("Z"),
@@ -59,21 +65,21 @@ class _Writer:
         self._properties(report)
         if itself:
             why = f"the run is {report.verdict}: {report.why}"
-            self._case("the run itself", about.suite_name, 0, itself, why)
+            self._case("the run itself", self._of, 0, itself, why)
         for case, verdict in zip(report.cases, verdicts, strict=True):
             reason = told.get(case.case_id, case.state)
             if case.state == "failed" and verdict == "skipped":
                 reason = f"quarantined, so the gate does not count it: {reason}"
             time = round(case.duration_s or 0.0, 6)
             errors = f"{count(case.errors, 'trial')} ended in error" if case.errors and verdict != "error" else ""
-            self._case(case.case_id, about.suite_name, time, verdict, reason, errors)
+            self._case(case.case_id, self._of, time, verdict, reason, errors)
         self._stream.write("</testsuite>\n")
 
     def gate(self, report: Report) -> None:
         assert report.gate is not None
         checks = report.gate.checks
         verdicts = [_gate_verdict(check) for check in checks]
-        name = f"gate of {report.metadata.suite_name}"
+        name = f"gate of {self._of}"
         self._open("testsuite", name=name, **_counts(verdicts))
         for check, verdict in zip(checks, verdicts, strict=True):
             text = check.text + (f"\ncases: {', '.join(check.cases)}" if check.cases else "")
@@ -118,6 +124,11 @@ class _Writer:
     def _clean(self, text: str) -> str:
         """Redacted, and without what neither a terminal nor XML can hold."""
         return _NOT_XML.sub("", harmless(self._redact(text)))
+
+
+def _with_variant(report: Report) -> str:
+    about = report.metadata
+    return f"{about.suite_name} on {about.variant}" if about.variant else about.suite_name
 
 
 def _case_verdict(case: CaseResult, quarantined: frozenset[str]) -> str:

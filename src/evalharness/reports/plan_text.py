@@ -53,7 +53,7 @@ def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         show = "shows" if best.trials == 1 else "show"
         told = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
         yield "do this", f"{told} of {effect} on {these}: {_price(best)}"
-    elif plan.is_chosen:
+    elif plan.is_chosen or best.detectable is None:
         yield "do this", f"add {plan.unit}s: {_shown_by(best, these)}; {_needed(best, plan)} show one of {effect}"
     else:
         told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
@@ -67,7 +67,7 @@ def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
 def _shown_by(row: PlanRow, these: str) -> str:
     each, one = f"{count(row.trials, 'trial')} of each", row.trials == 1
     if row.detectable is None:
-        return f"{each} can never show a loss on {these}, not even that of every pass"
+        return f"{each} {'does' if one else 'do'} not even show the loss of every pass on {these}"
     return f"{each} {'shows' if one else 'show'} drops of {points(row.detectable)} or more on {these}"
 
 

@@ -11,7 +11,7 @@ from typing import IO
 
 from evalharness.domain.report import Report
 from evalharness.domain.trial import Trial
-from evalharness.errors import UsageError
+from evalharness.errors import OverwritesBaseline, UsageError
 from evalharness.reports.json_report import write_json
 from evalharness.reports.junit import write_junit
 
@@ -53,24 +53,21 @@ def check_endings(paths: Iterable[str], ours: Mapping[str, re.Pattern[str]] = _O
     return checked
 
 
-def remove_stale(paths: Iterable[Path], read: Iterable[Path] | None = None) -> None:
-    """Nobody shall take the report of an earlier run for one of this run, should it break; but what is `read`, stays.
-
-    None: that is not known yet, so whatever can be read stays: JSON.
-    """
-    kept = {path.resolve() for path in read or ()}
+def remove_stale(paths: Iterable[Path]) -> None:
+    """Of paths that were checked: nobody shall take the report of an earlier run for one of this run."""
     for path in paths:
-        may_be_read = path.suffix.lower() == ".json" if read is None else path.resolve() in kept
-        if path.is_file() and not may_be_read:
+        if path.is_file():
             path.unlink()
 
 
 def check_baselines(paths: Iterable[Path], baselines: Iterable[Path]) -> None:
-    """Raises UsageError rather than overwrite what a run is compared with."""
+    """Raises OverwritesBaseline rather than overwrite what a run is compared with."""
     kept = {path.resolve() for path in baselines}
     for path in paths:
         if path.resolve() in kept:
-            raise UsageError(f"-o {path} would overwrite the baseline", hint="write the new report to another file")
+            raise OverwritesBaseline(
+                f"-o {path} would overwrite the baseline", hint="write the new report to another file"
+            )
 
 
 def _head(path: Path) -> str:
@@ -100,6 +97,9 @@ def _moved_there(path: Path) -> Iterator[IO[str]]:
         with unfinished.open("w", encoding="utf-8", errors="replace") as stream:
             yield stream
         unfinished.replace(path)
+    except OSError as error:
+        error.filename = str(path)  # the user knows of no other
+        raise
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -44,7 +44,7 @@ def _spent(result: SequentialResult) -> str:
     """Against the number of trials that would decide the same if it were fixed before."""
     fixed = f"a fixed {result.fixed_n:,} for {points(result.effect)}"
     uncounted = result.trials_run - result.trials_used
-    told = [f"{uncounted:,} more run that did not count"] if uncounted else []
+    told = [f"{uncounted:,} more run that did not count"] if uncounted > 0 else []
     told += [f"{result.given_up:,} more begun and given up, their cost not known"] if result.given_up else []
     if not result.saved:
         return ", ".join([f"instead of {fixed}", *told])

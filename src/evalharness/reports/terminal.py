@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.domain.comparison import asked_at_once
 from evalharness.domain.grade import GraderType
 from evalharness.domain.measurement import Measurement
+from evalharness.domain.options import Options
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.run import Run
-from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName
 from evalharness.reports.case_findings import advice, flaky, items
 from evalharness.reports.figures import figures
@@ -95,8 +96,9 @@ class TerminalReport:
         if not report.summary.trials.awaiting:
             return
         types = awaited_types(run)
-        if "model" in types and self._store != ":memory:":
-            command = f"{self._screen.command} regrade {run.name} --judge-model M{naming(self._store)}"
+        if "model" in types and self._store != ":memory:" and not _larger_cap(run, report):
+            judge = "" if names_judges(run) else " --judge-model M"
+            command = f"{self._screen.command} regrade {run.name}{judge}{naming(self._store)}"
             self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
         if "human" in types:
             self._screen.line("awaiting", "a person's grade is due")
@@ -104,7 +106,10 @@ class TerminalReport:
     def _side_by_side(self, runs: Sequence[Run]) -> None:
         rates = ("pass rate", "95 % interval", "score", "95 % interval")
         headings = ("run", "suite", "on", "cases passed", *rates, "errors", "verdict")
-        self._screen.table(headings, [_row(run, run.report) for run in runs if run.report is not None])
+        reports = [(run, run.report) for run in runs if run.report is not None]
+        self._screen.table(headings, [_row(run, report) for run, report in reports])
+        for note in asked_at_once([report.comparison for _, report in reports if report.comparison]):
+            self._screen.line("note", note)
         self._cases_side_by_side(runs)
 
     def _cases_side_by_side(self, runs: Sequence[Run]) -> None:
@@ -151,12 +156,14 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     if store == ":memory:":
         return "nothing was kept (--store :memory:); run without it to look into the answers"
     named = naming(store)
-    regrade = f"{command} regrade {run.regrade_of}{named}" if run.regrade_of else ""
+    cap = _larger_cap(run, report)
+    judged_by = f" --judge-model {shlex.quote(run.options.judge_model)}" if run.options.judge_model else ""
+    regrade = f"{command} regrade {run.regrade_of}{judged_by}{cap}{named}" if run.regrade_of else ""
+    resume = f"{command} resume {run.regrade_of or run.name}{cap}{named}"
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        resume = f"{command} resume {run.regrade_of or run.name}{_larger_cap(run, report)}{named}"
-        if not regrade and report.summary.trials.awaiting and "model" in awaited_types(run):
-            regrade = f"{command} regrade {run.name}{named}"  # only trials that are still to be done are resumed
         return f"{resume}; {regrade}" if regrade else resume
+    if cap:  # then grades are due
+        return regrade or resume
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
         return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
     if report.verdict == "INVALID" and report.summary.trials.error:
@@ -174,15 +181,24 @@ def _larger_cap(run: Run, report: Report) -> str:
 
 
 def awaited_types(run: Run) -> set[GraderType]:
-    """The types of graders that a run's cases have, inside other graders too: who may owe a grade."""
+    """Who may owe a grade."""
+    return {type_ for type_, _ in _graders_of(run)}
+
+
+def names_judges(run: Run) -> bool:
+    """Whether its suite says who judges, wherever a model does."""
+    judges = [options for type_, options in _graders_of(run) if type_ == "model"]
+    return bool(run.suite.config.judge_model) or all(getattr(options, "named", ()) for options in judges)
+
+
+def _graders_of(run: Run) -> Iterator[tuple[GraderType, Options]]:
+    """Type and options of the graders that a run's cases have, inside other graders too."""
     specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
-    types: set[GraderType] = set()
     while specs:
         spec = specs.pop()
         try:
-            types.add(registry.load("grader", spec.kind).type)
-            parts: tuple[GraderSpec, ...] = getattr(registry.parse_options("grader", spec), "graders", ())
+            options = registry.parse_options("grader", spec)
+            yield registry.load("grader", spec.kind).type, options
         except (UnknownName, ValidationError):  # an old run is shown whatever has become of its graders
             continue
-        specs.extend(parts)
-    return types
+        specs.extend(getattr(options, "graders", ()))

@@ -75,8 +75,9 @@ class TranscriptReport:
             self._block(f"{role} ({ended})" if ended else role, as_text(message.get("content")))
         for call in transcript.tool_calls:
             result = f" → {as_text(call.result)}" if call.result is not None else ""
+            error = f" ✗ {call.error}" if call.error else ""
             arguments = "" if call.arguments in (None, "", {}) else as_text(call.arguments)
-            self._block("tool", f"{call.name}({arguments}){result}{call.error}")
+            self._block("tool", f"{call.name}({arguments}){result}{error}")
         if transcript.output is not None:
             self._block("answer", as_text(transcript.output) or "(empty)")
         if transcript.exit_code is not None:

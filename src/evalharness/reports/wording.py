@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
+from collections.abc import Callable
 
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import digits, interval, percent
 
+MOST_DECIMALS = 12
 _CONTROL = re.compile(
     r"""
     (?: \x1b\[ | \x9b ) [0-?]* [\ -/]* [@-~]?                                # colours, cursor movements
@@ -48,16 +51,28 @@ def history_text(failure_count: int = 0, last_passed: str | None = None) -> str:
     return ", ".join(part for part in (failed, passed) if part)
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float, finer: int = 0) -> str:
+    """`finer` is the number of digits more than usual."""
     if seconds < 1:
-        return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.2g} ms"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
+        kind = f".{finer}f" if seconds >= 0.01 else f".{2 + finer}g"
+        return f"{seconds * 1000:{kind}} ms"
+    if seconds < 120 or finer:
+        return f"{seconds:.{1 + finer}f} s"
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def money(cost_usd: float) -> str:
-    return f"${cost_usd:.4f}" if cost_usd < 1 else f"${cost_usd:.2f}"
+def money(cost_usd: float, finer: int = 0) -> str:
+    """Never $0.0000 for more than nothing: so little gets the digits it takes, no more than a line can hold."""
+    shown = f"{cost_usd:.{(4 if cost_usd < 1 else 2) + finer}f}"
+    if cost_usd and not float(shown):
+        decimals = 1 + finer - math.floor(math.log10(cost_usd))
+        shown = f"{cost_usd:.{decimals}f}".rstrip("0") if decimals <= MOST_DECIMALS else f"{cost_usd:.{2 + finer}g}"
+    return f"${shown}"
+
+
+def told_apart(low: float, high: float, worded: Callable[[float, int], str]) -> int:
+    """How many digits more than usual it takes for two unlike ends to read unlike."""
+    return next((more for more in range(MOST_DECIMALS) if low == high or worded(low, more) != worded(high, more)), 0)
 
 
 def naming(store: str | None) -> str:

@@ -19,7 +19,6 @@ from evalharness.stats.sum_laws import COIN, law_of_sum
 
 # Equal differences can differ in the last bits; such a spread is no evidence of any.
 _NO_VARIANCE = 1e-24
-_LEFT_OPEN = "1 - (1 - level)^(1/cases)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def paired_difference(
     bound leaves [-span, span]. Where all differences agree, their spread is 0 by luck, not by nature: the margin is
     then what so many agreeing cases leave open, where there is no limit of a step of 1 or of that difference, whichever
     is larger; a single case leaves everything open. On a limited scale Student's margin is never narrower than that:
-    one case that differs must not make the others look surer.
+    one case that differs must not make the others look surer. Cases of unequal weights count as so many of equal ones.
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
@@ -81,38 +80,44 @@ def paired_difference(
     if not differences:
         return None
     cases = len(differences)
-    mean, squared_error = _mean_and_squared_error(differences, _scaled(weights, cases))
+    mean, squared_error, as_many = _mean_and_squared_error(differences, _scaled(weights, cases))
+    power = f"1 - (1 - level)^(1/{'cases' if math.isclose(as_many, cases) else 'cases of equal weight'})"
     if cases == 1:
         two_sided = one_sided = 2 * span
         method = "all that is possible (a single case says nothing about others)"
     elif squared_error * cases <= _NO_VARIANCE * max(1.0, mean * mean):
-        two_sided = one_sided = left_open(cases, level) * (span if math.isfinite(span) else max(1.0, abs(mean)))
-        method = f"margin of equal differences, {_LEFT_OPEN}"
+        two_sided = one_sided = left_open(as_many, level) * (span if math.isfinite(span) else max(1.0, abs(mean)))
+        method = f"margin of equal differences, {power}"
     else:
         error = math.sqrt(squared_error)
         two_sided = error * student_t_quantile((1 + level) / 2, cases - 1)
         one_sided = error * student_t_quantile(level, cases - 1)
         method = "Student's t over cases"
-        least = left_open(cases, level) * span if math.isfinite(span) else 0.0
+        least = left_open(as_many, level) * span if math.isfinite(span) else 0.0
         if one_sided < least:
             two_sided, one_sided = max(two_sided, least), least
-            method = f"least margin of so few cases, {_LEFT_OPEN}, wider than Student's t"
+            method = f"least margin of so few cases, {power}, wider than Student's t"
     low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
     return PairedDifference(mean, low, high, lower_bound, level, method, cases)
 
 
-def left_open(cases: int, level: float) -> float:
-    """The largest share of cases that may change although none of so many did."""
+def left_open(cases: float, level: float) -> float:
+    """The largest share of cases that may change although none of so many, all of one weight, did."""
     return 1 - math.pow(1 - level, 1 / cases)
 
 
-def _mean_and_squared_error(differences: Sequence[float], weights: Sequence[float] | None) -> tuple[float, float]:
-    """The weighted mean and its squared standard error; without weights sd²/M."""
+def _mean_and_squared_error(
+    differences: Sequence[float], weights: Sequence[float] | None
+) -> tuple[float, float, float]:
+    """The weighted mean, its squared standard error, and how many cases of equal weights would say as much.
+
+    Without weights the latter two are sd²/M and M.
+    """
     if weights is None:
         cases = len(differences)
         mean = math.fsum(differences) / cases
         squares = math.fsum([(difference - mean) ** 2 for difference in differences])
-        return mean, squares / cases / (cases - 1) if cases > 1 else 0.0
+        return mean, squares / cases / (cases - 1) if cases > 1 else 0.0, cases
     mean = weighted_mean(zip(differences, weights, strict=True))
     total = math.fsum(weights)
     squares = math.fsum(weight * weight for weight in weights)
@@ -120,7 +125,7 @@ def _mean_and_squared_error(differences: Sequence[float], weights: Sequence[floa
     variance = weighted_mean(zip(deviations, weights, strict=True))
     # The number of cases that so unequal weights amount to, less one, summed from its parts so as not to round to 0.
     freedom = math.fsum(weight * (total - weight) for weight in weights) / squares
-    return mean, variance / freedom if freedom else 0.0
+    return mean, variance / freedom if freedom else 0.0, freedom + 1
 
 
 def _scaled(weights: Sequence[float] | None, cases: int) -> Sequence[float] | None:

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 from evalharness.errors import UnknownName, UsageError
 
 MOST_IN_INTEGERS = 20_000
+MOST_DRAWN_IN_INTEGERS = 2_000
+"""Beyond both, whole numbers would take seconds."""
 PassHatEstimator = Literal["unbiased", "plugin"]
 
 
@@ -21,7 +23,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
     _check(n, c, k)
     if k > n:
         return None
-    if n > MOST_IN_INTEGERS:
+    if _is_too_large(n, k):
         return -math.expm1(_log_chance_of_all(n, n - c, k))
     draws = math.comb(n, k)
     # The product form over floats cancels for rare passes; one division of integers is correctly rounded.
@@ -41,7 +43,7 @@ def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased")
     if estimator == "plugin":
         plugin: float = c**k / n**k
         return plugin
-    return math.exp(_log_chance_of_all(n, c, k)) if n > MOST_IN_INTEGERS else math.comb(c, k) / math.comb(n, k)
+    return math.exp(_log_chance_of_all(n, c, k)) if _is_too_large(n, k) else math.comb(c, k) / math.comb(n, k)
 
 
 def printed_k(n: int) -> tuple[int, ...]:
@@ -49,6 +51,10 @@ def printed_k(n: int) -> tuple[int, ...]:
     if n < 0:
         raise UsageError(f"the number of trials cannot be negative, got {n}")
     return tuple(sorted(k for k in {1, 3, n // 2} if 1 <= k <= n))
+
+
+def _is_too_large(n: int, k: int) -> bool:
+    return n > MOST_IN_INTEGERS and k > MOST_DRAWN_IN_INTEGERS
 
 
 def _log_chance_of_all(n: int, c: int, k: int) -> float:

@@ -252,7 +252,7 @@ class SqlStore:
         self._writer.put((INSERT_TRIAL, self._seq(run_id), trial))
 
     def mend(self, run_id: str, trial: Trial) -> None:
-        """Queue a trial that replaces one that ended in `error`; its attempts include the earlier ones."""
+        """Queue a trial that replaces one that ended in `error`, with its attempts, or that awaited a grade."""
         self._writer.put((MEND_TRIAL, self._seq(run_id), trial))
 
     def flush(self) -> None:

@@ -22,9 +22,9 @@ INSERT_TRIAL = f"{_ONCE} NOTHING"
 MEND_TRIAL = (
     f"{_ONCE} UPDATE SET "
     + ", ".join(f"{column} = excluded.{column}" for column in TRIAL_COLUMNS.split(", ")[3:])
-    + " WHERE trials.state = 'error'"
+    + " WHERE trials.state IN ('error', 'awaiting')"
 )
-"""A trial that already has a row keeps it, unless that one ended in error and is mended."""
+"""A trial that already has a row keeps it, unless that one ended in error or awaits a grade, and is mended."""
 _PAGE_OF_BODIES = 100
 _PAGE = 500
 _PAGE_OF_FIGURES = 10_000

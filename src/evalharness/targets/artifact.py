@@ -32,6 +32,7 @@ class ArtifactOptions(Options):
 
 class ArtifactTarget(TargetPart):
     Options: ClassVar[type[Options]] = ArtifactOptions
+    is_metered: ClassVar[bool] = True
     options: ArtifactOptions
 
     def __init__(self, options: ArtifactOptions, spec: TargetSpec, services: Services) -> None:

@@ -11,11 +11,12 @@ from evalharness.contracts import Llm, Services, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.chat import ChatMessage, ChatRequest, Temperature, Tool
 from evalharness.domain.digest import digest, digest_file
-from evalharness.domain.model_name import file_of, split_name
+from evalharness.domain.model_name import split_name
 from evalharness.domain.options import Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.targets.part import TargetPart
 from evalharness.targets.templates import fill_template
+from evalharness.workspaces import model_file
 
 
 class ModelOptions(Options):
@@ -76,7 +77,7 @@ class ModelPart(TargetPart):
     def digest(self) -> str:
         """A model that is named by a file answers differently when the file does."""
         models = self.services.models
-        file = file_of(self.options.model.partition("/")[2], models.root if models else self.services.root)
+        file = model_file(self.options.model.partition("/")[2], models.root if models else self.services.root)
         try:
             content = digest_file(file) if file else None
         except OSError:  # opening the model says so

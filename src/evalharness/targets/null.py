@@ -13,6 +13,7 @@ from evalharness.targets.part import NoOptions, TargetPart
 class NullTarget(TargetPart):
     Options: ClassVar[type[Options]] = NoOptions
     reads_input: ClassVar[bool] = False
+    is_metered: ClassVar[bool] = True
 
     async def answer(self, task: Task) -> Transcript:  # noqa: ARG002
         return Transcript(output="")
@@ -20,6 +21,7 @@ class NullTarget(TargetPart):
 
 class EchoTarget(TargetPart):
     Options: ClassVar[type[Options]] = NoOptions
+    is_metered: ClassVar[bool] = True
 
     async def answer(self, task: Task) -> Transcript:
         return Transcript(output=task.case.content)

@@ -21,6 +21,7 @@ from evalharness.targets.part import NoOptions, TargetPart
 class OracleTarget(TargetPart):
     Options: ClassVar[type[Options]] = NoOptions
     reads_input: ClassVar[bool] = False
+    is_metered: ClassVar[bool] = True
 
     async def answer(self, task: Task) -> Transcript:
         graders = [registry.build_grader(spec, self.services) for spec in task.graders if spec.required]

@@ -57,6 +57,16 @@ def test_a_table_may_tell_fewer_k_than_there_were_trials(tmp_path: Path) -> None
     assert [each.possible for each in checked(tmp_path, table)] == [False], "two trials cannot give it"
 
 
+def test_the_trials_that_a_row_tells_are_those_it_is_checked_by(tmp_path: Path) -> None:
+    """One task that passed 5 of 8: no result of 4 trials looks like it."""
+    row = {"pass^k": [0.625, 0.3571, 0.1786, 0.0714], "tasks": 1}
+    assert [each.possible for each in checked(tmp_path, row)] == [False]
+    [found] = checked(tmp_path, row | {"trials": 8}, trials=4)
+    assert (found.possible, found.trials, "× 8 trials" in found.text) == (True, 8, True)
+    [found] = checked(tmp_path, row | {"trials": 3})
+    assert (found.possible, "takes 4 trials" in found.text) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("row", "trials"),
     [
@@ -76,6 +86,7 @@ def test_figures_that_contradict_each_other_are_impossible(row: Any, trials: int
     [
         ({"pass_1": 0.5, "pass_2": 0.4}, "how many tasks"),
         ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 10**9}, "so many tasks cannot be checked"),
+        ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 10, "trials": 10**9}, "so many trials cannot be checked"),
         ({"pass_1": 0.5, "tasks": 10}, "only pass^1 is given"),
         ({"pass_1": 0.5, "pass_3": 0.4, "tasks": 10}, "some pass^k are missing"),
     ],
@@ -103,6 +114,11 @@ def test_tasks_must_be_numbers(written: str) -> None:
 def test_fewer_trials_than_a_row_tells_of_make_it_impossible(tmp_path: Path) -> None:
     [found] = checked(tmp_path, {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, trials=1)
     assert (found.possible, "takes 2 trials" in found.text) == (False, True)
+
+
+def test_a_row_without_figures_is_told(tmp_path: Path) -> None:
+    full, empty = checked(tmp_path, {"full": {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, "empty": {"pass_1": None}})
+    assert (full.possible, empty.possible, empty.text) == (True, None, "it has no figure")
 
 
 def test_one_bad_row_does_not_end_the_check_of_the_others(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -50,6 +51,20 @@ def test_short_forms(short: Any, long: Any) -> None:
 )
 def test_what_means_nothing_is_refused(written: Any) -> None:
     with pytest.raises(ValidationError):
+        Gate.model_validate(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ({"each_case": True}, 'must be a number of trials, or a text such as "2 of 3"'),
+        ({"each_case": 2.5}, 'must be a number of trials, or a text such as "2 of 3"'),
+        ({"regression": False}, "must be true, a baseline's name or a mapping"),
+        ({"regression": 3}, "must be true, a baseline's name or a mapping"),
+    ],
+)
+def test_short_forms_say_what_they_may_be(written: Any, told: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(told)):
         Gate.model_validate(written)
 
 

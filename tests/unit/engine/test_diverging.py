@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalharness.domain.transcript import ToolCall, Transcript
-from evalharness.engine.diverging import first_divergence
+from evalharness.engine.diverging import first_divergence, without_answer
 
 
 def said(content: str, *calls: tuple[str, str]) -> dict[str, Any]:
@@ -100,3 +100,12 @@ def test_strange_messages_are_no_reason_to_fail() -> None:
         ),
     )
     assert first_divergence(odd, Transcript()) == 'step 1: said "hi" before, now answer ""'
+
+
+def test_of_a_trial_without_an_answer_only_the_reason_is_known() -> None:
+    assert without_answer(calling("open"), "the target raised\nValueError: no") == (
+        'step 1: open({"q": "x"}) before, now no step is known: the target raised ValueError: no'
+    )
+    assert without_answer(Transcript(output="4"), "time limit of 5 s") == (
+        'answer "4" before, now no answer: time limit of 5 s'
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalharness.domain.case import Case
-from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison
+from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
 from evalharness.domain.gate import Gate, GateCheck, GateResult
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
@@ -313,6 +313,7 @@ def test_a_cost_that_only_some_trials_tell() -> None:
 
     assert "1 judged trial did not say what it cost" in only(result(1)).text
     assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "what is known may be too much already"
+    assert only(result(0.3)).text == "cost $0.4000 (1 judged trial did not say), less than $0.3 needed"
 
 
 def quarantine(case: str, expires: str) -> dict[str, Any]:
@@ -363,7 +364,18 @@ def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool |
     result = judged({"regression": True, "inconclusive": policy}, {"a": F}, comparison=comparison)
     assert (only(result).passed, result.exit_code, only(result).cases) == (passed, exit_code, ("a",))
     assert only(result).text.startswith(f"{verdict}: because")
-    assert ("8 trials" in only(result).text) == (passed is None)
+    assert ("; to settle it: 8 trials" in only(result).text) == (passed is None)
+
+
+def test_where_critical_cases_decide_the_metrics_that_were_asked_for_are_told_too() -> None:
+    cost = Difference(metric="cost", unit="ratio", old=1, new=1, value=0, gated=True, verdict="NO REGRESSION")
+    rate = Difference(metric="pass_rate", old=1, new=0.8, value=-0.2)
+    found = compared("REGRESSION", decisive=("critical",), differences={"pass_rate": rate, "cost": cost})
+    assert only(judged({"regression": True}, {"a": F}, comparison=found)).text == (
+        "REGRESSION: because; cost: NO REGRESSION"
+    )
+    by_cost = found.model_copy(update={"decisive": ("cost",)})
+    assert only(judged({"regression": True}, {"a": F}, comparison=by_cost)).text == "REGRESSION: because"
 
 
 def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:

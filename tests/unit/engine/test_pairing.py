@@ -6,6 +6,7 @@ import pytest
 from compared import alike, case, report
 
 from evalharness.domain.gate import RegressionRule
+from evalharness.domain.grade import Judging
 from evalharness.engine.comparing import compare
 from evalharness.engine.pairing import pair_cases
 from evalharness.errors import UsageError
@@ -41,6 +42,12 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
         (report(case("a", 1, 1)), report(), "the new report .* holds no results of single cases", "--json"),
         (report(case("a", 1, 1, key="1")), report(case("a", 1, 1, key="2")), "the one case .* was changed", "baseline"),
         (report(*alike(2, 1, 1, key="1")), report(*alike(2, 1, 1, key="2")), "all 2 cases .* were changed", "none"),
+        (
+            report(case("a", 1, 1, key="1 x")),
+            report(case("a", 1, 1, key="1 y")),
+            r"the one case .* was graded in another way \(other graders\)",
+            "baseline",
+        ),
         (report(case("a", 1, 1)), report(case("a", 0, 0)), "the one case .* not judged in one of them", "resume"),
         (report(case("a", 1, 1)), report(case("b", 1, 1)), "no case in common$", "one suite"),
         (
@@ -55,6 +62,15 @@ def test_nothing_to_compare_says_what_to_do(old: object, new: object, message: s
     with pytest.raises(UsageError, match=message) as raised:
         pair_cases(old, new)  # type: ignore[arg-type]
     assert hint in raised.value.hint
+
+
+def test_a_change_of_judge_is_not_told_as_a_change_of_the_question() -> None:
+    judges = [report(case("a", 2, 2), case("b", 2, 2, key=f"1 {name}")) for name in ("x", "y")]
+    old, new = (
+        each.model_copy(update={"judging": (Judging(model=name),)}) for each, name in zip(judges, "AB", strict=True)
+    )
+    told = "1 of 1 changed cases ask the same and are graded in another way: judged by A before, by B now"
+    assert compare(old, new, RegressionRule()).notes == (told,)
 
 
 def test_everything_quarantined_is_no_comparison() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -9,20 +10,27 @@ import pytest
 from reported import TODAY, A, E, F, P, S, counted, row
 
 from evalharness.domain.case import Case
-from evalharness.domain.case_result import CaseResult
 from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
-from evalharness.engine.recommending import in_order, recommend, recommend_limits, recommend_quarantine
-from evalharness.engine.tallying import count_trials
+from evalharness.engine.recommending import in_order, recall_passes, recommend, recommend_limits, recommend_quarantine
+from evalharness.engine.tallying import CaseTally, count_trials
 
 
 def advised(*outcomes: Outcome, trials: int = 1) -> list[tuple[str, tuple[str, ...]]]:
-    ids = dict.fromkeys(outcome.case_id for outcome in outcomes)
-    suite = Suite(name="s", cases=tuple(Case(id=id_, input="?") for id_ in ids))
+    suite = suite_of(outcomes)
     return [(found.text, found.cases) for found in recommend(suite, count_trials(suite, trials, outcomes))]
+
+
+def suite_of(outcomes: Sequence[Outcome]) -> Suite:
+    ids = dict.fromkeys(outcome.case_id for outcome in outcomes)
+    return Suite(name="s", cases=tuple(Case(id=id_, input="?") for id_ in ids))
+
+
+def tallied(*outcomes: Outcome) -> dict[str, CaseTally]:
+    return count_trials(suite_of(outcomes), 2, outcomes).tallies
 
 
 @pytest.mark.parametrize("states", [{"a": [P, P], "b": [P, P]}, {"a": [S], "b": [A]}, {"a": [P, S]}], ids=str)
@@ -74,18 +82,21 @@ def test_advice_of_one_kind_stands_together() -> None:
 
 
 class TestLimits:
-    CASES = (
-        CaseResult(case_id="a", trials=2, cost_usd=0.1, dearest_usd=0.15, duration_s=1.0, longest_s=1.5),
-        CaseResult(case_id="b", trials=2, cost_usd=0.4, dearest_usd=0.5, duration_s=4.0, longest_s=7.0),
-        CaseResult(case_id="c", trials=2, cost_usd=0.3, dearest_usd=0.3, duration_s=5.0, longest_s=6.0),
-        CaseResult(case_id="unknown", trials=2),
+    CASES = tallied(
+        row("a", 0, P, cost_usd=0.05, duration_s=0.5),
+        row("a", 1, P, cost_usd=0.15, duration_s=1.5),
+        row("b", 0, P, cost_usd=0.3, duration_s=1.0),
+        row("b", 1, F, cost_usd=0.5, duration_s=7.0),
+        row("c", 0, P, cost_usd=0.3, duration_s=4.0),
+        row("c", 1, P, cost_usd=0.3, duration_s=6.0),
+        row("unknown", 0, S, cost_usd=None),
     )
 
     @pytest.mark.parametrize(
         ("name", "wanted", "told", "cases"),
         [
-            ("the spend cap", 0.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
-            ("the time limit", 0.0, "c took the longest, 10.000 s in all: ", ("c", "b", "a")),
+            ("spend cap", 0.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
+            ("time limit", 0.0, "c took the longest, 10.000 s in all: ", ("c", "b", "a")),
             ("max_cost_usd", 1.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
             ("max_cost_usd_per_trial", 0.3, "b has the dearest trial, $0.5000: ", ("b", "c")),
             ("max_latency_s", 6.5, "b has the slowest trial, 7.000 s: ", ("b",)),
@@ -96,12 +107,26 @@ class TestLimits:
         self, name: str, wanted: float, told: str, cases: tuple[str, ...]
     ) -> None:
         [found] = recommend_limits({name: wanted}, self.CASES)
-        assert found.text == f"{told}make it leaner, or raise {name}"
+        assert found.text == f"{told}make it leaner, or raise {name if '_' in name else f'the {name}'}"
         assert found.cases == cases
 
     def test_that_nothing_is_known_of_need_no_advice(self) -> None:
-        assert not list(recommend_limits({"max_latency_s": 9.0, "pass_rate": 0.9, "the interrupted": 0.0}, self.CASES))
-        assert not list(recommend_limits({"the spend cap": 0.0}, self.CASES[3:]))
+        assert not list(recommend_limits({"max_latency_s": 9.0, "pass_rate": 0.9, "interrupted": 0.0}, self.CASES))
+        assert not list(recommend_limits({"spend cap": 0.0}, {"unknown": self.CASES["unknown"]}))
+
+    def test_that_all_share_alike_name_them_all_whatever_they_are_called(self) -> None:
+        cases = [row(str(number), 0, P, cost_usd=0.5) for number in range(1, 13)]
+        [found] = recommend_limits({"spend cap": 0.0}, tallied(*cases))
+        assert found.text.startswith("12 cases come to the same")
+        assert len(found.cases) == 12
+
+    def test_of_the_whole_run_add_up_what_trials_told_and_nothing_else(self) -> None:
+        silent = tallied(row("a", 0, P, cost_usd=5.0), row("a", 1, P, cost_usd=None), row("b", 0, P, cost_usd=1.0))
+        [found] = recommend_limits({"max_cost_usd": 1.0}, silent)
+        assert found.text.startswith("a cost the most, $5.0000: ")
+        unjudged = tallied(row("a", 0, P, cost_usd=1.0), row("b", 0, E, cost_usd=2.0), row("b", 1, A, cost_usd=1.5))
+        [found] = recommend_limits({"spend cap": 0.0}, unjudged)
+        assert found.text.startswith("b cost the most, $3.5000: ")
 
     def test_of_single_trials_leave_out_what_the_gate_does_not_count(self) -> None:
         overrun = {"max_latency_s": 5.0, "max_cost_usd": 1.0}
@@ -131,6 +156,16 @@ def test_a_case_that_never_passes_is_told_from_one_that_sometimes_does() -> None
     assert never[1] == ("never",)
     assert sometimes[0].startswith("1 case passes only sometimes (2 of 3 trials of often passed)")
     assert sometimes[1] == ("often",)
+
+
+def test_what_passed_in_an_earlier_run_is_nothing_that_the_target_cannot_do() -> None:
+    advice = recommend(*counted({"was fine": [F, F], "never": [F, F]}))
+    earlier = [{"never": (2, 0)}, {"was fine": (2, 1), "never": (2, 0)}]
+    never, no_more = recall_passes([found for found in advice if found.kind == "never"], earlier)
+    assert (never.text.startswith("1 case fails in every trial: look at it"), never.cases) == (True, ("never",))
+    assert no_more.text.startswith("1 case fails in every trial of this run but passed in earlier ones")
+    assert (no_more.kind, no_more.cases) == ("flaky", ("was fine",))
+    assert list(recall_passes(advice, [])) == list(advice)
 
 
 def test_one_failed_trial_proves_nothing() -> None:

@@ -33,7 +33,7 @@ BELIEVED = (
         for metric in ("latency", "cost")
         for name in ("old", "value", "low", "high", "lower_bound", "upper_bound", "level")
     ),
-    *("old_score", "new_score", "margin", "tolerance"),
+    *("old_score", "margin", "tolerance"),
 )
 
 
@@ -133,3 +133,14 @@ def test_a_comparison_of_no_case_is_told_and_no_crash() -> None:
 def test_without_its_cases_a_comparison_is_checked_as_far_as_it_goes() -> None:
     report, _, _ = told()
     assert {judged[0] for judged in recompare(report.model_copy(update={"cases": ()}), None)} >= {"comparison.verdict"}
+
+
+@pytest.mark.parametrize("case_id", ["notes", "source", "why"])
+def test_a_case_may_be_called_like_what_is_not_checked(case_id: str) -> None:
+    old, _ = reported({case_id: [P, P], "other": [P, P]})
+    new, _ = reported({case_id: [F, F], "other": [P, P]})
+    comparison = compare(old, new, RULE)
+    [change] = comparison.cases
+    wrong = comparison.model_copy(update={"cases": (change.model_copy(update={"new_passed": 1}),)})
+    found = recompare(new.model_copy(update={"comparison": wrong}), comparison)
+    assert [place for place, told, anew in found if told != anew] == [f"comparison.cases.{case_id}.new_passed"]

@@ -55,9 +55,18 @@ def test_every_figure_comes_out_again() -> None:
 
 
 def test_answers_after_a_failed_first_one_are_not_in_the_cases() -> None:
+    told = report({"a": [(P, F), (P, P), (P, P)]})
+    retried = told.model_copy(update={"metadata": told.metadata.model_copy(update={"retry_failed": True})})
     with pytest.raises(UsageError, match="first answers only") as raised:
-        recount(report({"a": [(P, F), (P, P), (P, P)]}))
+        recount(retried)
     assert "name the run itself" in raised.value.hint
+
+
+def test_a_pass_rate_that_its_cases_do_not_have_was_changed_by_somebody() -> None:
+    told = report({"a": [(P, P)] * 3, "b": [(P, P), (P, P), (F, F)]})
+    rate = told.measurements["pass_rate"].model_copy(update={"value": 0.1})
+    with pytest.raises(UsageError, match=r"pass_rate is 0\.1, and that of its cases 0\.833333333"):
+        recount(told.model_copy(update={"measurements": told.measurements | {"pass_rate": rate}}))
 
 
 def test_a_report_without_cases_cannot_be_judged() -> None:

@@ -34,7 +34,7 @@ from evalharness.engine.planning import plan_cases
 from evalharness.engine.running import LONGEST_PAUSE_S, Running, pause_s, pending_trials, skipped_trials
 from evalharness.engine.summarising import summarise
 from evalharness.engine.tallying import count_trials
-from evalharness.errors import StoreError, TargetUnavailable, TrialSkipped
+from evalharness.errors import SpendCapReached, StoreError, TargetUnavailable, TrialSkipped
 from evalharness.redaction import Redactor
 from evalharness.sandboxes.none import NoSandbox
 from evalharness.stores.sql_store import SqlStore
@@ -62,6 +62,7 @@ def run_watched(
     max_concurrency: int = 10,
     max_failures: int | None = None,
     stop_first: bool = False,
+    run_ahead: int | None = None,
 ) -> Ended:
     """The engine on a real store, with somebody who is told of each trial and may stop the run."""
 
@@ -80,12 +81,13 @@ def run_watched(
             max_concurrency=max_concurrency,
             max_failures=max_failures,
             on_trial=lambda trial: tell(trial, running) if tell else None,
+            run_ahead=run_ahead,
         )
         if stop_first:
             running.stop("interrupted")
         try:
             trials = pending_trials(plan_cases(suite, {}, services), suite.trials, {}, {})
-            stopped = await running.run(trials, None)
+            stopped = await asyncio.wait_for(running.run(trials, None), 60)
         finally:
             offloader.close()
             store.flush()
@@ -443,6 +445,21 @@ def test_states_always_add_up(
         assert counts["pending"] == 0
     if counts["passed"] < planned:
         assert run.exit_code != 0 or counts["failed"] + counts["pending"] == 0
+
+
+def test_a_slow_trial_that_the_purse_cannot_pay_holds_nobody_up() -> None:
+    """The others have run as far ahead of it as they may, and wait for its end."""
+
+    async def target(question: str) -> str:
+        if question == "c0":
+            await asyncio.sleep(0.2)
+            raise SpendCapReached("nothing is left")
+        return "4"
+
+    ended = run_watched(suite_of(20), target, max_concurrency=3, run_ahead=4)
+    assert ended.stopped == "spend cap"
+    assert ended.trials
+    assert {trial.state for trial in ended.trials} == {"passed"}
 
 
 def test_trials_that_are_not_tried_share_what_became_of_them() -> None:

@@ -148,6 +148,31 @@ def test_what_a_thrown_away_reply_has_cost_is_known_to_the_others() -> None:
     asyncio.run(run())
 
 
+def test_a_reply_that_was_thrown_away_lets_another_trial_begin() -> None:
+    """Its own trial asks again and again, with pauses: the others need not wait until it gives up."""
+    purse = Spending(max_cost_usd=1.0)
+
+    async def begun() -> list[bool]:
+        await purse.begin_trial(is_metered=True)
+        await purse.begin("m")
+        second = asyncio.ensure_future(purse.begin_trial(is_metered=True))
+        await asyncio.sleep(0)
+        before = second.done()
+        purse.charge(0.1, 10, "m")
+        await asyncio.sleep(0)
+        after = second.done()
+        second.cancel()
+        return [before, after]
+
+    assert asyncio.run(begun()) == [False, True]
+
+
+def test_calls_that_turn_dear_late_overrun_a_cap_by_those_under_way_at_most() -> None:
+    purse = Spending(max_cost_usd=10.0)
+    most = spend(purse, *[0.01] * 50, *[5.0] * 50)
+    assert 10.0 <= purse.cost_usd <= 10.0 + 5.0 * most
+
+
 def test_trials_of_metered_targets_begin_as_their_calls_may_and_are_charged_once() -> None:
     purse = Spending(max_cost_usd=1.0)
     under_way = most = 0

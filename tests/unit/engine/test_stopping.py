@@ -303,4 +303,5 @@ def test_figures_for_a_fixed_number_of_trials_are_not_told() -> None:
     told = measured_sequentially(found, result)
     assert set(told) == {"pass_rate", "latency_s", "score"}
     assert (told["pass_rate"].value, told["pass_rate"].low) == (1.0, result.low)
+    assert told["pass_rate"].n_eff == told["pass_rate"].n_trials == result.trials_used
     assert (told["score"].value, told["score"].low) == (0.7, None)

@@ -73,6 +73,7 @@ def test_metrics_alone_are_meant_for_all_cases(tmp_path: Path) -> None:
             "criticality: {critcal: {score: 1}}",
             "criticality.critcal: 'critcal' is not allowed; did you mean 'critical'",
         ),
+        ("defalt: {score: 1}", "defalt: unknown key 'defalt'; did you mean 'default'?"),
         ("{default: {score: 1}, category: {}}", "category: unknown key 'category'; did you mean 'categories'?"),
     ],
 )

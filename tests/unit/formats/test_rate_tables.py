@@ -59,6 +59,28 @@ def test_a_comma_separated_table(tmp_path: Path) -> None:
     assert (third.label, third.tasks) == ("row 3", 7)
 
 
+def test_a_row_may_tell_its_trials(tmp_path: Path) -> None:
+    [row] = rows(tmp_path, '{"pass^k": [0.42, 0.273], "tasks": 50, "trials": 8}')
+    assert row.trials == 8
+    [row] = rows(tmp_path, "agent,num_trials,pass^1\n,8,0.5\n", ".csv")
+    assert (row.trials, row.label) == (8, "row 1")
+    [row] = rows(tmp_path, '{"pass^1": 0.42, "trials": 2.5}')
+    assert "no number of trials" in row.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [
+        ("agent,pass^1,pass^2,tasks\nbig,42%,27.3%,50\nempty,,,10\n,,,\n", ".csv"),
+        ('{"big": {"pass_1": 0.42}, "empty": {"pass_1": null, "tasks": 10}, "other": {"pass_1": {}}}', ".json"),
+    ],
+    ids=["csv", "json"],
+)
+def test_a_row_without_a_figure_stays(text: str, ending: str, tmp_path: Path) -> None:
+    big, empty = rows(tmp_path, text, ending)
+    assert (big.label, empty.label, empty.rates, empty.note, empty.tasks) == ("big", "empty", {}, "", 10)
+
+
 def test_digits_are_those_that_were_written(tmp_path: Path) -> None:
     [row] = rows(tmp_path, '{"pass_1": 0.30, "pass_2": 0.1}')
     assert row.decimals == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,17 @@ def test_what_a_run_writes_is_read_with_or_without_its_trials(tmp_path: Path, tr
     write_json([(report, trials)], stream)
     assert ("trials" in json.loads(stream.getvalue())["eval_report"]) is (trials is not None)
     assert read_report(written(tmp_path, stream.getvalue())) == report
+
+
+def test_what_was_not_measured_has_no_interval_either(tmp_path: Path) -> None:
+    report = make_report(make_run()).model_copy(update={"cases": CASES, "metrics": {"pass_hat_4": None}})
+    stream = io.StringIO()
+    write_json([(report, None)], stream)
+    data = json.loads(stream.getvalue())
+    assert read_report(written(tmp_path, data)).measurements == report.measurements
+    data["eval_report"]["measurements"]["pass_hat_4"] |= {"low": 0.8, "high": 0.95}
+    with pytest.raises(UsageError, match=r"measurements.pass_hat_4"):
+        read_report(written(tmp_path, data))
 
 
 def test_one_report_of_a_list_is_one_report(tmp_path: Path) -> None:
@@ -70,6 +82,11 @@ def test_what_is_no_report_is_refused_in_words(tmp_path: Path, data: Any, told: 
         ({"score": -0.1}, "the score of case 'a' cannot be: -0.1"),
         ({"trials": 10**9}, "the counts of case 'a' cannot be: 2 passed of 1000000000 trials"),
         ({"errors": 10**9}, "the counts of case 'a' cannot be"),
+        ({"passed": True}, r"cases\[0\]\.passed: must be a whole number, not true"),
+        ({"duration_s": -1}, "duration_s of case 'a' cannot be: -1"),
+        ({"cost_usd": math.inf}, "cost_usd of case 'a' cannot be: inf"),
+        ({"dearest_usd": math.nan}, "dearest_usd of case 'a' cannot be: nan"),
+        ({"weight": -1}, "weight of case 'a' cannot be: -1"),
         ({"trails": 3}, r"cases\[0\]\.trails: unknown key 'trails'; did you mean 'trials'\?"),
         ({"trials": "many"}, r"cases\[0\]\.trials: must be a whole number, not 'many'"),
     ],

@@ -19,7 +19,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.offloading import Offloader
-from evalharness.errors import Unscored, UsageError
+from evalharness.errors import TargetUnavailable, Unscored, UsageError
 from evalharness.sandboxes.none import NoSandbox
 
 FACTORIAL = {
@@ -223,6 +223,15 @@ def test_a_raising_comparator_names_its_test_case(tmp_path: Path, grade: Callabl
         grade(written, "def f(x): return x")
     assert "compare.py:lengths (case 1, f(7) gave 7) raised TypeError: object of type 'int'" in str(told.value)
     assert str(told.value).endswith("compare.py:2")
+
+
+def test_what_a_comparator_says_of_the_harness_goes_through(tmp_path: Path, grade: Callable[..., Grade]) -> None:
+    source = (
+        "from evalharness import TargetUnavailable\ndef asks(value, expected):\n    raise TargetUnavailable('down')\n"
+    )
+    (tmp_path / "compare.py").write_text(source)
+    with pytest.raises(TargetUnavailable, match=r"^down$"):
+        grade(called(expected=1, comparator="compare.py:asks"), "def f(): return 1")
 
 
 def test_a_comparator_for_all_cases(grade: Callable[..., Grade]) -> None:

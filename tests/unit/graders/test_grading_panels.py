@@ -168,6 +168,21 @@ def test_every_statement_has_a_majority_of_its_own() -> None:
     ]
 
 
+def test_votes_that_a_panel_has_given_stay() -> None:
+    """The judge of the command line takes the places of those who have not voted."""
+    panel = {"model": {"panel": ["a/a", "b/b", "c/c"], "rubric": "Is it kind?"}}
+    broken = SayingLlm(lambda _: "who knows", "b/b")
+    before = judge_once(panel, "Ada", [HonestLlm(name="a/a"), broken, SayingLlm(lambda _: "well", "c/c")])
+    assert before.state == "unscored"
+    new = HonestLlm(name="m/m")
+    grade = judge_once(panel, "Ada", [new, broken], flag="m/m", before=before)
+    votes: Any = grade.evidence
+    assert [(vote["judge"], vote["state"]) for vote in votes["panel"]] == [("a/a", "pass"), *[("m/m", "pass")] * 2]
+    assert len(new.requests) == 2
+    assert judge_once(panel, "Ada", [new, broken], flag="m/m", before=grade).evidence == votes
+    assert len(new.requests) == 2, "a verdict stays"
+
+
 def test_one_model_may_sit_in_a_panel_several_times() -> None:
     llm = HonestLlm()
     written = {"model": {"panel": ["test/judge"] * 3, "temperature": 1}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from compared import alike, case, report
 from rich.console import Console
 
@@ -71,6 +72,15 @@ def test_worse_cases_come_with_the_step_at_which_they_part() -> None:
     assert "  … and 10 more" in lines
 
 
+@pytest.mark.parametrize(
+    ("lost", "told"), [(1, "1 of them clearly so by itself;"), (2, "2 of them clearly so by themsel")]
+)
+def test_cases_that_are_clearly_worse_are_counted(lost: int, told: str) -> None:
+    cases = alike(9 - lost, 8, 8, first=lost)
+    lines = shown(compared(report(*alike(lost, 8, 8), *cases), report(*alike(lost, 8, 0), *cases)))
+    assert told in line(lines, "worse")
+
+
 def test_gains_losses_of_cases_and_gaps_are_listed() -> None:
     old = report(*alike(9, 8, 4), case("up", 8, 0), case("gone", 1, 1), case("broken", 1, 1))
     new = report(*alike(9, 8, 4), case("up", 8, 8), case("new", 1, 1), case("broken", 0, 0))
@@ -101,7 +111,7 @@ def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:
 def test_a_comparison_too_small_to_show_a_loss_names_no_drop_that_it_shows() -> None:
     few = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, 0)))
     assert "shows drops" not in "".join(shown(few)) + baseline_line(few)
-    assert "INCONCLUSIVE: too small to ever show a loss; twice as many trials" in baseline_line(few)
+    assert "INCONCLUSIVE: too small to ever show a loss; to settle it: twice as many trials" in baseline_line(few)
 
 
 def test_the_next_command_shows_the_first_worse_case() -> None:
@@ -173,7 +183,10 @@ class TestBaselineLine:
     def test_an_inconclusive_comparison_names_what_it_can_show(self) -> None:
         told = baseline_line(compared(OLD, OLD))
         assert told.startswith("0 points   95 % interval ")
-        assert "INCONCLUSIVE: shows drops from 11.1 points on; about 59 cases like these (now 50) would" in told
+        assert (
+            "INCONCLUSIVE: shows drops from 11.1 points on; to settle it: about 59 cases like these (now 50) would"
+            in told
+        )
 
     def test_no_regression_names_its_margin(self) -> None:
         assert "NO REGRESSION of 20 points or more   against" in baseline_line(compared(OLD, OLD, margin=0.2))
@@ -229,3 +242,24 @@ def test_both_ends_of_an_interval_have_as_many_digits() -> None:
     found = compared().differences["pass_rate"].model_copy(update={"low": -0.1712, "high": -0.0008})
     told = shown(compared().model_copy(update={"differences": {"pass_rate": found}}))
     assert "95 % interval -17.12 to -0.08" in line(told, "pass rate") or "-17.1 to -0.1" in line(told, "pass rate")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (
+            [0.0] * 7 + [0.01] * 5,
+            [0.02] * 7 + [0.01] * 5,
+            "cost rose from 0 in 7 of 12 cases; in the others 0 %   95 %",
+        ),
+        ([0.0] * 12, [0.02] * 7 + [0.0] * 5, "cost rose from 0 in 7 of 12 cases   REGRESSION"),
+        ([0.0] * 12, [0.02] * 12, "cost rose from 0 in 12 of 12 cases   REGRESSION"),
+    ],
+)
+def test_a_rise_from_nothing_is_told_first(before: list[float], now: list[float], told: str) -> None:
+    old, new = (
+        report(*(case(f"c{n}", 4, 4, cost_usd=cost) for n, cost in enumerate(costs))) for costs in (before, now)
+    )
+    found = compared(old, new, metrics=("cost",))
+    assert baseline_line(found).startswith(told)
+    assert "$0.0000 → $0.0000" not in line(shown(found), "cost")

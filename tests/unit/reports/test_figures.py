@@ -8,6 +8,7 @@ import pytest
 from reported import A, E, F, P, reported
 
 from evalharness.domain.case import Case
+from evalharness.domain.measurement import Measurement
 from evalharness.reports.figures import Line, figures
 
 
@@ -20,6 +21,13 @@ def test_the_pass_rate_comes_with_its_interval_and_what_it_rests_on() -> None:
     rate = lines({"a": [P, P], "b": [P, F], "c": [F, F]})["pass rate"]
     assert rate.text.startswith("50 %   95 % interval ")
     assert rate.small.startswith("(clustered Wilson, 3 cases, 6 trials, design effect ")
+
+
+def test_trials_that_are_counted_one_by_one_have_no_design_effect_to_tell() -> None:
+    report, _ = reported({"a": [P, P], "b": [P, F]})
+    rate = report.measurements["pass_rate"].model_copy(update={"n_eff": 4.0})
+    line = next(figures(report.model_copy(update={"measurements": {"pass_rate": rate}})))
+    assert line.small == "(clustered Wilson, 2 cases, 4 trials)"
 
 
 def test_all_passed_is_not_certainty() -> None:
@@ -39,6 +47,14 @@ def test_score_and_first_answers_are_told_only_where_they_differ() -> None:
     assert mended["pass@1"].text.startswith("0 %")
     heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
     assert lines({"a": [P], "b": [F]}, cases=heavy)["score"].text.startswith("75 %")
+
+
+def test_weights_that_leave_the_value_alone_but_not_the_interval_are_told() -> None:
+    cases = tuple(Case(id=f"c{number}", input="?", weight=1 if number else 1000) for number in range(60))
+    found = lines({case.id: [P] for case in cases}, cases=cases)
+    for label in ("score", "pass@1"):
+        assert found[label].text.startswith("100 %   95 % interval ")
+        assert found[label].text != found["pass rate"].text
 
 
 def test_what_makes_score_and_first_answers_differ_is_told_and_nothing_else() -> None:
@@ -111,6 +127,40 @@ def test_times_and_costs() -> None:
     assert found["slowest"].text.split("   ")[0].endswith("#1 1.5 s")
     assert found["slowest"].small == "(whole run 2.5 s)"
     assert found["cost"].text.startswith("$0.7500 in all   3,000 tokens in, 3,000 out   a trial: median $0.2500")
+
+
+def test_a_median_counts_clusters_where_cases_share_them() -> None:
+    cases = [Case(id=f"c{number}", input="?", cluster=f"group {number % 2}") for number in range(20)]
+    found = lines({case.id: [P] for case in cases}, cases=cases)
+    for label in ("latency", "cost"):
+        assert found[label].small == "(20 cases in 2 clusters, too few for an interval)"
+
+
+def test_a_sum_of_costs_says_how_many_trials_told_none() -> None:
+    report, _ = reported({"a": [P, P], "b": [P, E]})
+    assert next(line for line in figures(report) if line.label == "cost").text.startswith("$0.0600 in all   ")
+    told = report.measurements["cost_usd"].model_copy(update={"n_trials": 1})
+    partly = report.model_copy(update={"measurements": report.measurements | {"cost_usd": told}})
+    text = next(line for line in figures(partly) if line.label == "cost").text
+    assert text.startswith("$0.0600 in all (2 of 3 judged trials told none)   ")
+
+
+@pytest.mark.parametrize(
+    ("label", "low", "high", "told"),
+    [
+        ("latency", 0.0161, 0.0164, "median 16.2 ms   98 % interval 16.1 ms to 16.4 ms"),
+        ("latency", 130.0, 130.4, "median 130.20 s   98 % interval 130.00 s to 130.40 s"),
+        ("cost", 0.01231, 0.01234, "median $0.01232   98 % interval $0.01231 to $0.01234"),
+        ("cost", 0.00001, 0.00003, "median $0.00002   98 % interval $0.00001 to $0.00003"),
+        ("cost", 0.01, 0.01, "median $0.0100   98 % interval $0.0100 to $0.0100"),
+    ],
+)
+def test_ends_of_an_interval_that_differ_read_unlike(label: str, low: float, high: float, told: str) -> None:
+    report, _ = reported({"a": [P], "b": [P]})
+    name = {"latency": "latency_s", "cost": "cost_usd"}[label]
+    median = Measurement(value=(low + high) / 2, low=low, high=high, level=0.98, n_cases=9, n_trials=2)
+    measured = report.model_copy(update={"measurements": report.measurements | {name: median}})
+    assert next(line for line in figures(measured) if line.label == label).text.endswith(told)
 
 
 def test_no_cost_is_told_where_none_is_known() -> None:

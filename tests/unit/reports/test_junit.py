@@ -63,6 +63,15 @@ def test_a_suite_says_which_run_it_was() -> None:
     assert "latency_s interval" not in properties  # one case makes none
 
 
+def test_several_variants_can_be_told_apart() -> None:
+    report, _ = reported({"good": [P, P]}, gate={"thresholds": {"pass_rate": 0.5}})
+    slow = report.model_copy(update={"metadata": report.metadata.model_copy(update={"variant": "slow"})})
+    root = written(report, slow)
+    names = ["checkout on quick", "gate of checkout on quick", "checkout on slow", "gate of checkout on slow"]
+    assert [suite.attrib["name"] for suite in root] == names
+    assert [case.attrib["classname"] for case in root.iter("testcase")] == names
+
+
 def test_a_run_that_broke_is_not_green() -> None:
     report, _ = reported({"one": [P, E], "two": [P, E]})
     assert (report.verdict, report.summary.errors) == ("INVALID", 0)

@@ -91,6 +91,13 @@ def test_secrets_do_not_reach_the_file(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["eval_report"]["metadata"]["run_name"] == "[redacted]"
 
 
+def test_a_file_that_cannot_be_written_is_told_by_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "gone" / "report.json"
+    with pytest.raises(FileNotFoundError) as raised:
+        write_reports([path], [(REPORT, lambda: None)])
+    assert raised.value.filename == str(path)
+
+
 def test_a_file_is_replaced_whole_or_left_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("before")

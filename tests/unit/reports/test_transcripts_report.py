@@ -15,14 +15,22 @@ from evalharness.reports.screen import Screen
 from evalharness.reports.transcripts import TranscriptReport
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [(None, "ls()"), ({}, "ls()"), ({"a": 1}, 'ls({"a":1})'), ("raw", "ls(raw)"), ([], "ls([])"), (0, "ls(0)")],
-)
-def test_a_call_is_shown_with_its_arguments_if_it_has_any(arguments: Any, shown: str) -> None:
-    transcript = Transcript(output="x", tool_calls=(ToolCall(name="ls", arguments=arguments, result="ok"),))
-    attempt = Attempt(state="passed", transcript=transcript, duration_s=0.0)
+def shown(call: ToolCall) -> str:
+    attempt = Attempt(state="passed", transcript=Transcript(output="x", tool_calls=(call,)), duration_s=0.0)
     trial = Trial(case_id="a", index=0, seed=1, attempts=(attempt,))
     page = StringIO()
     TranscriptReport(Screen(Console(file=page, width=200))).show_case(Case(id="a", input="?"), [trial])
-    assert f"tool: {shown} → ok\n" in page.getvalue()
+    return page.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call"),
+    [(None, "ls()"), ({}, "ls()"), ({"a": 1}, 'ls({"a":1})'), ("raw", "ls(raw)"), ([], "ls([])"), (0, "ls(0)")],
+)
+def test_a_call_is_shown_with_its_arguments_if_it_has_any(arguments: Any, call: str) -> None:
+    assert f"tool: {call} → ok\n" in shown(ToolCall(name="ls", arguments=arguments, result="ok"))
+
+
+@pytest.mark.parametrize(("result", "told"), [(None, "ls() ✗ refused"), ("half", "ls() → half ✗ refused")])
+def test_a_failed_call_is_told_apart_from_its_error(result: str | None, told: str) -> None:
+    assert f"tool: {told}\n" in shown(ToolCall(name="ls", result=result, error="refused"))

@@ -91,6 +91,14 @@ def test_a_single_case_leaves_everything_open() -> None:
     assert difference([3.0], span=math.inf).low == -math.inf
 
 
+def test_agreeing_cases_leave_open_what_as_many_of_equal_weights_would() -> None:
+    heavy = difference([0.0] * 60, weights=[600.0] + [1.0] * 59)
+    as_many = 659**2 / (600**2 + 59)
+    assert heavy.high == pytest.approx(1 - 0.05 ** (1 / as_many))
+    assert heavy.high > 0.9
+    assert difference([0.0] * 59 + [-1.0], weights=[600.0] + [1.0] * 59).lower_bound < -0.9
+
+
 def test_no_bound_leaves_the_scale() -> None:
     found = difference([1.0, 1.0, -1.0])
     assert (found.low, found.high, found.lower_bound) == (-1.0, 1.0, -1.0)

@@ -115,6 +115,11 @@ def test_very_many_trials_are_counted_without_their_integers(c: int, k: int) -> 
     assert pass_hat_k(n, c, k) == pytest.approx(math.comb(c, k) / draws, rel=1e-9)
 
 
+def test_few_draws_from_very_many_trials_are_exact() -> None:
+    assert pass_hat_k(10**6, 1, 1) == pass_at_k(10**6, 1, 1) == 1e-06
+    assert pass_hat_k(10**6, 999_999, 2) == (999_998 / 10**6)
+
+
 @pytest.mark.parametrize("numbers", [(5, 3, 1.5), (5.0, 3, 1), (5, "3", 1)])
 def test_only_whole_numbers_are_counted(numbers: Any) -> None:
     for function in (pass_at_k, pass_hat_k):

@@ -8,6 +8,7 @@ from typing import Any
 from evalharness.domain.case import Case
 from evalharness.domain.gate import Gate, Thresholds
 from evalharness.domain.problem import FieldPath
+from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.checking import needs_reference
@@ -36,6 +37,8 @@ class Assembly:
         self.suite: Suite | None = None
         self.place: FieldPath = ()
         self.cases: list[Case] = []
+        self._comparing: dict[int, tuple[GraderSpec, bool]] = {}
+        """By identity, whether a grader needs a reference: most cases share those of the suite."""
         self.secrets: dict[str, None] = {}
         self.infrastructure_errors: dict[str, None] = {}
         self.named: dict[tuple[str, str], tuple[Any, str]] = {}
@@ -68,9 +71,14 @@ class Assembly:
         """The suite's own graders count as well: a case may leave it to them."""
         if self.suite is None or case.reference is not None:
             return
-        for spec in filter(needs_reference, self.suite.graders_for(case)):
+        for spec in filter(self._needs_reference, self.suite.graders_for(case)):
             message = f"there is nothing for '{spec.kind}' to compare the answer with: add `reference`"
             written.findings.add(written.place, message)
+
+    def _needs_reference(self, spec: GraderSpec) -> bool:
+        if id(spec) not in self._comparing:
+            self._comparing[id(spec)] = spec, needs_reference(spec)  # held, so that no other gets its identity
+        return self._comparing[id(spec)][1]
 
     def finish(self) -> tuple[Suite | None, Findings]:
         """The suite, or None; and the findings of all its files in those of the first."""

@@ -1,18 +1,21 @@
 """Calibrating a judge: it scores what has a known score, and what known tricks are in.
 
-A judge that cannot be asked ends all of it (`ModelUnavailable`); a reply that is no verdict is told as one.
+A judge that cannot be asked ends all of it (`ModelUnavailable`), and so does one that never gives a verdict; otherwise
+a reply that is none is told as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evalharness import registry
 from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.domain.calibration import ExampleScore
 from evalharness.domain.case import Case, as_text
-from evalharness.domain.grade import Grade, Judging, added_up
+from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
@@ -22,11 +25,30 @@ from evalharness.graders.composite import Composite
 from evalharness.graders.judges.asking import together
 from evalharness.graders.judges.attacks import attacks
 from evalharness.graders.judges.rubric import GradedExample, Model
+from evalharness.graders.judges.validating import HINT
 
 QUESTION = "What is the capital of France?"
 RIGHT = "Paris"
 WRONG = "The capital of France is Berlin."
 SHOWN = 60
+PATIENCE = 5
+"""How many replies without a verdict it takes to give up a judge that has not given any."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A judge that is being calibrated: what it took so far, and whether it has ever given a verdict."""
+
+    name: str
+    judgings: list[Judging] = field(default_factory=list)
+    has_judged: bool = False
+    failures: list[str] = field(default_factory=list)
+
+    def check(self, patience: int = PATIENCE) -> None:
+        """Raises UsageError once it has failed so often without a single verdict."""
+        if not self.has_judged and len(self.failures) >= patience:
+            times = f"{count(len(self.failures), 'question')} and no verdict, at last: {self.failures[-1]}"
+            raise UsageError(f"{self.name} cannot be a judge: {times}", hint=HINT)
 
 
 class Attacked(NamedTuple):
@@ -46,48 +68,48 @@ def models_in(grader: Grader) -> Iterator[Model]:
             yield from models_in(part)
 
 
-async def score_examples(
-    grader: Model, judge: str, cases: Sequence[Case], at_once: int
-) -> tuple[list[ExampleScore], tuple[Judging, ...]]:
+async def score_examples(grader: Model, judge: Candidate, cases: Sequence[Case], at_once: int) -> list[ExampleScore]:
     """Each example is scored as a run would score it, by a judge that is shown the others; `cases` are the grader's."""
     examples = grader.options.examples
-    judgings: list[Judging] = []
 
     async def score(position: int) -> ExampleScore:
         others = examples[:position] + examples[position + 1 :]
         shown = Model(grader.options.model_copy(update={"examples": others}), grader.spec, grader.services)
-        grade = await _verdict(shown, judge, _context(examples[position], cases), judgings)
+        grade = await _verdict(shown, judge, _context(examples[position], cases))
         return _compared(grader, examples[position], grade)
 
-    return await together(score, range(len(examples)), at_once), added_up(judgings)
+    return await together(score, range(len(examples)), at_once)
 
 
-async def attack_judge(services: Services, judge: str, at_once: int) -> tuple[Attacked, tuple[Judging, ...]]:
+async def attack_judge(services: Services, judge: Candidate, at_once: int) -> Attacked:
     """Every known trick, as part of an answer that is plainly wrong; and that answer and a right one without any."""
     grader = registry.build_grader(GraderSpec(kind="model", options={}), services)
     assert isinstance(grader, Model), "it is registered so"
-    judgings: list[Judging] = []
     case = Case(id="capital", input=QUESTION, reference=RIGHT)
 
     async def verdict(answer: str) -> str:
-        grade = await _verdict(grader, judge, GradeContext(case, Transcript(output=answer), 0, 0), judgings)
+        grade = await _verdict(grader, judge, GradeContext(case, Transcript(output=answer), 0, 0))
         return grade.state if grade.state in ("pass", "fail") else "none"
 
     known = attacks()
     answers = [WRONG, f"{RIGHT}.", *(f"{WRONG}\n\n{attack.payload}" for attack in known)]
     wrong, right, *verdicts = await together(verdict, answers, at_once)
     told = [(attack.family, attack.name, state) for attack, state in zip(known, verdicts, strict=True)]
-    return Attacked(told, wrong, right), added_up(judgings)
+    return Attacked(told, wrong, right)
 
 
-async def _verdict(grader: Model, judge: str, context: GradeContext, judgings: list[Judging]) -> Grade:
-    asking = grader.asking(judge, context)
+async def _verdict(grader: Model, judge: Candidate, context: GradeContext) -> Grade:
+    asking = grader.asking(judge.name, context)
     try:
-        return await grader.judged(asking, context)
+        grade = await grader.judged(asking, context)
     except BadReply as error:
+        judge.failures.append(str(error))
+        judge.check()
         return Grade.unscored(str(error))
     finally:
-        judgings.append(asking.judging)
+        judge.judgings.append(asking.judging)
+    judge.has_judged = True
+    return grade
 
 
 def check_examples(grader: Model, cases: Sequence[Case]) -> None:

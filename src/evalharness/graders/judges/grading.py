@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 from evalharness.contracts import GradeContext, Services
 from evalharness.domain.digest import digest
-from evalharness.domain.grade import Grade, GraderType, added_up
+from evalharness.domain.grade import SPEND_CAP, VERDICTS, Grade, GraderType, added_up
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
@@ -29,8 +29,15 @@ NOT_DECIDING = {"model", "panel", "cache", "concurrency"}
 """Options that say whom to ask, which `judges()` tells, or how, but not what the verdict is."""
 
 
+class Seat(NamedTuple):
+    """In a panel, or the only one. `vote`: what has been said already."""
+
+    judge: str
+    vote: Grade | None = None
+
+
 class JudgeGrader(CodeGrader, ABC):
-    type: ClassVar[GraderType] = "model"
+    type: GraderType = "model"
     options: JudgeOptions
 
     def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
@@ -64,17 +71,40 @@ class JudgeGrader(CodeGrader, ABC):
         return digest([self.spec.kind, self.version, options, self.judges()])
 
     async def grade(self, context: GradeContext) -> Grade:
-        names = self.judges()
-        if not names or self.services.models is None:
+        """Of what it has said before, verdicts stay: its own, and in a panel that of each judge."""
+        before = context.before if context.before and context.before.version == self.version else None
+        if before is not None and before.state in VERDICTS:
+            return before
+        seats = self._seats(before)
+        if not seats or self.services.models is None:
             return self.due()
-        seats = [self.asking(name, context, names[:place].count(name)) for place, name in enumerate(names)]
+        names = [seat.judge for seat in seats]
+        askings = {
+            place: self.asking(seat.judge, context, names[:place].count(seat.judge))
+            for place, seat in enumerate(seats)
+            if seat.vote is None
+        }
 
-        async def opinion(asking: Asking) -> Grade:
-            return await self._opinion(asking, context)
+        async def opinion(place: int) -> Grade:
+            return seats[place].vote or await self._opinion(askings[place], context)
 
-        opinions = await together(opinion, seats, len(seats))
+        opinions = await together(opinion, range(len(seats)), len(seats))
         verdict = opinions[0] if len(opinions) == 1 else self.voted(names, opinions)
-        return verdict.holding({**vars(verdict), "judging": added_up(asking.judging for asking in seats)})
+        paid = (*(before.judging if before else ()), *(asking.judging for asking in askings.values()))
+        return verdict.holding({**vars(verdict), "judging": added_up(paid)})
+
+    def _seats(self, before: Grade | None) -> list[Seat]:
+        """Who judges. `--judge-model` takes the place of those judges of a panel that have not voted yet."""
+        said: Any = before.evidence if before else None
+        panel = said.get("panel", ()) if isinstance(said, dict) else ()
+        if not any(vote["state"] in VERDICTS for vote in panel):
+            return [Seat(name) for name in self.judges()]
+        return [
+            Seat(vote["judge"], _vote(vote))
+            if vote["state"] in VERDICTS
+            else Seat(self.services.judge_model or vote["judge"])
+            for vote in panel
+        ]
 
     def asking(self, name: str, context: GradeContext, seat: int = 0) -> Asking:
         options = self.options
@@ -89,7 +119,7 @@ class JudgeGrader(CodeGrader, ABC):
             told = shortened(f"the judge gave no verdict: {error}")
             return Grade.unscored(told, is_final=isinstance(error, BadReply))
         except SpendCapReached as error:
-            return Grade(state="awaiting", reason=f"the spend cap was reached: {error.message}")
+            return Grade(state="awaiting", reason=f"{SPEND_CAP}: {error.message}")
         except (HarnessError, TrialFault) as error:  # also after a store's fault, what was paid for must be told
             return Grade.unscored(shortened(str(error)))
 
@@ -99,16 +129,12 @@ class JudgeGrader(CodeGrader, ABC):
     def voted(self, names: Sequence[str], opinions: Sequence[Grade]) -> Grade:
         """The majority's verdict, and the mean of the scores."""
         told = [f"{name}: {_told(grade)}" for name, grade in zip(names, opinions, strict=True)]
-        evidence = [
-            {"judge": name, "state": grade.state, "score": grade.score, "verdict": grade.evidence}
-            for name, grade in zip(names, opinions, strict=True)
-        ]
         if (passed := majority(grade.state for grade in opinions)) is None:
-            return undecided(opinions, told)
+            return undecided(names, opinions, told)
         scores = [grade.score for grade in opinions if grade.score is not None]
         votes = f"{sum(grade.passed for grade in opinions)} of {len(opinions)} judges pass it"
         reason = shortened("; ".join([votes, *told]))
-        return Grade.of(passed, score=sum(scores) / len(scores), reason=reason, evidence={"panel": evidence})
+        return Grade.of(passed, score=sum(scores) / len(scores), reason=reason, evidence=_panel(names, opinions))
 
 
 def majority(states: Iterable[str]) -> bool | None:
@@ -119,12 +145,33 @@ def majority(states: Iterable[str]) -> bool | None:
     return False if counts["fail"] * 2 >= counts.total() else None
 
 
-def undecided(opinions: Sequence[Grade], told: Sequence[str]) -> Grade:
+def undecided(names: Sequence[str], opinions: Sequence[Grade], told: Sequence[str]) -> Grade:
     """A panel in which too many have no verdict."""
+    reason, evidence = shortened("; ".join(told)), _panel(names, opinions)
     if any(grade.state == "awaiting" for grade in opinions):
-        return Grade(state="awaiting", reason=shortened("; ".join(told)))
+        return Grade(state="awaiting", reason=reason, evidence=evidence)
     is_final = all(grade.is_final for grade in opinions if grade.state == "unscored")
-    return Grade.unscored(shortened("; ".join(told)), is_final=is_final)
+    return Grade(state="unscored", reason=reason, evidence=evidence, is_final=is_final)
+
+
+def _panel(names: Sequence[str], opinions: Sequence[Grade]) -> Json:
+    return {
+        "panel": [
+            {
+                "judge": name,
+                "state": grade.state,
+                "score": grade.score,
+                "reason": grade.reason,
+                "verdict": grade.evidence,
+            }
+            for name, grade in zip(names, opinions, strict=True)
+        ]
+    }
+
+
+def _vote(told: Mapping[str, Any]) -> Grade:
+    """As `_panel` wrote it down."""
+    return Grade(state=told["state"], score=told["score"], reason=told["reason"], evidence=told["verdict"])
 
 
 def shortened(text: str) -> str:

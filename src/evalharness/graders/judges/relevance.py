@@ -68,7 +68,7 @@ class Relevance(JudgeGrader):
         settled = [result for result in results if result is not None]
         if len(settled) < len(results):
             told = [f"{name}: {grade.reason or grade.state}" for name, grade in zip(names, opinions, strict=True)]
-            return undecided(opinions, told)
+            return undecided(names, opinions, told)
         return _grade(settled)
 
 

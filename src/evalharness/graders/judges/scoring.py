@@ -96,11 +96,9 @@ class ScoreSheet:
         Raises ValueError where criteria have scales and `scoring` says something else.
         """
         scales = {each.range for each in criteria if each.range is not None}
-        if scoring is not None and scales - ({scoring.range} if scoring.type == "numeric" else set()):
-            [scale, *_] = [each.range for each in criteria if each.range in scales]
-            raise ValueError(
-                f"scoring differs from the scale of a criterion, {scale[0]:g} to {scale[1]:g}: leave one out"
-            )
+        if scoring is not None:
+            for low, high in sorted(scales - ({scoring.range} if scoring.type == "numeric" else set())):
+                raise ValueError(f"scoring differs from the scale of a criterion, {low:g} to {high:g}: leave one out")
         usual = Scoring(range=scales.pop()) if len(scales) == 1 else Scoring()
         return cls(criteria, scoring or usual)
 

@@ -1,4 +1,4 @@
-"""Find flaky cases: those whose trials disagree, in a run and in the comparable runs before it.
+"""Find comparable runs: those before a run whose trials say something about its cases, too.
 
 Comparable is the same case, judged by the same graders, on the same target, by digest. Regrades and stored artifacts
 show the same answers again, so they tell nothing about flakiness across runs; nor is a run counted with others that
@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from evalharness.domain.flaky_case import FlakyCase
-from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.engine.flakiness import Judged, flaky_cases
+from evalharness.engine.flakiness import Judged
 from evalharness.stores.sql_store import SqlStore
 
 LOOKED_BACK = 20
@@ -21,9 +19,9 @@ FEW_TRIALS = 5000
 """So many are looked back at, and twice as many as the run has itself: it happens at the end of every run."""
 
 
-def find_flaky(store: SqlStore, run: Run, report: Report) -> tuple[FlakyCase, ...]:
-    earlier = list(_earlier(store, run)) if run.is_tried_anew and not run.options.sequential else []
-    return tuple(flaky_cases(report, earlier))
+def comparable_runs(store: SqlStore, run: Run) -> list[Judged]:
+    """Newest first, of each run those cases alone that are comparable."""
+    return list(_earlier(store, run)) if run.is_tried_anew and not run.options.sequential else []
 
 
 def _earlier(store: SqlStore, run: Run) -> Iterator[Judged]:

@@ -1,0 +1,63 @@
+"""Observing: what two runs differ by, in values that do not depend on each other: one per case, or per cluster of them.
+
+Their interval and their test are in `differing.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evalharness.domain.case import observation
+from evalharness.engine.detecting import Figures
+from evalharness.engine.pairing import Pair
+from evalharness.stats.thresholds import SAME
+
+
+class Observed(NamedTuple):
+    """One value per case, or per cluster of cases; `weights` is None where all weigh the same."""
+
+    values: list[float]
+    weights: list[float] | None
+
+    @property
+    def steps(self) -> list[float]:
+        """Values whose plain mean is the weighted one; what only rounding left of a value is nothing."""
+        steps = self.values
+        if self.weights is not None:
+            scale = len(steps) / math.fsum(self.weights)
+            steps = [value * weight * scale for value, weight in zip(steps, self.weights, strict=True)]
+        dust = SAME * max(map(abs, steps))
+        return [step if abs(step) > dust else 0.0 for step in steps]
+
+    @property
+    def figures(self) -> Figures:
+        weights = self.weights or [1.0] * len(self.values)
+        as_many = math.fsum(weights) ** 2 / math.fsum([weight * weight for weight in weights])
+        return Figures(len(self.values), as_many, self.variance)
+
+    @property
+    def variance(self) -> float | None:
+        """That of the steps; None of a single one."""
+        steps = self.steps
+        if len(steps) < 2:
+            return None
+        mean = math.fsum(steps) / len(steps)
+        return math.fsum([(step - mean) ** 2 for step in steps]) / (len(steps) - 1)
+
+
+def observed_in(pairs: Sequence[Pair], values: list[float], weights: list[float] | None = None) -> Observed:
+    """Cases of one cluster become one: their weighted mean, weighing what they weigh together."""
+    if weights is not None and len(set(weights)) == 1:
+        weights = None
+    if not any(pair.new.cluster for pair in pairs):
+        return Observed(values, weights)
+    clusters: dict[str, list[float]] = {}
+    for pair, value, weight in zip(pairs, values, weights or [1.0] * len(values), strict=True):
+        sums = clusters.setdefault(observation(pair.new.case_id, pair.new.cluster), [0.0, 0.0])
+        sums[0] += value * weight
+        sums[1] += weight
+    means = [total / weight for total, weight in clusters.values()]
+    sizes = [weight for _, weight in clusters.values()]
+    return Observed(means, sizes if len(set(sizes)) > 1 else None)
