@@ -25,7 +25,7 @@ P: Any
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 TODAY = date(2026, 11, 16)
 # What no trial tells: what the suite itself says, and how long the harness took.
-BELIEVED = ("metadata/duration_seconds", "metadata/case_threshold", "/weight")
+BELIEVED = ("metadata/duration_seconds", "metadata/case_threshold", "metadata/max_error_rate", "/weight")
 
 
 def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:

@@ -152,7 +152,9 @@ class Purse(Protocol):
         """After every call that was begun; None where no price is known. `broken_off`: no reply was waited for."""
         ...
 
-    def charge(self, cost_usd: float | None, tokens: int, model: str | None = None) -> None:
+    def charge(
+        self, cost_usd: float | None, tokens: int, model: str | None = None, *, broken_off: bool = False
+    ) -> None:
         """What was spent beside the ends of calls; for one that is under way, of which model."""
         ...
 

@@ -9,6 +9,7 @@
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
     │   ├── OverwritesBaseline     2  a report would be written over what it is compared with
+    │   ├── NoVerdict              2  a judge that is calibrated never gives a verdict
     │   ├── CannotResume           2  the run cannot be continued as asked
     │   └── RunBusy                2  another process is running this run
     ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
@@ -126,6 +127,10 @@ class NothingSelected(UsageError):
 
 class OverwritesBaseline(UsageError):
     pass
+
+
+class NoVerdict(UsageError):
+    """A judge that is being calibrated never gives a verdict."""
 
 
 class CannotResume(UsageError):

@@ -74,6 +74,10 @@ class Judge:
     """How many statements at once; less than 1 means 1."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.model, str) and not hasattr(self.model, "chat"):
+            raise UsageError("a judge is `provider/model`, or a model that is open already")
+        if not isinstance(self.concurrency, int):
+            raise UsageError(f"the concurrency of a judge is a whole number, and not {self.concurrency!r}")
         object.__setattr__(self, "concurrency", max(1, self.concurrency))
 
     async def check_relevance(self, response: str, criteria: Sequence[str]) -> list[RelevanceResult]:

@@ -134,5 +134,7 @@ def _text(path: Path) -> str:
         return f"[cannot be read: {error.strerror}]"
     if b"\0" in head:
         return f"[binary file of {size} bytes]"
-    cut = f"\n[… {size - MAX_BYTES} bytes cut …]" if size > MAX_BYTES else ""
-    return head.decode(errors="replace") + cut
+    if size <= MAX_BYTES:
+        return head.decode(errors="replace")
+    kept = head.decode(errors="replace").removesuffix("\ufffd")  # half a character, perhaps
+    return f"{kept}…\n[{size - MAX_BYTES} bytes cut]"  # the … right where it was cut, as redaction wants it

@@ -155,6 +155,33 @@ def test_a_judge_that_never_gives_a_verdict_is_given_up(flag: str, asked: int, t
     assert f"scripted/judge.yaml cannot be a judge: {asked} questions and no verdict" in done.err
 
 
+def test_a_judge_is_given_up_before_the_other_questions_are_asked(tmp_path: Path) -> None:
+    panel = SUITE.replace("model: scripted/judge.yaml", "panel: [scripted/good.yaml, scripted/judge.yaml]")
+    mute = f"replies:{VALID}\n  - text: who knows\n"
+    write(tmp_path, suite_yaml=panel, good_yaml=TRUSTING, judge_yaml=mute)
+    done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "-j", "60", "--json")
+    calls = {took["model"]: took["calls"] for took in done.json["calibration"]["judging"]}
+    assert calls["scripted/judge.yaml"] == 15, "five questions, each with two repairs"
+
+
+def test_what_one_judge_does_not_know_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    panel = SUITE.replace("model: scripted/judge.yaml", "panel: [scripted/mute.yaml, scripted/judge.yaml]")
+    write(tmp_path, suite_yaml=panel, judge_yaml=JUDGE, mute_yaml=f"replies:{VALID}\n  - text: who knows\n")
+    done = drive(tmp_path, "calibrate", "suite.yaml")
+    assert done.code == 3
+    assert "2 of 3 examples" in line_of(done, "agreement")
+    assert "scripted/mute.yaml cannot be a judge: 4 questions and no verdict" in line_of(done, "no verdict")
+    assert "scripted/mute.yaml: 12 calls" in done.out and "scripted/judge.yaml: 6 calls" in done.out
+
+
+def test_a_rubric_of_which_nothing_is_known_is_no_success(tmp_path: Path) -> None:
+    """Though the judge knows its way with another one."""
+    mute = "graders: [{model: {model: scripted/judge.yaml, rubric: Is it?, examples: [{output: mumbling, score: 3}]}}]"
+    write(tmp_path, suite_yaml=f"{SUITE}  - {{id: c, input: Hu, {mute}}}\n", judge_yaml=JUDGE)
+    done = drive(tmp_path, "calibrate", "suite.yaml")
+    assert (done.code, line_of(done, "distance") != "") == (3, True)
+
+
 def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:
     """Of a flag as of the suite's config; what was paid for is in the cache, so that a second try goes on."""
     write(tmp_path, suite_yaml=SUITE, judge_yaml=TRUSTING)

@@ -20,7 +20,7 @@ test_cases:
     [
         ("plan suite.yaml --effect", "between 0 and 100"),
         ("plan suite.yaml --power", "between 0.5 and 1"),
-        ("plan suite.yaml --alpha", "between 0 and 0.25"),
+        ("plan suite.yaml --alpha", "between 1e-09 and 0.25"),
         ("compare a b --alpha", "between 1e-09 and 0.5"),
         ("compare a b --margin", "between 0 and 100"),
         ("regressions one --power", "between 0.5 and 1"),

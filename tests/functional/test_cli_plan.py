@@ -91,6 +91,7 @@ def test_a_drop_larger_than_the_pass_rate_is_told(project: Path) -> None:
         ("--power", "1"),
         ("--power", "nan"),
         ("--alpha", "0"),
+        ("--alpha", "1e-12"),
         ("--alpha", "nan"),
         ("--cases", "0"),
         ("--cases", "99999999999"),

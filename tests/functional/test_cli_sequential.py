@@ -151,6 +151,9 @@ class TestFloor:
         done = run(project, "--fail-under", "90", target="unreachable")
         assert (done.code, done.report["verdict"]) == (3, "INVALID")
         assert done.report["sequential"]["trials_used"] == 14
+        advice = [found["text"] for found in done.report["recommendations"]]
+        assert advice, "and none speaks of a resume, which cannot help"
+        assert not any("resume" in text for text in advice)
         again = drive(project, "resume", "--store", "store.db", "--json")
         assert (again.code, again.report["sequential"]) == (3, done.report["sequential"])
 

@@ -248,6 +248,18 @@ def test_judging_a_stored_run_and_its_report(tmp_path: Path) -> None:
     assert stored_runs(folder) == before, "judging stores nothing"
 
 
+def test_a_verdict_that_does_not_follow_from_the_trials_is_not_believed(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    report = run(folder, "--max-failures", "1", "-j", "1", "--json", wrong="a").report
+    assert (report["verdict"], report["summary"]["trials"]["pending"] > 0) == ("FAILED", True)
+    for forged in ({"verdict": "PASSED", "exit_code": 0}, {"exit_code": 0}):
+        (folder / "forged.json").write_text(json.dumps({"eval_report": report | forged}))
+        judged = drive(folder, "gate", "forged.json", "--fail-under", "1")
+        assert (judged.code, judged.out) == (2, "")
+        assert "does not follow from its trials" in judged.err
+        assert drive(folder, "verify", "forged.json").code == 1
+
+
 def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> None:
     folder = project(tmp_path)
     report = run(folder, "--json").report
@@ -305,7 +317,9 @@ def test_a_gate_writes_its_report_for_ci(tmp_path: Path) -> None:
     report = json.loads((folder / "gate.json").read_text())["eval_report"]
     assert (report["gate"]["verdict"], report["exit_code"], len(report["trials"])) == ("FAILED", 1, 24)
     again = drive(folder, "gate", "gate.json", "--fail-under", "50", "-o", "again.json")
-    assert (again.code, "trials" in json.loads((folder / "again.json").read_text())["eval_report"]) == (0, False)
+    written = json.loads((folder / "again.json").read_text())["eval_report"]
+    assert (again.code, written["verdict"], written["trials"]) == (0, "PASSED", report["trials"])
+    assert drive(folder, "verify", "again.json").code == 0
     (folder / "mine.json").write_text("{}")
     refused = drive(folder, "gate", name, "--fail-under", "90", "-o", "mine.json")
     assert (refused.code, "holds something else" in refused.err) == (2, True)
@@ -449,6 +463,27 @@ def test_the_baseline_is_not_overwritten_by_what_is_compared_with_it(tmp_path: P
     assert refused.code == 2
     assert "-o base.json would overwrite the baseline" in refused.err
     assert (folder / "base.json").read_text() == kept
+
+
+def test_a_report_is_not_overwritten_by_how_it_is_judged(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    run(folder, "-o", "report.json")
+    kept = (folder / "report.json").read_text()
+    (folder / "link.json").symlink_to("report.json")
+    for name in ("report.json", "link.json"):
+        refused = drive(folder, "gate", "report.json", "--fail-under", "50", "-o", name)
+        assert (refused.code, refused.out, (folder / "report.json").read_text()) == (2, "", kept)
+        assert f"-o {name} would overwrite the report that is judged" in refused.err
+
+
+def test_a_first_baseline_is_written_by_a_run_that_is_compared_with_nothing(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: {baseline: base.json}}")
+    for _ in range(2):
+        assert run(folder, "--baseline", "none", "-o", "base.json").code == 0
+    assert run(folder, "-o", "new.json").code == 0
+    assert run(folder, "--baseline", "new.json", "-o", "base.json").code == 0, "a flag takes the place of the suite's"
+    missing = run(folder, "--baseline", "none.json", "-o", "none.json")
+    assert (missing.code, "would overwrite" in missing.err) == (2, False)
 
 
 def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> None:

@@ -231,6 +231,22 @@ def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(t
     assert again.report["judging"] == resumed.report["judging"], "there is nothing left to do"
 
 
+def test_a_failing_answer_gets_all_its_attempts_also_where_the_money_ran_out_between_them(tmp_path: Path) -> None:
+    suite = SUITE.replace("  - {id: warm, input: a kind word}\n", "") + "config: {retry_failed: true, retries: 2}\n"
+    judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1", "--no-cache")
+    whole = judged(tmp_path, *judge, "--max-tokens", "100000", suite=suite)
+    [spent] = [int(found[1].replace(",", "")) for found in map(SPENT.match, whole.report["notes"]) if found]
+    took = whole.report["judging"][0]
+    validation = spent - took["input_tokens"] - took["output_tokens"]
+    capped = judged(tmp_path, *judge, "--max-tokens", str(validation + 1), suite=suite)
+    [trial] = capped.report["trials"]
+    assert (trial["state"], trial["attempts"]) == ("awaiting", 2)
+    resumed = drive(tmp_path, "resume", "--max-tokens", "100000", "--json")
+    for done in (whole, resumed):
+        [trial] = done.report["trials"]
+        assert (trial["state"], trial["attempts"], done.report["judging"][0]["calls"]) == ("failed", 3, 3)
+
+
 def test_a_suite_that_names_its_judge_needs_none_on_the_command_line(tmp_path: Path) -> None:
     named = SUITE.replace("{rubric", "{model: scripted/judge.yaml, rubric")
     due = judged(tmp_path, "--judge-model", "none", suite=named)
@@ -368,3 +384,39 @@ def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
     done = judged(tmp_path, "--only", "warm", suite=scored)
     assert done.code == 0
     assert "model: no score in 1 trial: no judge is set" in done.out
+
+
+OFF = """
+name: off
+target: echo
+test_cases:
+  - {id: alone, input: hi, graders: [{llm-judge: {criteria: Is it good?, min: 0.9}}]}
+  - {id: inside, input: hi, graders: [{all_of: [{llm-judge: Is it good?}]}]}
+  - {id: beside, input: hi, graders: [{llm-judge: Is it good?}, {contains: hi}]}
+"""
+
+
+def test_a_case_whose_only_grader_is_switched_off_is_skipped(tmp_path: Path) -> None:
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=OFF)
+    assert done.states() == {"alone": ["skipped"], "inside": ["skipped"], "beside": ["passed"]}
+    assert done.report["unjudged"][0]["reason"] == "its only grader is switched off: `enabled: true` asks it"
+    chosen = drive(tmp_path, "run", "suite.yaml", "--grader-type", "model", "--json")
+    assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by one that judges nothing"
+
+
+def test_a_regrade_without_a_judge_keeps_verdicts_inside_other_graders_too(tmp_path: Path) -> None:
+    run = name_of(judged(tmp_path, "--judge-model", "scripted/judge.yaml", suite=PARTS))
+    refused = drive(tmp_path, "regrade", run)
+    assert refused.code == 2 and "would be lost" in refused.err
+
+
+def test_what_only_a_person_owes_is_not_asked_of_a_judge(tmp_path: Path) -> None:
+    either = SUITE.replace(
+        '  - model: {rubric: "1. **Kindness** (weight: 1)"}',
+        '  - any_of: [{human: {rubric: x}}, {model: {rubric: "1. **Kindness** (weight: 1)"}}]',
+    )
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--only", "cold", suite=either)
+    assert done.code == 4
+    assert "a person's grade is due" in done.out and "a model's grade is due" not in done.out
+    due = judged(tmp_path, "--only", "cold", suite=either)
+    assert "a person's grade is due" in due.out and "a model's grade is due" in due.out

@@ -64,6 +64,10 @@ def test_an_older_encoding_stops_no_command(stored: tuple[Path, str], words: str
         ("runs", 0),
         ("schema", 0),
         ("verify RUN", 0),
+        ("compare RUN RUN", 0),
+        ("compare RUN RUN --json", 0),
+        ("regressions letters --run RUN", 0),
+        ("baseline list", 0),
         ("verify wrong.csv", 1),
         ("verify wrong.csv --json", 1),
     ],
@@ -88,6 +92,25 @@ def test_a_reader_who_left_changes_nothing_where_all_is_printing(
             check=False,
         )
     assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(("words", "keeps"), [("run suite.yaml", True), ("plan letters", False), ("runs", False)])
+def test_a_full_disk_is_told_and_what_is_kept_by_whom_keeps_something(
+    stored: tuple[Path, str], words: str, keeps: bool
+) -> None:
+    folder, _ = stored
+    with Path("/dev/full").open("wb") as stream:
+        done = subprocess.run(
+            [*COMMAND, *words.split()],
+            cwd=folder,
+            env=clean_environment(folder),
+            stdout=stream,
+            stderr=subprocess.PIPE,
+            timeout=LONGEST_WAIT_S,
+            check=False,
+        )
+    assert (done.returncode, b"kept in the store" in done.stderr) == (3, keeps), done.stderr
 
 
 @pytest.mark.parametrize("words", ["run suite.yaml", "gate RUN --fail-under 90", "gate RUN --fail-under 90 --json"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import drive, write
+from driving import clean_environment, drive, write
 from worse_agent import AGENT, SUITE, run
 
 
@@ -212,3 +215,13 @@ def test_results_of_recorded_sessions_are_a_baseline(project: Path) -> None:
     code, found = checked(project, "capitals", "--baseline", "old-run-001.json")
     assert (code, found["comparisons"][0]["old"]["run_name"]) == (1, "old-run-001")
     assert any("by name alone" in note for note in found["comparisons"][0]["notes"])
+
+
+def test_comparing_in_python_as_documented(project: Path) -> None:
+    for name in ("old", "new"):
+        drive(project, "run", "suite.yaml", "-o", f"{name}.json")
+    page = Path(__file__).parents[2] / "docs" / "comparing.md"
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+    program = [sys.executable, "-c", f"{code}\nprint(comparison.verdict)"]
+    done = subprocess.run(program, cwd=project, env=clean_environment(project), capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"INCONCLUSIVE\n", b"")

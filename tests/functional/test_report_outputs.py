@@ -49,7 +49,7 @@ def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> Non
     assert not (project / ".evalharness").exists()
 
 
-@pytest.mark.parametrize("path", ["x.txt", "missing/x.json", "."])
+@pytest.mark.parametrize("path", ["x.txt", "missing/x.json", ".", f"{'x' * 300}.json"])
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(project: Path, path: str) -> None:
     done = drive(project, "run", "suite.yaml", "-o", path)
     assert done.code == 2

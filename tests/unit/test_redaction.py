@@ -3,12 +3,16 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 
 from evalharness.domain.text import head
 from evalharness.redaction import Redactor, is_secret_name
+from evalharness.sandboxes.output import BoundedOutput
+from evalharness.targets.agent_tools import cut
+from evalharness.workspaces import MAX_BYTES, changed_files, snapshot
 
 SECRET = 'pä/ss "w\\rd&+\n<42>?'
 REDACTOR = Redactor({"DB_PASSWORD": SECRET})
@@ -242,8 +246,8 @@ def test_other_names_are_not_secret(name: str) -> None:
 )
 def test_what_a_cut_has_left_of_a_secret_goes_as_well(raw: str, most: int) -> None:
     redactor = Redactor({"DB_PASSWORD": "correct horse battery staple zebra lamp"})
-    for cut in (head(raw, most), f"HTTP 400: {head(raw, most)} (2 attempts)"):
-        redacted = redactor.redact(cut)
+    for text in (head(raw, most), f"HTTP 400: {head(raw, most)} (2 attempts)"):
+        redacted = redactor.redact(text)
         assert "…" in redacted and "[redacted:DB_PASSWORD]" in redacted
         assert "staple" not in redacted and "737461706c65" not in redacted
 
@@ -252,3 +256,40 @@ def test_what_a_cut_has_left_of_the_end_of_a_secret_goes_as_well() -> None:
     redactor = Redactor({"DB_PASSWORD": "correct horse battery staple zebra lamp"})
     assert redactor.redact("…horse battery staple zebra lamp, it said") == "…[redacted:DB_PASSWORD], it said"
     assert redactor.redact("a lamp… or a horse…") == "a lamp… or a horse…"
+
+
+# Wherever a long text is cut, a … stands right there, so that what the cut leaves of a secret is found.
+CUT_SECRET = "QwErTyUiOpAsDfGhJkLz0123456789"
+CUT_REDACTOR = Redactor({"MY_SECRET": CUT_SECRET})
+PIECES = [CUT_SECRET[start : start + 8] for start in range(len(CUT_SECRET) - 7)]
+
+
+def output_of(text: str, kept: int) -> str:
+    output = BoundedOutput(kept)
+    output.add(text.encode())
+    assert output.is_cut
+    return output.value().decode()
+
+
+def kept_file(text: str, folder: Path) -> str:
+    before = snapshot(folder)
+    (folder / "edge.txt").write_text("x" * MAX_BYTES, encoding="utf-8")
+    with (folder / "edge.txt").open("r+") as file:
+        file.seek(MAX_BYTES - len(text) // 2)
+        file.write(text)
+    return changed_files(folder, before)["edge.txt"]
+
+
+@pytest.mark.parametrize("shown", [9, 20, 29])
+def test_of_a_secret_that_a_cut_goes_through_nothing_is_left(shown: int, tmp_path: Path) -> None:
+    lead = "x " * 50
+    texts = [
+        cut(f"{lead}{CUT_SECRET} and more", len(lead) + shown),
+        output_of(f"{lead}{CUT_SECRET}{'y' * 500}", len(lead) + shown),
+        output_of(f"{'y' * 500}{CUT_SECRET}{lead}", len(lead) + shown),
+        kept_file(f"{CUT_SECRET[:shown]}{CUT_SECRET[shown:]}", tmp_path),
+    ]
+    for text in texts:
+        redacted = CUT_REDACTOR.redact(text)
+        assert not [piece for piece in PIECES if piece in redacted], redacted[-200:]
+        assert any(piece in text for piece in PIECES), "else nothing was to be found"

@@ -115,6 +115,18 @@ def test_a_judge_is_validated() -> None:
         asyncio.run(Judge("openai/some-model").validate())
 
 
+@pytest.mark.parametrize("concurrency", [2.7, None, "3"])
+def test_a_concurrency_is_a_whole_number(concurrency: Any) -> None:
+    with pytest.raises(UsageError, match="whole number"):
+        Judge("openai/some-model", concurrency)
+
+
+@pytest.mark.parametrize("model", [None, 3])
+def test_a_judge_is_a_name_or_a_model(model: Any) -> None:
+    with pytest.raises(UsageError, match="provider/model"):
+        Judge(model)
+
+
 def test_a_judge_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = (
         """replies: [{when: '"nonce": "(\\w+)"', object: {nonce: '{match:1}', reason: it says so, result: pass}}]"""

@@ -25,7 +25,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
-from evalharness.errors import SpendCapReached, UsageError
+from evalharness.errors import NoVerdict, SpendCapReached, UsageError
 from evalharness.formats.loading import LoadedFile
 from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
@@ -49,7 +49,8 @@ class Rubric:
 
 
 def calibrate_judge(file: LoadedFile, request: CalibrationRequest, store: SqlStore) -> Calibration:
-    """Raises UsageError where there is no judge or no example, what `check_judges` raises, and SpendCapReached."""
+    """Raises UsageError where there is no judge or no example, NoVerdict where none gives a verdict, SpendCapReached,
+    and what `check_judges` raises."""
     suite = file.suite
     assert suite is not None, "files with problems have been refused"
     return run_to_end(_calibrate(file, without_targets(suite), request, store))
@@ -75,14 +76,25 @@ async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest
         names = dict.fromkeys((*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))))
         await check_judges(services, spending, names)
         judges = {name: Candidate(name) for name in names}
-        examples = [await _examples(rubric, judges[name], at_once) for rubric in rubrics for name in _judges_of(rubric)]
-        attacks = [await _attacks(services, judges[name], at_once) for name in attacked]
+        given_up: dict[str, NoVerdict] = {}
+        examples, attacks = [], []
         for judge in judges.values():
-            judge.check(patience=1)
+            try:
+                scored = [await _examples(each, judge, at_once) for each in rubrics if judge.name in _judges_of(each)]
+                withstood = [await _attacks(services, judge, at_once)] if judge.name in attacked else []
+                judge.check(patience=1)
+            except NoVerdict as error:
+                given_up[judge.name] = error
+            else:
+                examples += scored
+                attacks += withstood
+        if len(given_up) == len(judges):
+            raise next(iter(given_up.values()))
         return Calibration(
             suite_name=suite.name,
             examples=tuple(examples),
             attacks=tuple(attacks),
+            without_verdict=tuple(error.message for error in given_up.values()),
             judging=added_up(each for judge in judges.values() for each in judge.judgings),
             notes=(*told_of_models(services), *(spending.notes if spending.is_capped else ())),
         )

@@ -24,7 +24,7 @@ def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None)
     known = {row.label for row in rows}
     if rows and (unknown := [name for name in tasks if name and not any(_is_named(label, name) for label in known)]):
         raise UnknownName("row", unknown[0], sorted(known))
-    checks = [_checked(row, _tasks(row, tasks), row.trials or trials) for row in rows]
+    checks = [_read_either_way(row, _tasks(row, tasks), trials) for row in rows]
     return [
         check.model_copy(update={"text": f"{check.text} ({row.note})"}) if row.note else check
         for row, check in zip(rows, checks, strict=True)
@@ -49,6 +49,15 @@ def _is_named(label: str, name: str) -> bool:
 def _tasks(row: RateRow, tasks: Mapping[str, int]) -> int | None:
     named = next((number for name, number in tasks.items() if name and _is_named(row.label, name)), None)
     return named or row.tasks or tasks.get("")
+
+
+def _read_either_way(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
+    """A row's trials may be those of each task, or of all tasks: they are read as what can be."""
+    of_each = _checked(row, tasks, row.trials or trials)
+    if of_each.possible or not row.trials or not tasks or row.trials % tasks:
+        return of_each
+    of_all = _checked(row, tasks, row.trials // tasks)
+    return of_each if of_each.possible is False and not of_all.possible else of_all
 
 
 def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:

@@ -14,10 +14,9 @@ def clear_outputs(
 ) -> None:
     """Before anything is run; raises UsageError where an output may be what these suites are compared with.
 
-    Each suite comes with the folder at which its paths start; `baseline` is that of a flag.
+    Each suite comes with the folder at which its paths start; `baseline`, that of a flag, takes the place of theirs.
     """
     gates = [(root, suite.gate) for root, suite in suites if suite is not None and suite.gate is not None]
     baselines = [root / gate.regression.baseline for root, gate in gates if gate.regression is not None]
-    baselines += [Path(baseline)] if baseline else []
-    check_baselines(outputs, baselines)
+    check_baselines(outputs, [Path(baseline)] if baseline else baselines)
     remove_stale(outputs)

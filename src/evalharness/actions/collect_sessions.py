@@ -10,7 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from evalharness import registry
 from evalharness.domain.case import Case
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.session import EvalCriteria, Session, moment_of, recorded, session_file
@@ -141,7 +141,7 @@ class _Asked:
 def _told_as_assertions(grades: Iterable[Grade]) -> Iterator[AssertionResult]:
     """What suites of other kinds check, so that no result fails without a word about it."""
     for grade in grades:
-        if grade.kind not in SESSION_GRADERS and grade.required and grade.state in ("pass", "fail"):
+        if grade.kind not in SESSION_GRADERS and grade.required and grade.state in VERDICTS:
             reason = "" if grade.passed else grade.reason
             yield AssertionResult(name=grade.grader, type=grade.kind, passed=grade.passed, reason=reason)
 

@@ -171,7 +171,7 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
 
 async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     run, store = ready.run, execution.store
-    done, erred = finished_before(store, run)
+    done, taken_up = finished_before(store, run)
     stopping = stopping_so_far(store, run)
     config = run.suite.config
     concurrency = min(ready.concurrency, max(1, run.planned_trials))
@@ -201,14 +201,14 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
     if stopping and stopping.is_over:
         running.stop("decided")
     order = stopping.order if stopping else None
-    pending = pending_trials(ready.planned, run.lock.trials, done, erred, order)
+    pending = pending_trials(ready.planned, run.lock.trials, done, taken_up, order)
     longest_s = max(plan.timeout_s for plan in ready.planned) + GRACE_S
     with unblocked(execution.stopper, longest_s), exits_guarded(), collecting_less():
         stopped = await running.run(pending, config.timeout_global)
     execution.stopper.current = None
     if stopping and stopping.is_over:
         stopped = "decided"
-        left = pending_trials(ready.planned, run.lock.trials, done, erred, order)
+        left = pending_trials(ready.planned, run.lock.trials, done, taken_up, order)
         for trial in skipped_trials(left, config.seed, stopping.reason, running.given_up):
             store.put(run.id, trial)  # those with a row keep theirs
     store.flush()

@@ -15,9 +15,11 @@ from evalharness.domain.report import Report
 from evalharness.domain.suite import Suite
 from evalharness.engine.judging import may_be_gated
 from evalharness.engine.recounting import recount
+from evalharness.engine.rejudging import may_say_so
 from evalharness.engine.tallying import Measured
 from evalharness.errors import UsageError
-from evalharness.formats.written_reports import ENDING, read_report
+from evalharness.formats.written_reports import ENDING, read_report, read_trials
+from evalharness.reports.json_report import WrittenTrials
 from evalharness.stores.sql_store import SqlStore
 
 WAYS = "give --gate production, --fail-under 90, --baseline B or --strict-flips, or write a `gate:` into the suite"
@@ -50,6 +52,11 @@ def is_report_file(reference: str) -> bool:
     return path.suffix.lower() == ENDING and path.is_file()
 
 
+def trials_of(reference: str, report: Report, store: SqlStore) -> WrittenTrials | None:
+    """Of what was judged, to be written beside its verdict."""
+    return read_trials(Path(reference)) if is_report_file(reference) else store.trials(report.metadata.run_id)
+
+
 def _of_run(reference: str, store: SqlStore) -> tuple[Report, Suite, Measured]:
     """As it reads without a gate."""
     run = store.find_run(reference)
@@ -66,4 +73,10 @@ def _of_file(path: Path) -> tuple[Report, Suite, Measured]:
         suite, measured = recount(report)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from None
-    return without_gate(report), suite, measured
+    report = without_gate(report)
+    if report.summary.trials.planned and not may_say_so(report):
+        raise UsageError(
+            f"{path}: the verdict {report.verdict} (exit code {report.exit_code}) does not follow from its trials",
+            hint=f"it was changed since it was written: eval-harness verify {path}",
+        )
+    return report, suite, measured

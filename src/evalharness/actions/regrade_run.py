@@ -155,7 +155,7 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spen
     by_id = {plan.case.id: plan for plan in planned}
     if not options.judge_model and loses_verdicts(store.outcomes(old.id), by_id):
         raise UsageError(
-            f"no judge is set, so all verdicts that judges gave in {old.name} would be lost",
+            f"no judge is set, so verdicts that judges gave in {old.name} would be lost",
             hint=f"name one: --judge-model {old.options.judge_model or 'provider/model'}, or --judge-model none",
         )
     judged = judge_states(store.outcomes(old.id), by_id) if _asks_for_judge_alone(request) else {}

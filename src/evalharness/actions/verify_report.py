@@ -37,6 +37,7 @@ METADATA = (
     "duration_seconds",
     "trials_per_case",
     "case_threshold",
+    "max_error_rate",
     "retry_failed",
 )
 ENDINGS = (".json", ".csv")

@@ -34,7 +34,8 @@ from evalharness.cli.options import (
 def command(suite: str, **flags: Any) -> int:
     """Show how far the judges of SUITE (a file or a name) are from the scores that their rubrics' examples deserve.
 
-    Each example is scored by a judge that is shown the others. No target is asked.
+    Each example is scored by a judge that is shown the others. No target is asked. Exit code 3 where nothing became
+    known of a judge.
     """
     from evalharness import settings
     from evalharness.actions.calibrate_judge import CalibrationRequest, calibrate_judge
@@ -65,4 +66,4 @@ def command(suite: str, **flags: Any) -> int:
         print(redact(json.dumps({"calibration": calibration.model_dump(mode="json")}, ensure_ascii=False, indent=1)))
     else:
         CalibrationReport(screen_on(sys.stdout, redact)).show(calibration)
-    return 0
+    return calibration.exit_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,19 +28,19 @@ def command(run: str, **flags: Any) -> int:
     interrupted keeps its own.
     """
     from evalharness.actions.apply_gate import today
-    from evalharness.actions.judge_stored import is_report_file, judge_stored
+    from evalharness.actions.judge_stored import judge_stored, trials_of
     from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.gate_text import GateReport
 
+    if flags["outputs"]:
+        from evalharness.reports.report_files import check_baselines, write_reports  # slow to load: only for a file
+
+        check_baselines(flags["outputs"], [Path(run)], "the report that is judged")
     with open_store(flags["store"], to_read=True) as store:
         report = judge_stored(run, gate_wishes(flags), store, today())
         if flags["outputs"]:
-            from evalharness.reports.report_files import write_reports  # slow to load: only for those who want a file
-
-            stored = not is_report_file(run)
-            told = [(report, lambda: store.trials(report.metadata.run_id) if stored else None)]
-            write_reports(flags["outputs"], told, store.redactor.redact)
+            write_reports(flags["outputs"], [(report, lambda: trials_of(run, report, store))], store.redactor.redact)
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
             shown = report.model_dump(mode="json", include=kept)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -21,34 +21,45 @@ from evalharness import settings
 from evalharness.errors import HarnessError, closest
 from evalharness.version import VERSION
 
+
+class Command(NamedTuple):
+    module: str
+    help: str
+    only_prints: bool = False
+    """Who reads no more of it has seen enough; whoever misses the end of a run or of a gate misses its verdict."""
+    keeps: bool = False
+    """Whether what it has finished is in the store, if it cannot go on."""
+
+
 COMMANDS = {
-    "init": ("evalharness.cli.init", "Write a small working project: a suite and a toy agent."),
-    "validate": ("evalharness.cli.validate", "Check suite files and tell every problem at once."),
-    "run": ("evalharness.cli.run", "Run suites and print a verdict with error bars."),
-    "resume": ("evalharness.cli.resume", "Continue an interrupted run, or mend one that had errors."),
-    "regrade": ("evalharness.cli.regrade", "Grade stored transcripts or artifacts again; nothing is re-run."),
-    "calibrate": (
-        "evalharness.cli.calibrate",
-        "How far judges are from known scores, and what fools them.",
+    "init": Command("init", "Write a small working project: a suite and a toy agent."),
+    "validate": Command("validate", "Check suite files and tell every problem at once."),
+    "run": Command("run", "Run suites and print a verdict with error bars.", keeps=True),
+    "resume": Command("resume", "Continue an interrupted run, or mend one that had errors.", keeps=True),
+    "regrade": Command("regrade", "Grade stored transcripts or artifacts again; nothing is re-run.", keeps=True),
+    "calibrate": Command("calibrate", "How far judges are from known scores, and what fools them.", keeps=True),
+    "gate": Command("gate", "Judge a stored run by its gate, or by one given now."),
+    "plan": Command("plan", "How many cases and trials it takes to see a drop.", only_prints=True),
+    "runs": Command("runs", "List the runs in the store; `runs rm RUN` removes one.", only_prints=True),
+    "show": Command("show", "Show a run, or the transcripts and grades of one of its cases.", only_prints=True),
+    "baseline": Command(
+        "baseline", "Set a run as what later runs are compared with; also list and rm.", only_prints=True
     ),
-    "gate": ("evalharness.cli.gate", "Judge a stored run by its gate, or by one given now."),
-    "plan": ("evalharness.cli.plan", "How many cases and trials it takes to see a drop."),
-    "runs": ("evalharness.cli.runs", "List the runs in the store; `runs rm RUN` removes one."),
-    "show": ("evalharness.cli.show", "Show a run, or the transcripts and grades of one of its cases."),
-    "baseline": ("evalharness.cli.baseline", "Set a run as what later runs are compared with; also list and rm."),
-    "compare": ("evalharness.cli.compare", "Compare runs, baselines or JSON reports, case by case."),
-    "regressions": ("evalharness.cli.regressions", "Did a suite get worse than its baseline? Exit code 1 if so."),
-    "verify": ("evalharness.cli.verify", "Compute every figure of a report anew; also checks tables of pass^k."),
-    "list-suites": ("evalharness.cli.list_suites", "List suites: in a folder, registered, ready-made."),
-    "import": ("evalharness.cli.import_file", "Turn a table, or a suite of another format, into a suite file."),
-    "capture": ("evalharness.cli.capture", "Turn answers of a run into regression evals."),
-    "schema": ("evalharness.cli.schema", "Print the JSON Schema of suite files, for editors."),
-    "cache": ("evalharness.cli.cache", "How many verdicts of judges are kept; `cache clear` forgets them."),
-    "store": ("evalharness.cli.store", "Look after the store: `store prune --older-than 30d`."),
+    "compare": Command("compare", "Compare runs, baselines or JSON reports, case by case.", only_prints=True),
+    "regressions": Command(
+        "regressions", "Did a suite get worse than its baseline? Exit code 1 if so.", only_prints=True
+    ),
+    "verify": Command(
+        "verify", "Compute every figure of a report anew; also checks tables of pass^k.", only_prints=True
+    ),
+    "list-suites": Command("list_suites", "List suites: in a folder, registered, ready-made.", only_prints=True),
+    "import": Command("import_file", "Turn a table, or a suite of another format, into a suite file."),
+    "capture": Command("capture", "Turn answers of a run into regression evals."),
+    "schema": Command("schema", "Print the JSON Schema of suite files, for editors.", only_prints=True),
+    "cache": Command("cache", "How many verdicts of judges are kept; `cache clear` forgets them."),
+    "store": Command("store", "Look after the store: `store prune --older-than 30d`."),
 }
 ALIASES = {"create": "init"}
-ONLY_PRINT = ("plan", "runs", "show", "verify", "list-suites", "schema")
-"""Who reads no more of these has seen enough; whoever misses the end of a run or of a gate misses its verdict."""
 
 
 class LazyGroup(click.Group):
@@ -59,12 +70,12 @@ class LazyGroup(click.Group):
         name = ALIASES.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
-        command = importlib.import_module(COMMANDS[name][0]).command
+        command = importlib.import_module(f"evalharness.cli.{COMMANDS[name].module}").command
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -90,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_missing_streams()
     _speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words and words[0] in ONLY_PRINT:
+    if words and words[0] in COMMANDS and COMMANDS[words[0]].only_prints:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Leavable()), "utf-8", "replace")
     code = run_command(words)
     try:
@@ -127,7 +138,9 @@ def run_command(words: list[str]) -> int:
         return 3
     except OSError as error:
         what = f"{error.filename}: " if error.filename else "the output cannot be written: "
-        return _tell(f"{what}{error.strerror or error}", "what was finished is kept in the store", 3, [])
+        keeps = bool(words) and words[0] in COMMANDS and COMMANDS[words[0]].keeps
+        hint = "what was finished is kept in the store" if keeps else ""
+        return _tell(f"{what}{error.strerror or error}", hint, 3, [])
     except BaseException as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
         if _asked("debug", words):
             print_trace()

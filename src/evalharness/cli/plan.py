@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from evalharness.cli.options import Number, VisiblePoints, debug_option, json_option, option, store_option
+from evalharness.stats.thresholds import LEAST_ALPHA
 
 
 @click.command("plan")
@@ -31,7 +32,7 @@ from evalharness.cli.options import Number, VisiblePoints, debug_option, json_op
 )
 @option(
     "--alpha",
-    type=Number(min=0, max=0.25, min_open=True, max_open=True),
+    type=Number(min=LEAST_ALPHA, max=0.25, max_open=True),
     default=0.05,
     show_default=True,
     metavar="P",

@@ -50,8 +50,8 @@ def _outputs(command: click.Command, words: list[str]) -> Iterator[Path]:
     del given["outputs"]
     others = {os.path.realpath(text) for text in _texts([rest, *given.values()])}
     for text in outputs:
-        is_free = os.path.realpath(text) not in others and Path(text).is_file()
-        if is_free and _may_be_replaced(option, context, text):
+        is_free = os.path.realpath(text) not in others and _may_be_replaced(option, context, text)
+        if is_free and Path(text).is_file():
             yield Path(text)
 
 

@@ -77,6 +77,14 @@ class Calibration(Record):
     suite_name: str
     examples: tuple[ExampleCalibration, ...] = ()
     attacks: tuple[AttackCalibration, ...] = ()
+    without_verdict: tuple[str, ...] = ()
+    """Of each judge that was given up, why; the figures of the others stand."""
     judging: tuple[Judging, ...] = ()
     notes: tuple[str, ...] = ()
     """What was spent of a cap, and what a reader must know of how the models were asked."""
+
+    @property
+    def exit_code(self) -> int:
+        """3 where nothing is known of a judge, or of one by one of its rubrics."""
+        is_known = all(each.scored for each in self.examples) and all(each.low is not None for each in self.attacks)
+        return 0 if is_known and not self.without_verdict else 3

@@ -85,15 +85,20 @@ class Grade(Record):
         return cls(state="unscored", reason=reason, is_final=is_final)
 
 
-def states_within(state: str, evidence: Json) -> Iterator[str]:
-    """Of a grade without a verdict: the states of what judges said as parts of it, or as a panel; else its own."""
+def said_within(type_: str, state: str, evidence: Json) -> Iterator[tuple[str, str]]:
+    """Of a grade without a verdict: types and states of its parts that are no code, or of a panel; else its own."""
     told = evidence.get("panel") if isinstance(evidence, dict) else evidence
     rows = told if isinstance(told, list) and state not in VERDICTS else []
-    parts = [row for row in rows if isinstance(row, dict) and ("judge" in row or "version" in row)]
+    parts = [row for row in rows if isinstance(row, dict) and "state" in row and ("judge" in row or "version" in row)]
     if not parts:
-        yield state
+        yield type_, state
     for part in parts:
-        yield from states_within(str(part["state"]), part.get("evidence"))
+        yield from said_within(str(part.get("type", type_)), str(part["state"]), part.get("evidence"))
+
+
+def states_within(state: str, evidence: Json) -> Iterator[str]:
+    """What judges have said, of all that `said_within` finds: what a person owes is none of their business."""
+    return (found for who, found in said_within("model", state, evidence) if (who, found) != ("human", "awaiting"))
 
 
 @cache

@@ -94,6 +94,8 @@ class RunMetadata(Record):
     environment: dict[str, Json] = Field(default_factory=dict)
     trials_per_case: Annotated[int, Field(ge=1)] = 1
     case_threshold: float = 1.0
+    max_error_rate: float | None = None
+    """The share of trials that may end in error; None in reports that were written before it was told."""
     retry_failed: bool = False
     """Whether a later answer counts for states and pass rate; pass@k, pass^k and comparisons follow the first."""
     sequential: bool = False
@@ -122,6 +124,8 @@ class Report(Record):
     failures: tuple[Failure, ...] = ()
     unjudged: tuple[Failure, ...] = ()
     """Cases that were skipped, or whose grade is still due."""
+    awaited: tuple[str, ...] = ()
+    """Whose grades are due, where any are: those of `human` or `model` graders."""
     gate: GateResult | None = None
     comparison: Comparison | None = None
     not_compared: str = ""

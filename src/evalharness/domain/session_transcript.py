@@ -10,7 +10,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from evalharness.domain.case import as_text
@@ -20,13 +20,12 @@ from evalharness.domain.transcript import ToolCall, Transcript
 LONGEST_RESPONSE_BYTES = 500
 CUT = "...(truncated)"
 HEADERS = ("agent", "tool")
-LONGEST_HEADER = 60
-_MAYBE_OPENING = re.compile(r"\[|&#?\w{1,12};?|[^\x00-\x7f\w]")
-_CHARACTER = re.compile(r"(?s)&#?\w{1,12};|.")
-_UNSEEN_KINDS = frozenset(("Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp"))
-_UNSEEN = frozenset("*_`~\u115f\u1160\u2800\u3164\uffa0")
-_ENDS_WORD = frozenset(':"“”')
-_READ_AS = str.maketrans("01i|", "olll")
+_ENTITY = r"&(?:#[xX]?0*)?\w{1,12};?"
+_MAYBE_OPENING = re.compile(rf"\[|{_ENTITY}|[^\x00-\x7f\w]")
+_CHARACTER = re.compile(rf"(?s){_ENTITY}|.")
+_LEADING_ZEROS = re.compile(r"(?<=#)0+(?=\w)|(?<=#[xX])0+(?=\w)")
+_UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_READ_AS = str.maketrans("0134679i|", "oleagtgll")
 _IN_LABELS = str.maketrans({"[": "(", "]": ")", '"': "'"})
 
 
@@ -67,33 +66,39 @@ def without_headers(text: str) -> str:
     """Nothing in it looks like the beginning of a block."""
 
     def escaped(found: re.Match[str]) -> str:
-        opening = html.unescape(found[0])
-        is_opening = unicodedata.category(opening[0]) == "Ps"
-        return f"\\{found[0]}" if is_opening and _reads_header(opening[1:], text, found.end()) else found[0]
+        opening = _read(found[0])
+        is_header = _is_bracket(opening[:1], "[", "Ps") and _reads_header(opening[1:], text, found.end())
+        return f"\\{found[0]}" if is_header else found[0]
 
     return _MAYBE_OPENING.sub(escaped, text)
 
 
 def _reads_header(begun: str, text: str, start: int) -> bool:
-    """Whether a reader sees `agent` or `tool` there: letters of other scripts may look like any letter of these."""
-    written = islice(_CHARACTER.finditer(text, start), LONGEST_HEADER)
+    """Whether the word `agent` or `tool` comes next, whatever that is no letter stands before, in or behind it.
+
+    Signs of other scripts may look like any letter of these. A bracket ends the search: it has one of its own.
+    """
+    written = (each[0] for each in _CHARACTER.finditer(text, start))
     word = ""
-    for char in chain(_read(begun), chain.from_iterable(_read(each[0]) for each in written)):
-        ends = char in _ENDS_WORD
-        if ends or unicodedata.category(char) in _UNSEEN_KINDS or char in _UNSEEN:
-            if any(_looks_like(word, header) for header in HEADERS):
-                return True
-            if ends:
-                return False
-        else:
+    for char in chain(begun, chain.from_iterable(map(_read, written))):
+        if char.isalnum() if char.isascii() else unicodedata.category(char)[0] in "LNS" and char not in _UNSEEN:
             word += char
             if not any(_looks_like(word, header[: len(word)]) for header in HEADERS):
                 return False
+        elif any(_looks_like(word, header) for header in HEADERS):
+            return True
+        elif _is_bracket(char, "[", "Ps") or _is_bracket(char, "]", "Pe"):
+            return False
     return False
 
 
+def _is_bracket(char: str, usual: str, kind: str) -> bool:
+    return char == usual or (char > "\x7f" and unicodedata.category(char) == kind)
+
+
 def _read(written: str) -> str:
-    return unicodedata.normalize("NFKD", html.unescape(written)).casefold().translate(_READ_AS)
+    plain = html.unescape(_LEADING_ZEROS.sub("", written)) if written[0] == "&" else written
+    return unicodedata.normalize("NFKD", plain).casefold().translate(_READ_AS)
 
 
 def _looks_like(word: str, meant: str) -> bool:

@@ -13,7 +13,7 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.stats.beta import beta_quantile
 from evalharness.stats.paired import left_open
 from evalharness.stats.power import mde_fixed_cases
-from evalharness.stats.student import normal_quantile
+from evalharness.stats.student import normal_quantile, student_t_quantile
 
 MOST_TRIALS = 100
 """Per case: where more were needed, more cases are the better advice."""
@@ -54,7 +54,13 @@ class Figures:
         if not self.variance:
             return left_open(self.as_many, 1 - rule.alpha)
         reach = normal_quantile(1 - rule.alpha) + normal_quantile(rule.power)
-        return reach * math.sqrt(self.variance / self.number)
+        return student_for_normal(self.number, rule) * reach * math.sqrt(self.variance / self.number)
+
+
+def student_for_normal(number: int, rule: RegressionRule) -> float:
+    """How much wider Student's law is than the normal one: few cases or clusters tell their own variance badly."""
+    wanted = (1 - rule.alpha, rule.power)
+    return sum(student_t_quantile(p, number - 1) for p in wanted) / sum(map(normal_quantile, wanted))
 
 
 def can_show_a_loss(cases: int, trials: int, alpha: float, clusters: int | None = None) -> bool:

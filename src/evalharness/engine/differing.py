@@ -124,8 +124,9 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
 
 
 def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
-    """Whether a score says anything that the share of passed trials does not say."""
-    return any(
+    """Whether a score says what the share of passed trials does not say: by itself, or by the weights of cases."""
+    pairs = [pair for pair in pairs if pair.old.score is not None and pair.new.score is not None]
+    return len({pair.new.weight for pair in pairs}) > 1 or any(
         case.score is not None and abs(case.score - case.passed / case.trials) > SAME for pair in pairs for case in pair
     )
 

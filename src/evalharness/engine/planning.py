@@ -24,6 +24,8 @@ from evalharness.engine.substituting import usual_grader
 from evalharness.errors import MissingVariable, NothingSelected, UsageError
 from evalharness.workspaces import confined
 
+ONLY_OFF = "its only grader is switched off: `enabled: true` asks it"
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -180,6 +182,8 @@ def plan_cases(
             graders = _of_type(grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
             skip = skip if graders else f"no {grader_type} grader"
+        if graders and all(getattr(grader, "is_off", False) for _, grader in graders):
+            skip = skip or ONLY_OFF
         planned.append(
             PlannedCase(
                 filled,

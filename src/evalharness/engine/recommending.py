@@ -29,10 +29,14 @@ _PARTICULARS = re.compile(r"('[^']*'|\"[^\"]*\")|\b0x[0-9a-fA-F]+\b|\d+(?:\.\d+)
 Tallied = list[tuple[str, CaseTally]]
 
 
-def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
-    """The most urgent first: errors, limits, failures that look alike, what never passes, what passes sometimes."""
+def recommend(suite: Suite, measured: Measured, *, may_go_on: bool = True) -> tuple[Recommendation, ...]:
+    """The most urgent first: errors, limits, failures that look alike, what never passes, what passes sometimes.
+
+    A run that may have been decided already is perhaps not continued.
+    """
     tallied = [(case.id, measured.tallies[case.id]) for case in suite.cases]
-    return (*_errors(tallied), *_budgets(tallied), *_alike(tallied), *_never(_failing(tallied)), *_flaky(tallied))
+    errors = _errors(tallied, ", then resume the run" if may_go_on else "")
+    return (*errors, *_budgets(tallied), *_alike(tallied), *_never(_failing(tallied)), *_flaky(tallied))
 
 
 def recall_passes(advice: Iterable[Recommendation], earlier: Iterable[Judged]) -> Iterator[Recommendation]:
@@ -51,14 +55,14 @@ def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
     return tuple(sorted(advice, key=lambda found: URGENCY.index(found.kind)))
 
 
-def _errors(tallied: Tallied) -> Iterator[Recommendation]:
+def _errors(tallied: Tallied, then: str) -> Iterator[Recommendation]:
     erred = [(case_id, tally, tally.reasons["error"]) for case_id, tally in tallied if tally.counts["error"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
         named = set(members)
         trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
         yield Recommendation(
             kind="errors",
-            text=f"Mend what stopped {count(trials, 'trial')} from being judged, then resume the run: {reason}",
+            text=f"Mend what stopped {count(trials, 'trial')} from being judged{then}: {reason}",
             cases=tuple(members),
         )
 

@@ -30,7 +30,7 @@ ANSWERED = frozenset(("passed", "awaiting", "skipped"))
 class Regraded(NamedTuple):
     trial: Trial
     how: Literal["graded", "skipped", "kept"]
-    """Graded again; skipped, because no grader of the type asked for is left; or kept, without an answer to grade."""
+    """Graded again; skipped, because no grader is left that would grade it; or kept, without an answer to grade."""
     kept_verdicts: int = 0
     """Grades of judges that stay as they were given."""
 
@@ -144,20 +144,27 @@ def judge_states(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]
 
 def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]) -> bool:
     """Whether a judge has scored what nobody would judge now."""
-    idle = {
-        id_: [
-            place
-            for place, (_, grader) in enumerate(plan.graders)
-            if grader.type == "model" and not _asks_judges(grader)
-        ]
-        for id_, plan in planned.items()
-    }
-    for outcome in outcomes if any(idle.values()) else ():
-        places = idle.get(outcome.case_id, ())
-        grades = json.loads(outcome.grades) if places else []
-        if any(place < len(grades) and grades[place].get("score") is not None for place in places):
-            return True
-    return False
+    idle = {id_ for id_, plan in planned.items() if any(_has_idle_judge(grader) for _, grader in plan.graders)}
+    return any(
+        _loses(grader, grade)
+        for outcome in (outcomes if idle else ())
+        if outcome.case_id in idle
+        for (_, grader), grade in zip(planned[outcome.case_id].graders, json.loads(outcome.grades), strict=False)
+    )
+
+
+def _loses(grader: Grader, told: Mapping[str, Any]) -> bool:
+    """`told`: what it said, or as a part of another is told to have said."""
+    if parts := getattr(grader, "parts", ()):
+        evidence = told.get("evidence")
+        return isinstance(evidence, list) and any(map(_loses, parts, evidence))
+    return _has_idle_judge(grader) and told.get("score") is not None
+
+
+def _has_idle_judge(grader: Grader) -> bool:
+    """A grader with a judge's work to do and nobody to do it, or one with such a part."""
+    parts = getattr(grader, "parts", ())
+    return any(map(_has_idle_judge, parts)) if parts else grader.type == "model" and not _asks_judges(grader)
 
 
 def _asks_judges(grader: Grader) -> bool:

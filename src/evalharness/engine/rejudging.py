@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalharness.domain.gate import METRIC, Gate, GateCheck, GateResult, Thresholds
-from evalharness.domain.report import Report, Summary
+from evalharness.domain.report import Report, Verdict
 from evalharness.engine.gating import EXIT_CODES, as_decided, comparison_check, gate_verdict
-from evalharness.engine.judging import judge, judge_by_gate
+from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 from evalharness.engine.limiting import limit_checks
 from evalharness.engine.thresholding import Counted, threshold_checks
 
@@ -27,6 +27,8 @@ def rejudge(report: Report, counted: Counted) -> Iterator[Judged]:
     if report.gate is None:
         yield from _verdict(report)
         return
+    is_gated = any(may_be_gated(verdict, report.summary) for verdict, _ in _verdicts(report))
+    yield "gate", "judged", "judged" if is_gated else "not judged: errors, or trials to be done"
     for told, made in _checks(report, report.gate, counted):
         check = as_decided(made, report.sequential) if report.sequential else made
         yield f"gate.checks.{told.name}.passed", told.passed, check.passed
@@ -39,6 +41,11 @@ def rejudge(report: Report, counted: Counted) -> Iterator[Judged]:
     verdict, exit_code, _ = judge_by_gate(report.gate, report.summary)
     yield "verdict", report.verdict, verdict
     yield "exit_code", report.exit_code, exit_code
+
+
+def may_say_so(report: Report) -> bool:
+    """Whether a report without a gate can have come to its verdict."""
+    return (report.verdict, report.exit_code) in _verdicts(report)
 
 
 def believed_checks(report: Report) -> list[str]:
@@ -91,17 +98,18 @@ def _needed(check: GateCheck) -> str:
 
 
 def _verdict(report: Report) -> Iterator[Judged]:
-    """How many errors are too many, and whether the run was stopped, is not told: any that fits will do."""
-    fitting = dict(_verdicts(report.summary))
+    """Whether the run was stopped is not told: any that fits will do."""
+    fitting = dict(_verdicts(report))
     verdict = report.verdict if report.verdict in fitting else next(iter(fitting))
     yield "verdict", report.verdict, verdict
     yield "exit_code", report.exit_code, fitting[verdict]
 
 
-def _verdicts(summary: Summary) -> Iterator[tuple[str, int]]:
-    for rate in (1.0, 0.0):
-        for stopped in ("", "time limit", "spend cap", "max failures"):
-            verdict, exit_code, _ = judge(summary, rate, stopped)
+def _verdicts(report: Report) -> Iterator[tuple[Verdict, int]]:
+    rate, failed = report.metadata.max_error_rate, report.summary.trials.failed
+    for limit in (1.0, 0.0) if rate is None else (rate,):
+        for stopped in ("", "time limit", "spend cap", *(["max failures"] if failed else [])):
+            verdict, exit_code, _ = judge(report.summary, limit, stopped)
             yield verdict, exit_code
 
 

@@ -188,11 +188,13 @@ class Running:
         seed = trial_seed(self.config.seed, planned.case.id, item.trial_index)
         if planned.skip:
             return _trial(item, seed, (Attempt(state="skipped", reason=planned.skip),))
-        if item.earlier and item.earlier[-1].state == "awaiting":
-            attempt = await complete(item.earlier[-1], planned, item.trial_index, seed)
-            return _trial(item._replace(earlier=item.earlier[:-1]), seed, (attempt,))
         attempts: tuple[Attempt, ...] = ()
-        while True:
+        if item.earlier and item.earlier[-1].state == "awaiting":  # goes on as if it had never been interrupted
+            attempts = (*item.earlier[:-1], await complete(item.earlier[-1], planned, item.trial_index, seed))
+            item = item._replace(earlier=())
+        while not attempts or self._is_tried_again(planned, attempts):
+            if attempts and attempts[-1].state == "error":
+                await asyncio.sleep(pause_s(len(attempts), Random(f"{seed} {len(attempts)}")))
             task = TrialTask(planned, item.trial_index, seed, self.root, self.run_id)
             before = (*item.earlier, *attempts)
             if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
@@ -200,13 +202,13 @@ class Running:
             else:
                 attempt = await self.attempting.attempt(task, planned, limit)
             attempts = (*attempts, attempt)
-            if len(attempts) > planned.retries or not is_worth_another_try(attempt):
-                break
-            if attempt.state == "error":
-                await asyncio.sleep(pause_s(len(attempts), Random(f"{seed} {len(attempts)}")))
-            elif not (attempt.state == "failed" and self.config.retry_failed):
-                break
         return _trial(item, seed, attempts)
+
+    def _is_tried_again(self, planned: PlannedCase, attempts: tuple[Attempt, ...]) -> bool:
+        last = attempts[-1]
+        if len(attempts) > planned.retries or not is_worth_another_try(last):
+            return False
+        return last.state == "error" or (last.state == "failed" and self.config.retry_failed)
 
 
 def _trial(item: Pending, seed: int, attempts: tuple[Attempt, ...]) -> Trial:
@@ -233,17 +235,17 @@ def pending_trials(
     planned: list[PlannedCase],
     trials: int,
     done: Mapping[str, int],
-    erred: Mapping[tuple[str, int], tuple[Attempt, ...]],
+    taken_up: Mapping[tuple[str, int], tuple[Attempt, ...]],
     order: Iterable[tuple[str, int]] | None = None,
 ) -> Iterator[Pending]:
     """Round by round, so that every case has been tried once before any is tried twice; or in the order given.
 
-    `done` has a bit for each finished trial of a case; `erred` the attempts of those to be tried again.
+    `done` has a bit for each finished trial of a case; `taken_up` the attempts of those that go on.
     """
     plans = {plan.case.id: plan for plan in planned}
     for case_id, index in order or ((plan.case.id, index) for index in range(trials) for plan in planned):
         if not done.get(case_id, 0) >> index & 1:
-            yield Pending(plans[case_id], index, erred.get((case_id, index), ()))
+            yield Pending(plans[case_id], index, taken_up.get((case_id, index), ()))
 
 
 def skipped_trials(

@@ -90,12 +90,12 @@ def _by_cases(undecided: Undecided) -> str:
     copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
     if copies is None:
         return f"more than {max(number, MOST_CASES):,} {like_these} (now {number:,}); how many cannot be said"
-    decided, whole = verdict(copies * number), (copies - 1) * number
+    decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
+    if now < number:  # a part of a cluster is not like it
+        size = f"in {copies * now:,} clusters (now {number:,} in {now:,})"
+        return f"about {copies * number:,} {like_these} {size} would mean {decided}"
     more = fewest(lambda more: more == number or verdict(whole + more) == decided, number)
-    needed = whole + (more or number)
-    clusters, now = _clusters(_like(pairs, needed)), _clusters(pairs)
-    size = f"in {clusters:,} clusters (now {number:,} in {now:,})" if clusters < needed else f"(now {number:,})"
-    return f"about {needed:,} {like_these} {size} would mean {decided}"
+    return f"about {whole + (more or number):,} {like_these} (now {number:,}) would mean {decided}"
 
 
 def _clusters(pairs: Sequence[Pair]) -> int:

@@ -16,11 +16,10 @@ from statistics import fmean, harmonic_mean
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
-from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Trials, can_show_a_loss, fewest
+from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Trials, can_show_a_loss, fewest, student_for_normal
 from evalharness.errors import UsageError
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
-from evalharness.stats.student import normal_quantile, student_t_quantile
 
 WORST = 0.25
 """The variance of one trial of a case that passes half the time: there is none larger."""
@@ -89,7 +88,8 @@ def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish, clusters:
     """The smallest drop that is seen on these very cases; None where not even the largest would be."""
     if not can_show_a_loss(cases, trials, wish.alpha, clusters):
         return None
-    return Trials(cases, trials, spread.within).detectable(wish.rule)
+    found = Trials(cases, trials, spread.within).detectable(wish.rule)
+    return found if clusters is None else min(1.0, found * student_for_normal(clusters, wish.rule))
 
 
 def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> float:
@@ -105,7 +105,7 @@ def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> flo
     if between is None:  # the two add up to at most `within`: all of it is where it hurts most
         within, between = (within, 0.0) if trials * size < 2 else (0.0, spread.within)
     chance = mde_sampled_cases(units, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
-    chance *= _student_for_normal(units, wish)
+    chance *= student_for_normal(units, wish.rule)
     if math.isinf(trials):
         return chance
     cases = max(1, round(units * size))
@@ -114,15 +114,11 @@ def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> flo
     return max(chance, Trials(cases, trials, 0.0).detectable(wish.rule))
 
 
-def _student_for_normal(units: int, wish: Wish) -> float:
-    """How much wider Student's law is than the normal one: few units tell their own variance badly."""
-    wanted = (1 - wish.alpha, wish.power)
-    return sum(student_t_quantile(p, units - 1) for p in wanted) / sum(map(normal_quantile, wanted))
-
-
-def trials_needed(spread: Spread, cases: int, wish: Wish) -> int:
+def trials_needed(spread: Spread, cases: int, wish: Wish, clusters: int | None = None) -> int:
     """The fewest trials per case that show the wanted drop on these cases, if they are enough to show any."""
-    return _fewest(lambda trials: _shows(seen_on_these(spread, cases, trials, wish), wish), MOST_OF_RUN // cases)
+    return _fewest(
+        lambda trials: _shows(seen_on_these(spread, cases, trials, wish, clusters), wish), MOST_OF_RUN // cases
+    )
 
 
 def cases_needed(spread: Spread, trials: float, wish: Wish) -> int:
@@ -150,15 +146,16 @@ def make_plan(
     spread = spread_of(known.counts, known.clusters)
     shared = clusters if clusters is not None and clusters < cases else None
     is_fixed = is_chosen or not can_show_a_loss(cases, MOST_TRIALS, wish.alpha, shared)  # more trials would not help
-    needed = trials if is_fixed else trials_needed(spread, cases, wish)
+    needed = trials if is_fixed else trials_needed(spread, cases, wish, shared)
     pass_rate = pooled_rate(known.counts) if known.counts else None
+    highest = 0.5 if pass_rate is None else pass_rate  # no more can be lost; WORST is the variance at one half
 
     def row(number: int) -> PlanRow:
         run_trials = number * cases
         seen = seen_on_these(spread, cases, number, wish, shared)
         return PlanRow(
             trials=number,
-            detectable=None if seen is None or (pass_rate is not None and seen > pass_rate) else seen,
+            detectable=None if seen is None or seen > highest else seen,
             cases_needed=cases_needed(spread, number, wish),
             run_trials=run_trials,
             cost_usd=None if known.cost_usd is None else known.cost_usd * run_trials,

@@ -73,10 +73,9 @@ class Spending:
             raise SpendCapReached(self.told)
 
     def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
-        self.broken_off += broken_off
         self._calls[model].under_way -= 1
         self._calls[model].hear(cost_usd, tokens)
-        self.charge(cost_usd, tokens)
+        self.charge(cost_usd, tokens, broken_off=broken_off)
         self._admit()
 
     async def begin_trial(self, *, is_metered: bool = False) -> None:
@@ -91,7 +90,10 @@ class Spending:
             self.charge(cost_usd, tokens)
         self._admit()
 
-    def charge(self, cost_usd: float | None, tokens: int, model: str | None = None) -> None:
+    def charge(
+        self, cost_usd: float | None, tokens: int, model: str | None = None, *, broken_off: bool = False
+    ) -> None:
+        self.broken_off += broken_off
         self.cost_usd += cost_usd or 0.0
         self.tokens += tokens
         self.unpriced += cost_usd is None
@@ -150,7 +152,8 @@ class Spending:
         if self.unpriced and self.max_cost_usd is not None:
             yield f"{count(self.unpriced, 'answer')} without a known cost, which the cap could not count"
         if self.broken_off:
-            yield f"{count(self.broken_off, 'call')} broken off before a reply came: what they cost is not known"
+            told = f"{count(self.broken_off, 'request')} without a whole reply"
+            yield f"{told}: what was sent is counted, what they cost is not known"
 
     @property
     def told(self) -> str:

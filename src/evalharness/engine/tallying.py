@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
-from evalharness.domain.grade import Judging, added_up
+from evalharness.domain.grade import VERDICTS, Judging, added_up, said_within
 from evalharness.domain.report import CaseState
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
@@ -94,6 +94,8 @@ class Measured:
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
     without_score: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By grader, of those that are not required: how many trials it could not score, and why not the first of them."""
+    awaited: set[str] = field(default_factory=set)
+    """The types of graders whose grades trials wait for."""
 
 
 def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
@@ -132,7 +134,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     if state != "passed":
         tally.reasons.setdefault(state, reason)
         tally.timed_out |= reason.startswith(TIME_LIMIT)
-    _count_grades(measured, tally, grades)
+    _count_grades(measured, tally, state, grades)
     measured.cost_usd = _plus(measured.cost_usd, cost)
     measured.input_tokens = _plus(measured.input_tokens, tokens_in)
     measured.output_tokens = _plus(measured.output_tokens, tokens_out)
@@ -140,7 +142,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     push(measured.slowest, (duration_s, case_id, index))
 
 
-def _count_grades(measured: Measured, tally: CaseTally, grades: str) -> None:
+def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str) -> None:
     """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass."""
     verdicts: dict[str, bool] = {}
     for grade in from_json(grades):
@@ -148,11 +150,14 @@ def _count_grades(measured: Measured, tally: CaseTally, grades: str) -> None:
             grader = grade.get("grader", "")
             number, first = measured.without_score.get(grader, (0, grade.get("reason", "")))
             measured.without_score[grader] = (number + 1, first)
-        elif grade["state"] in ("pass", "fail") and not _is_off(grade):
+        elif grade["state"] in VERDICTS and not _is_off(grade):
             kind = grade.get("type", "code")
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
             if grade["state"] == "fail" and grade.get("required", True):
                 tally.failed_kinds |= {grade.get("kind", "")}
+        elif grade["state"] == state == "awaiting":
+            said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
+            measured.awaited |= {type_ for type_, found in said if found == "awaiting"}
     for kind, passed in verdicts.items():
         counted = tally.by_type.setdefault(kind, [0, 0])
         counted[0] += 1

@@ -45,7 +45,7 @@ _ALWAYS = (
     "the environment it ran in",
 )
 _FILE = (
-    "what the suite says (case_threshold, retry_failed, weights, clusters)",
+    "what the suite says (case_threshold, max_error_rate, retry_failed, weights, clusters)",
     "whose run it was and when (names, variant, regrade_of, timestamp)",
     "how long the whole run took",
 )
@@ -114,8 +114,9 @@ def _follows_from_first_answers(figure: str) -> bool:
 
 
 def verify_records(told: Record, found: Record, names: Iterable[str], prefix: str) -> Verified:
-    """Figures that are kept in two places."""
-    compared = [(f"{prefix}.{name}", getattr(told, name), getattr(found, name)) for name in names]
+    """Figures that are kept in two places; an older report may not have them all."""
+    known = [name for name in names if getattr(told, name) is not None]
+    compared = [(f"{prefix}.{name}", getattr(told, name), getattr(found, name)) for name in known]
     return Verified(figures=len(compared), rows=0, mismatches=tuple(_mismatches(compared)))
 
 

@@ -20,6 +20,7 @@ _PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
 _LISTS = ("pass^k", "pass_hat_k", "pass_k", "pass_hat")
 _TASKS = ("tasks", "n_tasks", "num_tasks")
 _TRIALS = ("trials", "num_trials", "trials_per_task")
+_NO_FIGURE = ("", "-", "–", "—", "n/a", "na", "none", "null")
 _NAMES = ("name", "label", "model", "model_name", "agent", "domain", "id")
 MOST_TASKS = 1_000_000
 MOST_TRIALS = 1000
@@ -28,9 +29,9 @@ MOST_TRIALS = 1000
 @dataclass(frozen=True, slots=True)
 class RateRow:
     """`rates` by k, as shares, none where the row has no figure; `decimals` is how many of a share are known; `tasks`,
-    and `trials` of each, where the table tells them, one more than `MOST_TASKS` or `MOST_TRIALS` standing for any
-    number beyond. `problem` says why its figures are no rates, or no such numbers, at all; `note` how it was read,
-    where that may be doubted.
+    and `trials` of each or of all, where the table tells them, one more than `MOST_TASKS`, or than so many with
+    `MOST_TRIALS` each, standing for any number beyond. `problem` says why its figures are no rates, or no such
+    numbers, at all; `note` how it was read, where that may be doubted.
     """
 
     label: str
@@ -49,20 +50,24 @@ class _Written:
     is_percent: bool
     tasks: Decimal | None
     trials: Decimal | None
+    odd: list[str]
+    """Figures that are no numbers."""
 
 
 def read_rate_table(path: Path) -> list[RateRow]:
     """Every row found, in order; none where the file holds no such rates. Each row is in shares or in percent."""
     rows = list(_csv_rows(path) if path.suffix.lower() == ".csv" else _json_rows(_json(path), ()))
     is_mixed = any(row.is_percent for row in rows)
-    return [_row(row, is_mixed) for row in rows] if any(row.rates for row in rows) else []
+    return [_row(row, is_mixed) for row in rows] if any(row.rates or row.odd for row in rows) else []
 
 
 def _row(row: _Written, is_mixed: bool) -> RateRow:
     whole = Decimal(100 if row.is_percent else 1)
     rates = dict(sorted(row.rates.items()))
     decimals = max(map(_decimals, rates.values()), default=0) + (2 if row.is_percent else 0)
-    odd = [f"pass^{k} is {rate}, which is no share of trials" for k, rate in rates.items() if not 0 <= rate <= whole]
+    odd = row.odd + [
+        f"pass^{k} is {rate}, which is no share of trials" for k, rate in rates.items() if not 0 <= rate <= whole
+    ]
     for what, number in (("tasks", row.tasks), ("trials", row.trials)):
         if number is not None and (number < 1 or number != number.to_integral_value()):
             odd.append(f"there are {number} {what}, which is no number of {what}")
@@ -71,7 +76,7 @@ def _row(row: _Written, is_mixed: bool) -> RateRow:
         {k: rate / whole for k, rate in rates.items()},
         decimals,
         _at_most(row.tasks, MOST_TASKS + 1),
-        _at_most(row.trials, MOST_TRIALS + 1),
+        _at_most(row.trials, MOST_TASKS * MOST_TRIALS + 1),
         problem=next(iter(odd), ""),
         note="read as shares of 1, unlike the rows in percent" if is_mixed and rates and not row.is_percent else "",
     )
@@ -108,23 +113,28 @@ def _json_rows(value: Any, place: tuple[str, ...]) -> Iterator[_Written]:
 
 
 def _written(value: Mapping[str, Any], place: tuple[str, ...]) -> _Written:
-    rates: dict[int, tuple[Decimal, bool]] = {}
+    figures: dict[int, Any] = {}
     for key, written in value.items():
-        listed = written if key in _LISTS and isinstance(written, list) else []
-        rates |= {k: found for k, each in enumerate(listed, start=1) if (found := _rate(each))}
-        if (named := _PASS.fullmatch(str(key))) and (found := _rate(written)):
-            rates[int(named[1])] = found
+        figures |= dict(enumerate(written if key in _LISTS and isinstance(written, list) else [], start=1))
+        if (named := _PASS.fullmatch(str(key))) and (int(named[1]) not in figures or _rate(written)):
+            figures[int(named[1])] = written
+    rates = {k: found for k, figure in figures.items() if (found := _rate(figure))}
+    odd = [
+        f"pass^{k} is '{figures[k]}', which is no number" for k in figures if k not in rates and _is_told(figures[k])
+    ]
     name = next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str)), "")
     label = name or " ".join(part for part in place if part != "results") or "the row"
     is_percent = any(percent or rate > 1 for rate, percent in rates.values())
     plain = {k: rate for k, (rate, _) in rates.items()}
-    return _Written(label, plain, is_percent, _number(value, _TASKS), _number(value, _TRIALS))
+    return _Written(label, plain, is_percent, _number(value, _TASKS), _number(value, _TRIALS), odd)
 
 
 def _csv_rows(path: Path) -> Iterator[_Written]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            head = file.readline()
+            file.seek(0)
+            rows = list(csv.DictReader(file, delimiter=";" if head.count(";") > head.count(",") else ","))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not text in UTF-8: {error}") from None
     except csv.Error as error:
@@ -148,6 +158,10 @@ def _rate(written: Any) -> tuple[Decimal, bool] | None:
         return (number, text.endswith("%")) if number.is_finite() else None
     is_number = isinstance(written, Decimal) and written.is_finite()
     return (written, False) if is_number else None
+
+
+def _is_told(figure: Any) -> bool:
+    return isinstance(figure, float) or (isinstance(figure, str) and figure.strip().lower() not in _NO_FIGURE)
 
 
 def _number(value: Mapping[str, Any], names: tuple[str, ...]) -> Decimal | None:

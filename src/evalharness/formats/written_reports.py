@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
-from math import inf
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.domain.report import CaseState, Report, RunMetadata, Summary
 from evalharness.domain.session_checks import state_of
 from evalharness.domain.session_results import EvalRun, Result
 from evalharness.domain.trial import GRADED
@@ -26,6 +25,8 @@ from evalharness.stats.thresholds import SAME
 ENDING = ".json"
 MOST_TRIALS = 1_000_000
 """Per case: nobody runs more."""
+MOST = 1e15
+"""Of seconds, dollars and weights: the sums of larger ones are no numbers any more."""
 _FROM_0_ON = ("duration_s", "longest_s", "cost_usd", "dearest_usd", "weight")
 HOW_TO = "write one: eval-harness baseline RUN -o FILE.json"
 
@@ -50,6 +51,13 @@ def read_report(path: Path) -> Report:
             hint="take the results beside it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json",
         )
     raise UsageError(f"{path} is no report", hint=HOW_TO)
+
+
+def read_trials(path: Path) -> list[Mapping[str, Any]] | None:
+    """The trials of a report that was read, as they are written; None where it was written without them."""
+    document = read_json(path)
+    written: Mapping[str, Any] = document.get("eval_report") or next(iter(document.get("eval_reports", ())), {})
+    return written.get("trials")
 
 
 def read_json(path: Path) -> Any:
@@ -84,6 +92,11 @@ def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
         if case.case_id in seen:
             raise UsageError(f"{path} holds the case '{case.case_id}' twice", hint=HOW_TO)
         seen.add(case.case_id)
+        if not case.case_id or case.state not in get_args(CaseState):
+            wrong = (
+                f"the state of case '{case.case_id}' cannot be: {case.state}" if case.case_id else "a case has no id"
+            )
+            raise UsageError(f"{path}: {wrong}", hint=HOW_TO)
         if not (0 <= case.passed <= case.trials <= MOST_TRIALS and 0 <= case.errors <= MOST_TRIALS):
             counts = f"{case.passed} passed of {case.trials} trials, {case.errors} errors"
             raise UsageError(f"{path}: the counts of case '{case.case_id}' cannot be: {counts}", hint=HOW_TO)
@@ -93,7 +106,7 @@ def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
             )
         for field in _FROM_0_ON:
             value = getattr(case, field)
-            if value is not None and not 0 <= value < inf:
+            if value is not None and not 0 <= value <= MOST:
                 raise UsageError(f"{path}: {field} of case '{case.case_id}' cannot be: {value:g}", hint=HOW_TO)
 
 

@@ -79,6 +79,10 @@ class Composite(CodeGrader, ABC):
     def runs_code(self) -> bool:
         return any(getattr(part, "runs_code", False) for _, part in self._parts)
 
+    @property
+    def is_off(self) -> bool:
+        return all(getattr(part, "is_off", False) for _, part in self._parts)
+
     def judges(self) -> tuple[str, ...]:
         return tuple(name for _, part in self._parts for name in getattr(part, "judges", tuple)())
 
@@ -104,7 +108,7 @@ class Composite(CodeGrader, ABC):
         grades = []
         for place, (spec, part) in enumerate(self._parts):
             try:
-                grade = await part.grade(replace(context, before=_said_before(context, place)))
+                grade = await part.grade(replace(context, before=_said_before(context, place, spec)))
             except Unscored as reason:
                 grade = Grade.unscored(str(reason))
             if part.type != "code":
@@ -113,18 +117,20 @@ class Composite(CodeGrader, ABC):
         return grades
 
 
-def _said_before(context: GradeContext, place: int) -> Grade | None:
+def _said_before(context: GradeContext, place: int, spec: GraderSpec) -> Grade | None:
     """What a part is told to have said, as `_evidence` wrote it down."""
     told: Any = context.before.evidence if context.before else None
-    if not isinstance(told, list) or place >= len(told) or "version" not in told[place]:
+    if not isinstance(told, list) or place >= len(told):
+        return None
+    if "version" not in told[place] or told[place]["grader"] != spec.label:
         return None
     return Grade.model_validate({name: value for name, value in told[place].items() if name != "grader"})
 
 
-def _without_verdict(grades: Graded) -> Grade | None:
-    """The grade of the whole when parts that matter have no verdict; None when all have one."""
+def _without_verdict(deciding: Graded, grades: Graded) -> Grade | None:
+    """The grade of the whole when parts that decide it have no verdict; None when all of them have one."""
     for state in ("unscored", "awaiting"):
-        found = [(spec, grade) for spec, grade in grades if grade.state == state]
+        found = [(spec, grade) for spec, grade in deciding if grade.state == state]
         if found:
             is_final = all(grade.is_final for _, grade in found)
             return Grade(state=found[0][1].state, reason=_reasons(found), evidence=_evidence(grades), is_final=is_final)
@@ -139,7 +145,7 @@ def _evidence(grades: Graded) -> list[dict[str, Any]]:
     """What others than code have said is kept whole, so that they need not say it again."""
     return [
         {"grader": spec.label, "state": grade.state, "score": grade.score, "reason": grade.reason}
-        | ({"version": grade.version, "evidence": grade.evidence} if grade.type != "code" else {})
+        | ({"type": grade.type, "version": grade.version, "evidence": grade.evidence} if grade.type != "code" else {})
         for spec, grade in grades
     ]
 
@@ -156,7 +162,7 @@ class AllOf(Composite):
     def _whole(self, grades: Graded) -> Grade:
         required = [(spec, grade) for spec, grade in grades if spec.required]
         reasons = _reasons(required)
-        return _without_verdict(required) or Grade.of(
+        return _without_verdict(required, grades) or Grade.of(
             not reasons, score=_mean_score(grades), reason=reasons, evidence=_evidence(grades)
         )
 
@@ -172,7 +178,9 @@ class AnyOf(Composite):
         score = max(grade.score or 0.0 for _, grade in grades)
         if any(grade.passed for _, grade in grades):
             return Grade.of(True, score=score, evidence=evidence)
-        return _without_verdict(grades) or Grade.of(False, score=score, reason=_reasons(grades), evidence=evidence)
+        return _without_verdict(grades, grades) or Grade.of(
+            False, score=score, reason=_reasons(grades), evidence=evidence
+        )
 
     def example(self) -> Example | None:
         return next((example for _, part in self._parts if (example := part.example()) is not None), None)
@@ -202,7 +210,7 @@ class Not(Composite):
         [(spec, inner)] = grades
         score = None if inner.score is None else 1.0 - inner.score
         reason = f"{spec.label} passed and should not have" if inner.passed else ""
-        return _without_verdict(grades) or Grade.of(
+        return _without_verdict(grades, grades) or Grade.of(
             not inner.passed, score=score, reason=reason, evidence=_evidence(grades)
         )
 
@@ -228,4 +236,6 @@ class Weighted(Composite):
         passed = reaches(score, threshold)
         details = f" ({_reasons(grades)})" if _reasons(grades) else ""
         reason = "" if passed else f"score {score:g} < {threshold:g}{details}"
-        return _without_verdict(grades) or Grade.of(passed, score=score, reason=reason, evidence=_evidence(grades))
+        return _without_verdict(grades, grades) or Grade.of(
+            passed, score=score, reason=reason, evidence=_evidence(grades)
+        )

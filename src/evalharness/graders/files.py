@@ -26,7 +26,9 @@ from evalharness.workspaces import confined, is_workspace_path
 
 # What `workspaces.py` writes where it does not keep the whole.
 NOT_ALL_KEPT = "…"
-PARTLY_KEPT = re.compile(r"\n\[… \d+ bytes cut …\]\Z|\A\[binary file of \d+ bytes\]\Z|\A\[cannot be read: .*\]\Z")
+PARTLY_KEPT = re.compile(
+    r"\n\[(?:… )?\d+ bytes cut(?: …)?\]\Z|\A\[binary file of \d+ bytes\]\Z|\A\[cannot be read: .*\]\Z"
+)
 
 
 def check_file(content: str | None, path: str, needle: str = "") -> PatternCheck:

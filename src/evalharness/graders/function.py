@@ -16,7 +16,7 @@ from pydantic_core import to_jsonable_python
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.digest import digest
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored, UsageError
@@ -92,7 +92,7 @@ class Function(CodeGrader):
 def as_grade(returned: Any, threshold: float) -> Grade:
     """What a grader function returned, as a Grade; anything unclear is unscored, never guessed."""
     if isinstance(returned, Grade):
-        if returned.state not in ("pass", "fail"):
+        if returned.state not in VERDICTS:
             return returned.model_copy(update={"evidence": _as_json(returned.evidence)})
         return _grade(returned.passed, returned.score, returned.reason, returned.evidence)
     if isinstance(returned, bool):

@@ -14,6 +14,7 @@ from pathlib import Path
 from evalharness.domain.transcript import Usage
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.posting import Posting
+from evalharness.llms.posting import nobody_counts as nobody_counts_lost
 
 
 def nobody_counts(_usage: Usage) -> None:
@@ -37,6 +38,8 @@ class Access:
     """What no reply tells: the tokens of replies that nobody could read."""
     told: Callable[[str], None] = field(default=nobody_listens, repr=False)
     """What whoever reads the report must know of the model; the same thing may be told many times."""
+    lost: Callable[[int], None] = field(default=nobody_counts_lost, repr=False)
+    """How many bytes were sent in vain: no reply came that tells anything."""
 
     def name_of(self, model: str) -> str:
         return f"{self.provider}/{model}"

@@ -28,7 +28,9 @@ class OpenAiEmbeddings:
         # An empty text is refused by some servers; a blank one means as little.
         body = {"model": self._model, "input": [text or " " for text in texts]}
         read = partial(self._read, len(texts))
-        return await access.posting.post(self.name, access.endpoint, PATH, body, read, most_garbage=MOST_GARBAGE)
+        return await access.posting.post(
+            self.name, access.endpoint, PATH, body, read, lost=access.lost, most_garbage=MOST_GARBAGE
+        )
 
     async def close(self) -> None:
         """The connections are not its own."""

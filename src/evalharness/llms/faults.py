@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
+from evalharness.redaction import Redactor
 
 TOO_MUCH = frozenset((429, 503, 529))
 PASSING = TOO_MUCH | {408, 425, 500, 502, 504}
@@ -50,6 +51,8 @@ class Fault:
     """How long the server asks everybody to wait; 0 where it does not say."""
     is_garbage: bool = False
     """A reply came, and may have been paid for, but nobody can make sense of it."""
+    is_lost: bool = False
+    """It was asked, so it may have been paid for, but no whole reply came."""
 
     @property
     def is_overload(self) -> bool:
@@ -98,12 +101,11 @@ def retry_after_s(headers: Mapping[str, str], wall_s: float) -> float:
 
 
 def without(secrets: Iterable[str], text: str) -> str:
-    """Servers that refuse a key like to quote it."""
-    for secret in secrets:
-        for part in {secret, secret.rpartition(" ")[2]}:
-            if len(part) >= SHORTEST_SECRET:
-                text = text.replace(part, "[key]")
-    return text
+    """Servers that refuse a key like to quote it, as it is or in another form (base64, escaped)."""
+    parts = {part for secret in secrets for part in (secret, secret.rpartition(" ")[2]) if len(part) >= SHORTEST_SECRET}
+    for part in parts:
+        text = text.replace(part, "[key]")
+    return Redactor({f"key {number}": part for number, part in enumerate(sorted(parts), 1)}).redact(text)
 
 
 def shown(text: str) -> str:

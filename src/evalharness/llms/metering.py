@@ -66,6 +66,12 @@ class Meter:
         if self.purse is not None:
             self.purse.charge(self.cost_usd(usage), _tokens(usage), self.model)
 
+    def lost(self, sent_bytes: int) -> None:
+        """For a reply that never came whole: what was sent is guessed, and all that is known."""
+        if self.purse is not None:
+            sent = Usage(input_tokens=guessed_tokens(sent_bytes))
+            self.purse.charge(self.cost_usd(sent), _tokens(sent), self.model, broken_off=True)
+
 
 class Metered:
     """Where a server does not say what it used, the purse is charged a guess and the reply has no price."""

@@ -105,7 +105,9 @@ class OpenModels:
 
         endpoint = endpoint_of(name, provider, self._environment)
         meter = Meter("/".join(name), self._price(name), self._purse)
-        access = Access(name.provider, endpoint, self._environment, self.root, self._posting, meter.charge, told)
+        access = Access(
+            name.provider, endpoint, self._environment, self.root, self._posting, meter.charge, told, meter.lost
+        )
         return provider.wire, access, meter
 
 

@@ -41,6 +41,10 @@ def anybody_may() -> None:
     """For models whose replies nobody pays for."""
 
 
+def nobody_counts(_sent_bytes: int) -> None:
+    """For the same."""
+
+
 @dataclass(slots=True)
 class _Call:
     who: str
@@ -48,6 +52,7 @@ class _Call:
     path: str
     body: bytes
     most_garbage: int
+    lost: Callable[[int], None]
     began_at: float
     gives_up_at: float = 0.0
     attempts: int = 0
@@ -101,15 +106,18 @@ class Posting:
         body: Json,
         read: Callable[[Json], Value],
         *,
+        lost: Callable[[int], None] = nobody_counts,
         most_garbage: int = MOST_GARBAGE,
     ) -> Value:
         """Raises ModelUnavailable, in the server's words where it had any.
+
+        `lost` hears how many bytes were sent whenever no reply came back that can be read at all.
 
         Somebody's time limit may end the call before that. What it was waiting for is then the cancellation's cause:
         time that passed because of the server's limits and faults was not the model's.
         """
         pace = self.pace_of(endpoint)
-        call = _Call(who, endpoint, path, _written(body), most_garbage, self._clock.now())
+        call = _Call(who, endpoint, path, _written(body), most_garbage, lost, self._clock.now())
         try:
             return await self._until_replied(call, pace, read)
         except asyncio.CancelledError as cancelled:
@@ -155,12 +163,18 @@ class Posting:
         limit_s = min(left_s, max(self._deadline_s / 2, 1.0))
         response = await self._sender.send(call.endpoint.url(call.path), call.endpoint.headers, call.body, limit_s)
         if isinstance(response, Fault):
+            if response.is_lost or response.is_garbage:
+                call.lost(len(call.body))
             return response
         pace.was_answered = True
         if response.status != 200:
             return self._refused(response, response.status, pace, sent_at)
         try:
             body = parse_strictly(response.text, longest=LARGEST_BYTES)
+        except ValueError as error:
+            call.lost(len(call.body))
+            return Fault(f"the reply makes no sense: {error}", is_garbage=True)
+        try:
             if (status := status_told(body)) is not None:
                 return self._refused(response, status, pace, sent_at)
             value = read(body)

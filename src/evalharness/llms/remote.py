@@ -46,7 +46,8 @@ class RemoteLlm(ABC):
         while True:
             body = self.body(request)
             try:
-                return await access.posting.post(self.name, access.endpoint, self.path, body, partial(self.read, body))
+                read = partial(self.read, body)
+                return await access.posting.post(self.name, access.endpoint, self.path, body, read, lost=access.lost)
             except ModelUnavailable as error:
                 refused = refused_field(error, body, self.words_for)
                 if refused is None:
@@ -55,5 +56,4 @@ class RemoteLlm(ABC):
             if refused in LEFT_OUT:
                 access.told(left_out(self.name, refused))
 
-    async def close(self) -> None:  # noqa: B027
-        """The connections are not its own."""
+    async def close(self) -> None: ...  # noqa: B027 - the connections are not its own

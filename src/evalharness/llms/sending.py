@@ -59,10 +59,12 @@ class Sender:
             return Fault(f"the certificate of {error.host} cannot be trusted", may_pass=False)
         except aiohttp.ClientConnectorError as error:
             return Fault(f"no connection to {error.host}:{error.port} ({error.os_error.strerror or error.os_error})")
+        except aiohttp.ConnectionTimeoutError:
+            return Fault(f"no connection within {round(min(limit_s, CONNECT_TIMEOUT_S), 1):g} s")
         except TimeoutError:
-            return Fault(f"no answer within {round(limit_s, 1):g} s")
+            return Fault(f"no answer within {round(limit_s, 1):g} s", is_lost=True)
         except (aiohttp.ClientError, OSError) as error:
-            return Fault(f"the connection broke: {error or type(error).__name__}")
+            return Fault(f"the connection broke: {error or type(error).__name__}", is_lost=True)
 
     async def close(self) -> None:
         if self._session is not None:

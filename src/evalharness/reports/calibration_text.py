@@ -29,6 +29,8 @@ class CalibrationReport:
             self._examples(examples)
         for attacks in calibration.attacks:
             self._attacks(attacks)
+        for told in calibration.without_verdict:
+            self._screen.line("no verdict", told)
         for position, took in enumerate(calibration.judging):
             self._screen.line("cost" if position == 0 else "", judging_text(took))
         for note in calibration.notes:

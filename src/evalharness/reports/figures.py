@@ -55,7 +55,12 @@ def _rates(report: Report) -> Iterator[Line]:
 def _basis(found: Measurement) -> str:
     if not (found.n_eff and found.n_trials > found.n_cases > 1) or found.n_eff >= found.n_trials:
         return _sample(found)
-    return f"{_sample(found)}, design effect {found.n_trials / found.n_eff:.1f}"
+    effect = found.n_trials / found.n_eff
+    return (
+        f"{_sample(found)}, design effect {effect:.1f}"
+        if effect < 1e6
+        else f"{_sample(found)}, design effect above 1e6"
+    )
 
 
 def _sample(found: Measurement) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
@@ -13,10 +13,12 @@ from evalharness.domain.report import Report
 from evalharness.domain.trial import Trial
 
 OUTPUT_HEAD = 500
+WrittenTrials: TypeAlias = Iterable[Trial | Mapping[str, Any]]
+"""Trials, or what was written of them before."""
 
 
 def write_json(
-    reports: Sequence[tuple[Report, Iterable[Trial] | None]], stream: IO[str], redact: Callable[[str], str] = str
+    reports: Sequence[tuple[Report, WrittenTrials | None]], stream: IO[str], redact: Callable[[str], str] = str
 ) -> None:
     """One run: {"eval_report": …}; several: {"eval_reports": […]}. None: without the trials."""
     alone = len(reports) == 1
@@ -28,7 +30,7 @@ def write_json(
     stream.write("}\n" if alone else "]}\n")
 
 
-def _pieces(report: Report, trials: Iterable[Trial] | None, redact: Callable[[str], str]) -> Iterator[str]:
+def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str], str]) -> Iterator[str]:
     head = report.model_dump(mode="json", exclude={"slowest"})
     unknown = [name for name, value in report.metrics.items() if value is None]
     head["measurements"] |= {name: dict.fromkeys(Measurement.model_fields) for name in unknown}
@@ -42,7 +44,8 @@ def _pieces(report: Report, trials: Iterable[Trial] | None, redact: Callable[[st
     yield whole.removesuffix("}").rstrip() + ',\n "trials": ['
     for position, trial in enumerate(trials):
         separator = ",\n  " if position else "\n  "
-        yield separator + redact(json.dumps(trial_data(trial), ensure_ascii=False))
+        data = trial_data(trial) if isinstance(trial, Trial) else trial
+        yield separator + redact(json.dumps(data, ensure_ascii=False))
     yield "\n ]\n}"
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import IO
 
 from evalharness.domain.report import Report
-from evalharness.domain.trial import Trial
 from evalharness.errors import OverwritesBaseline, UsageError
-from evalharness.reports.json_report import write_json
+from evalharness.reports.json_report import WrittenTrials, write_json
 from evalharness.reports.junit import write_junit
 
-Told = Sequence[tuple[Report, Callable[[], Iterable[Trial] | None]]]
+Told = Sequence[tuple[Report, Callable[[], WrittenTrials | None]]]
 """Each report, and how to read its trials, once per file; None leaves them out."""
 Redact = Callable[[str], str]
 LONGEST_HEAD = 1000
@@ -34,23 +33,29 @@ def check_documents(paths: Iterable[str]) -> list[Path]:
 
 
 def check_endings(paths: Iterable[str], ours: Mapping[str, re.Pattern[str]] = _OURS) -> list[Path]:
-    """Before anything is run: a file whose ending nobody knows, whose folder is not there, or that is no report of ours
-    and would be lost, is told at once."""
-    checked = []
-    for path in map(Path, paths):
-        if path.suffix.lower() not in ours:
-            known = ", ".join(ours)
-            raise UsageError(f"-o {path}: a report's kind is told by its ending", hint=f"known endings: {known}")
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            wrong = "is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
-            raise UsageError(f"-o {path}: {wrong}", hint="name a file in a folder that exists")
-        if path.is_file() and not ours[path.suffix.lower()].match(_head(path)):
-            raise UsageError(
-                f"-o {path}: it exists and holds something else, which would be lost",
-                hint="name another file, or remove it",
-            )
-        checked.append(path)
+    """Before anything is run: a file whose ending nobody knows, that cannot be there or whose folder is not, or that is
+    no report of ours and would be lost, is told at once."""
+    checked = [Path(path) for path in paths]
+    for path in checked:
+        try:
+            _check_ending(path, ours)
+        except OSError as error:
+            raise UsageError(f"-o {path}: {error.strerror}", hint="name another file") from None
     return checked
+
+
+def _check_ending(path: Path, ours: Mapping[str, re.Pattern[str]]) -> None:
+    if path.suffix.lower() not in ours:
+        known = ", ".join(ours)
+        raise UsageError(f"-o {path}: a report's kind is told by its ending", hint=f"known endings: {known}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        wrong = "is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
+        raise UsageError(f"-o {path}: {wrong}", hint="name a file in a folder that exists")
+    if path.is_file() and not ours[path.suffix.lower()].match(_head(path)):
+        raise UsageError(
+            f"-o {path}: it exists and holds something else, which would be lost",
+            hint="name another file, or remove it",
+        )
 
 
 def remove_stale(paths: Iterable[Path]) -> None:
@@ -60,14 +65,12 @@ def remove_stale(paths: Iterable[Path]) -> None:
             path.unlink()
 
 
-def check_baselines(paths: Iterable[Path], baselines: Iterable[Path]) -> None:
-    """Raises OverwritesBaseline rather than overwrite what a run is compared with."""
+def check_baselines(paths: Iterable[Path], baselines: Iterable[Path], what: str = "the baseline") -> None:
+    """Raises OverwritesBaseline rather than overwrite what a run is compared with. What is not there may be written."""
     kept = {path.resolve() for path in baselines}
     for path in paths:
-        if path.resolve() in kept:
-            raise OverwritesBaseline(
-                f"-o {path} would overwrite the baseline", hint="write the new report to another file"
-            )
+        if path.exists() and path.resolve() in kept:
+            raise OverwritesBaseline(f"-o {path} would overwrite {what}", hint="write the new report to another file")
 
 
 def _head(path: Path) -> str:

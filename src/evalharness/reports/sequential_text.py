@@ -45,7 +45,8 @@ def _spent(result: SequentialResult) -> str:
     fixed = f"a fixed {result.fixed_n:,} for {points(result.effect)}"
     uncounted = result.trials_run - result.trials_used
     told = [f"{uncounted:,} more run that did not count"] if uncounted > 0 else []
-    told += [f"{result.given_up:,} more begun and given up, their cost not known"] if result.given_up else []
+    whose = "its" if result.given_up == 1 else "their"
+    told += [f"{result.given_up:,} more begun and given up, {whose} cost not known"] if result.given_up else []
     if not result.saved:
         return ", ".join([f"instead of {fixed}", *told])
     share = f"{percent(abs(result.saved), 0)} {'fewer' if result.saved > 0 else 'more'} than {fixed}"

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.comparison import asked_at_once
-from evalharness.domain.grade import GraderType
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.options import Options
 from evalharness.domain.plain_numbers import count
@@ -95,12 +94,11 @@ class TerminalReport:
     def _awaited(self, run: Run, report: Report) -> None:
         if not report.summary.trials.awaiting:
             return
-        types = awaited_types(run)
-        if "model" in types and self._store != ":memory:" and not _larger_cap(run, report):
+        if "model" in report.awaited and self._store != ":memory:" and not _larger_cap(run, report):
             judge = "" if names_judges(run) else " --judge-model M"
             command = f"{self._screen.command} regrade {run.name}{judge}{naming(self._store)}"
             self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
-        if "human" in types:
+        if "human" in report.awaited:
             self._screen.line("awaiting", "a person's grade is due")
 
     def _side_by_side(self, runs: Sequence[Run]) -> None:
@@ -180,25 +178,20 @@ def _larger_cap(run: Run, report: Report) -> str:
     return " --max-cost USD" if run.options.max_cost_usd or run.suite.config.max_cost_usd else " --max-tokens N"
 
 
-def awaited_types(run: Run) -> set[GraderType]:
-    """Who may owe a grade."""
-    return {type_ for type_, _ in _graders_of(run)}
-
-
 def names_judges(run: Run) -> bool:
     """Whether its suite says who judges, wherever a model does."""
-    judges = [options for type_, options in _graders_of(run) if type_ == "model"]
-    return bool(run.suite.config.judge_model) or all(getattr(options, "named", ()) for options in judges)
+    return bool(run.suite.config.judge_model) or all(getattr(options, "named", ()) for options in _judges_of(run))
 
 
-def _graders_of(run: Run) -> Iterator[tuple[GraderType, Options]]:
-    """Type and options of the graders that a run's cases have, inside other graders too."""
+def _judges_of(run: Run) -> Iterator[Options]:
+    """The options of the model graders that a run's cases have, inside other graders too."""
     specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
     while specs:
         spec = specs.pop()
         try:
             options = registry.parse_options("grader", spec)
-            yield registry.load("grader", spec.kind).type, options
+            if registry.load("grader", spec.kind).type == "model":
+                yield options
         except (UnknownName, ValidationError):  # an old run is shown whatever has become of its graders
             continue
         specs.extend(getattr(options, "graders", ()))

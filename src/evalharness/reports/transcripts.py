@@ -60,11 +60,14 @@ class TranscriptReport:
         for grade in attempt.grades:
             score = "" if grade.score is None else f" {grade.score:.2f}"
             optional = "" if grade.required else " (not required)"
+            reason, *rest = self._lines(grade.reason)
             self._say(
                 (f"  {grade.grader}: ", ""),
                 (f"{grade.state}{score}", STYLES.get(grade.state, "yellow")),
-                (f"{optional}  {grade.reason}", "dim"),
+                (f"{optional}  {reason}", "dim"),
             )
+            for line in rest:
+                self._say((f"    {line}", "dim"))
             for line in _feedback(grade):
                 self._block("feedback", line)
 
@@ -90,12 +93,16 @@ class TranscriptReport:
             self._say(("  (the output was cut: only its head and tail were kept)", "yellow"))
 
     def _block(self, label: str, text: str) -> None:
+        first, *rest = self._lines(text)
+        self._say((f"  {label}: ", "dim"), first)
+        for line in rest:
+            self._say(f"    {line}")
+
+    def _lines(self, text: str) -> list[str]:
+        """All but the first are to be indented: no text of others may pass for a line of ours."""
         shown = self._screen.clean(text)
         cut = f"\n… {len(shown) - SHOWN} more characters" if len(shown) > SHOWN else ""
-        lines = (shown[:SHOWN] + cut).splitlines() or [""]
-        self._say((f"  {label}: ", "dim"), lines[0])
-        for line in lines[1:]:
-            self._say(f"    {line}")
+        return (shown[:SHOWN] + cut).splitlines() or [""]
 
 
 def _feedback(grade: Grade) -> list[str]:

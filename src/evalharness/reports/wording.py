@@ -11,6 +11,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import digits, interval, percent
 
 MOST_DECIMALS = 12
+LONGEST_COST_USD = 1e15
 _CONTROL = re.compile(
     r"""
     (?: \x1b\[ | \x9b ) [0-?]* [\ -/]* [@-~]?                                # colours, cursor movements
@@ -63,6 +64,8 @@ def duration(seconds: float, finer: int = 0) -> str:
 
 def money(cost_usd: float, finer: int = 0) -> str:
     """Never $0.0000 for more than nothing: so little gets the digits it takes, no more than a line can hold."""
+    if cost_usd >= LONGEST_COST_USD:
+        return f"${cost_usd:.{2 + finer}g}"
     shown = f"{cost_usd:.{(4 if cost_usd < 1 else 2) + finer}f}"
     if cost_usd and not float(shown):
         decimals = 1 + finer - math.floor(math.log10(cost_usd))

@@ -34,7 +34,8 @@ class BoundedOutput:
             return bytes(self._head + self._tail)
         head, tail = _without_split_end(self._head), _without_split_start(self._tail)
         missing = self.total - len(head) - len(tail)
-        return bytes(head) + f"\n[… {missing} bytes cut …]\n".encode() + bytes(tail)
+        # The … stand right where it was cut: there, what is left of a secret is looked for.
+        return bytes(head) + f"…\n[{missing} bytes cut]\n…".encode() + bytes(tail)
 
 
 def _without_split_end(data: bytearray) -> bytearray:

@@ -82,7 +82,7 @@ def bounded(result: Json, longest: int) -> Json:
 def cut(text: str, longest: int) -> str:
     """What cannot be written down as UTF-8 (names of files may hold it) is replaced."""
     kept = text[:longest].encode(errors="replace").decode()
-    return kept if len(text) <= longest else f"{kept}\n[cut here: {count(len(text) - longest, 'more character')}]"
+    return kept if len(text) <= longest else f"{kept}…\n[cut here: {count(len(text) - longest, 'more character')}]"
 
 
 def _function(name: str, entry: str, root: Path) -> Callable[..., Any]:

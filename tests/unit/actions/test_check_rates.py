@@ -67,6 +67,14 @@ def test_the_trials_that_a_row_tells_are_those_it_is_checked_by(tmp_path: Path) 
     assert (found.possible, "takes 4 trials" in found.text) == (False, True)
 
 
+@pytest.mark.parametrize(("tasks", "trials"), [(4, 16), (500, 2000)])
+def test_trials_may_be_those_of_all_tasks(tasks: int, trials: int, tmp_path: Path) -> None:
+    row = {"pass^k": [0.25, 0, 0, 0], "tasks": tasks, "trials": trials}
+    [found] = checked(tmp_path, row)
+    assert (found.possible, found.trials, found.histogram) == (True, 4, (0, tasks, 0, 0, 0))
+    assert [each.possible for each in checked(tmp_path, row | {"pass^k": [0.25, 0, 0, 0.2]})] == [False]
+
+
 @pytest.mark.parametrize(
     ("row", "trials"),
     [

@@ -287,6 +287,15 @@ class TestCriticalCases:
         assert found.verdict == "NO REGRESSION"
 
 
+def test_cases_that_weigh_more_are_compared_by_their_weights_too() -> None:
+    """The pass rate of 150 cases hardly moves where the one fails that weighs as much as all the others."""
+    old = report(*(case(f"c{n}", 1, 1, score=1.0, weight=150.0 if n == 0 else 1.0) for n in range(150)))
+    new = report(*(case(f"c{n}", 1, n > 0, score=float(n > 0), weight=150.0 if n == 0 else 1.0) for n in range(150)))
+    found = compared(old, new)
+    assert found.differences["score"].value == pytest.approx(-0.5, abs=0.01)
+    assert found.verdict == "INCONCLUSIVE"
+
+
 class TestClusters:
     def test_cases_of_one_cluster_count_as_one_observation(self) -> None:
         old = report(*(case(f"c{n}", 2, 1, cluster=f"repo {n // 5}") for n in range(20)))

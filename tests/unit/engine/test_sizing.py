@@ -157,6 +157,8 @@ def test_too_few_clusters_show_no_drop_however_often_they_are_tried() -> None:
     enough = make_plan("s", 25, 4, Known(CLUSTERED, CLUSTERS), FIVE_POINTS, clusters=5)
     assert enough.recommended.detectable is not None
     assert enough.is_reasonable
+    alone = make_plan("s", 25, 4, Known(CLUSTERED), FIVE_POINTS)
+    assert enough.recommended.trials > 1.5 * alone.recommended.trials, "five clusters tell their own variance badly"
 
 
 def test_cases_that_are_their_own_clusters_are_planned_as_cases() -> None:

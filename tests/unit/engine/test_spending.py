@@ -204,7 +204,7 @@ def test_calls_that_were_broken_off_are_told() -> None:
         purse.end("m", 0.001, 5, broken_off=True)
 
     asyncio.run(run())
-    assert "1 call broken off before a reply came" in " ".join(purse.notes)
+    assert "1 request without a whole reply" in " ".join(purse.notes)
 
 
 def test_a_server_that_is_down_is_not_asked_one_by_one() -> None:

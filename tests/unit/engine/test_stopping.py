@@ -276,7 +276,8 @@ def test_trials_that_ran_ahead_or_were_given_up_were_not_saved() -> None:
     result = follow(FLOOR, CASES, 3, rows)
     assert (result.trials_used, result.trials_run, result.given_up, result.not_needed) == (14, 20, 3, 100)
     assert result.saved == pytest.approx(1 - 23 / 78)
-    assert "6 more run that did not count, 3 more begun and given up" in outcome_of(result)[1]
+    assert "6 more run that did not count, 3 more begun and given up, their cost" in outcome_of(result)[1]
+    assert "1 more begun and given up, its cost" in outcome_of(result.model_copy(update={"given_up": 1}))[1]
 
 
 def test_what_is_undecided_saved_nothing() -> None:

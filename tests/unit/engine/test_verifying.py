@@ -73,6 +73,40 @@ def test_a_change_is_told_with_its_figure() -> None:
     assert wrong.found == pytest.approx((0.75 + 1 + 0 + 0.5) / 4)
 
 
+@pytest.mark.parametrize(
+    ("states", "true", "forged"),
+    [
+        ({"a": [P, P, P], "b": [P]}, "INTERRUPTED", ("PASSED", 0)),
+        ({"a": [P, P, P], "b": [P]}, "INTERRUPTED", ("FAILED", 1)),
+        ({"a": [P, P, P], "b": [E, P, P]}, "INVALID", ("PASSED", 0)),
+        ({"a": [P] * 20, "b": [*[P] * 18, F, E]}, "FAILED", ("INVALID", 3)),
+    ],
+    ids=str,
+)
+def test_a_verdict_that_no_run_comes_to_is_found(states: Any, true: str, forged: tuple[Any, int]) -> None:
+    report, outcomes = reported(states)
+    assert report.verdict == true
+    forgery = report.model_copy(update={"verdict": forged[0], "exit_code": forged[1], "why": ""})
+    assert "verdict" in disputed(verify_report(forgery, outcomes))
+    assert "verdict" in disputed(verify_cases(forgery))
+
+
+def test_how_many_errors_are_allowed_is_believed_or_not_known() -> None:
+    report, outcomes = reported({"a": [P, P, P], "b": [E, P, P]})
+    older = report.metadata.model_copy(update={"max_error_rate": None})
+    forgery = report.model_copy(update={"verdict": "PASSED", "exit_code": 0, "metadata": older})
+    found = verify_report(forgery, outcomes)
+    assert found.mismatches == ()
+    assert any("max_error_rate" in each for each in found.believed)
+
+
+def test_a_gate_judges_no_run_that_is_not_whole() -> None:
+    whole, _ = reported({"a": [P, P, P], "b": [P, P, P]}, gate={"thresholds": {"pass_rate": 0.5}})
+    report, outcomes = reported({"a": [P, P, P], "b": [P]})
+    forgery = report.model_copy(update={"verdict": "PASSED", "exit_code": 0, "gate": whole.gate})
+    assert "gate" in disputed(verify_report(forgery, outcomes))
+
+
 @pytest.mark.parametrize("place", ["verdict", "gate.verdict", "gate.checks"])
 def test_a_changed_verdict_is_found(place: str) -> None:
     report, outcomes = reported(STATES, CASES, GATE)

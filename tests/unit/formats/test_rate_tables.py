@@ -51,6 +51,24 @@ def test_rows_in_a_list_are_called_by_their_names_or_numbers(tmp_path: Path) -> 
     assert [row.label for row in found] == ["big", "row 2"]
 
 
+def test_a_table_with_semicolons(tmp_path: Path) -> None:
+    [row] = rows(tmp_path, "\ufeffmodel;tasks;pass^1;pass^2\nx;50;0.5;0.3\n", ".csv")
+    assert (row.label, row.rates, row.tasks) == ("x", shares("0.5", "0.3"), 50)
+
+
+@pytest.mark.parametrize("figure", ["42,0", "nan", "forty"])
+def test_a_figure_that_is_no_number_is_told(figure: str, tmp_path: Path) -> None:
+    listed, alone = rows(tmp_path, f'[{{"pass^k": ["{figure}", 20]}}, {{"pass_1": "{figure}"}}]')
+    [line] = rows(tmp_path, f'model,pass^1,pass^2,tasks\nbig,"{figure}",20,50\n', ".csv")
+    assert {row.problem for row in (listed, alone, line)} == {f"pass^1 is '{figure}', which is no number"}
+
+
+@pytest.mark.parametrize("figure", ["", "-", "–", "N/A"])
+def test_a_figure_that_is_left_out_is_none(figure: str, tmp_path: Path) -> None:
+    [row] = rows(tmp_path, f"model,pass^1,pass^2,tasks\nbig,{figure},20,50\n", ".csv")
+    assert (row.rates, row.problem) == ({2: Decimal("0.2")}, "")
+
+
 def test_a_comma_separated_table(tmp_path: Path) -> None:
     text = "\ufeffagent,pass^1, pass^2 ,tasks\nbig,42.0%,27.3%,50\nsmall,20%,,\n,10%,5%,7\n"
     big, small, third = rows(tmp_path, text, ".csv")

@@ -55,7 +55,7 @@ def test_without_sampling_equal_questions_have_one_verdict(kind: str) -> None:
     "change",
     [
         {"rubric": "Is it short?"},
-        {"prompt": "{output}?"},
+        {"prompt": "{output}? {rubric}"},
         {"max_tokens": 999},
         {"expected": "Ada"},
         {"scoring": {"range": [1, 6]}},

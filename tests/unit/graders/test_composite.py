@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from judged import HonestLlm, SayingLlm, judge_once
 from pydantic import ValidationError
 
 from evalharness import registry
@@ -100,6 +101,33 @@ def test_a_part_that_waits_makes_the_whole_wait(written: Any, grade: Grading) ->
 
 def test_unsure_comes_before_waiting(grade: Grading) -> None:
     assert grade({"all_of": [waits, cannot_say]}, "a").state == "unscored"
+
+
+def test_each_part_is_told_only_what_it_said_itself() -> None:
+    """All have one version, and those that are not required count among them."""
+    kind = {"type": "model", "rubric": "Is it kind?"}
+    optional = {**kind, "model": "j/a", "name": "a", "required": False}
+    written = {"all_of": [optional, {**kind, "model": "j/b", "name": "b"}, {**kind, "model": "j/c", "name": "c"}]}
+    a, c = HonestLlm(name="j/a"), HonestLlm(name="j/c")
+    before = judge_once(written, "Ada", [a, SayingLlm(lambda _: "who knows", "j/b"), c])
+    assert before.state == "unscored"
+    b = HonestLlm("nobody", "j/b")
+    asked = (len(a.requests), len(c.requests))
+    after = judge_once(written, "Ada", [a, b, c], before=before)
+    assert (after.state, [part["state"] for part in after.evidence]) == ("fail", ["pass", "fail", "pass"])
+    assert (len(b.requests), len(a.requests), len(c.requests)) == (1, *asked)
+
+
+def test_what_a_part_of_another_name_said_is_not_a_parts_own() -> None:
+    def parts(*names: str) -> dict[str, Any]:
+        return {"all_of": [{"relevance": {"criteria": [name], "model": "j/j"}, "name": name} for name in names]}
+
+    before = judge_once(parts("one", "two"), "Ada", SayingLlm(lambda _: "who knows"))
+    told = [{**part, "state": "pass", "score": 1.0} for part in before.evidence]
+    judge = HonestLlm("nobody")
+    after = judge_once(parts("two", "two"), "Ada", judge, before=before.model_copy(update={"evidence": told}))
+    assert [part["state"] for part in after.evidence] == ["fail", "pass"]
+    assert len(judge.requests) == 1
 
 
 def test_reasons_and_evidence_name_the_parts(grade: Grading) -> None:

@@ -91,6 +91,7 @@ def test_the_built_in_rubrics_have_the_documented_criteria_and_weights() -> None
         ),
         ("| What | Points |\n|---|---|\n| Tone | 90 |\n| Length | 10 |\n| Total | |", {"tone": 90, "length": 10}),
         ("- Tone (90%)\n- Length (10%)\n- Total (100%)", {"tone": 0.9, "length": 0.1}),
+        ("1. Tone (weight: 0.9)\n2. Length (weight: 0.1)\n\nTotal weight: 1.0", {"tone": 0.9, "length": 0.1}),
         ("| Year | Sales |\n|---|---|\n| First | 40 |\n| Second | 60 million |", {}),
         (
             "| # | What | Share |\n|---|---|---|\n| 1 | Tone | 90% |\n| 2 | Length | 10 % |",
@@ -107,11 +108,31 @@ def test_the_built_in_rubrics_have_the_documented_criteria_and_weights() -> None
         ("Be kind (weighted by how much is said).", {}),
         ("1. It names the year (1815)\n2. It is kind", {}),
         ("1. Tone: is it kind? (weight: 3)\n2. Length: is it short? (weight: 1)", {"tone": 3, "length": 1}),
+        ("1.\u00a0**Tone**\u00a0（weight： 0.4）\n2.\u00a0**Length** （weight： 0.6）", {"tone": 0.4, "length": 0.6}),
+        ("1. **Tone** (weight: 0,400)\n2. **Length** (weight: 0,600)", {"tone": 0.4, "length": 0.6}),
+        ("Score it (100 points):\n- Tone (90 points)\n- Length (10 points)", {"tone": 90, "length": 10}),
+        ("# Rubric (100%)\n## Tone (90%)\n## Length (10%)", {"tone": 0.9, "length": 0.1}),
+        (
+            "1. **Tone** (weight: 3)\n   - 5: most is kind (80%)\n2. **Length** (weight: 1)\n   - 5: short (90%)",
+            {"tone": 3, "length": 1},
+        ),
+        ("Score each (1-5 points):\n1. **Tone** (no double quotes)\n2. **Speed** (3x faster)", {"tone": 1, "speed": 1}),
+        ("1. **Facts**: the mass (weight: 12 kg)\n2. **Tone**", {"facts": 1, "tone": 1}),
+        (
+            "| What | Weight | Most |\n|---|---|---|\n| Tone | 0.9 | 10 |\n| Length | 0.1 | 10 |",
+            {"tone": 0.9, "length": 0.1},
+        ),
+        ("- ★★★: good\n- ★: bad", {}),
+        ("It says that Europe (40%) leads.", {}),
         ("1) **Höflichkeit** (weight: 1)\n2) **Вежливость** (weight: 1)", {"höflichkeit": 1.0, "вежливость": 1.0}),
     ],
 )
 def test_criteria_are_read_from_the_text(rubric: str, found: dict[str, float]) -> None:
     assert weights(rubric) == pytest.approx(found)
+
+
+def test_names_are_without_the_marks_around_them() -> None:
+    assert [each.name for each in parse_criteria("> - Tone (40%)\n> - [ ] **Length** (60%)")] == ["Tone", "Length"]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +143,8 @@ def test_criteria_are_read_from_the_text(rubric: str, found: dict[str, float]) -
         ("1. **Tone** (scale: 1–5)", (1, 5)),
         ("1. **Tone** (weight: 1) (0-3 points)", (0, 3)),
         ("1. **Tone** (1-5, weight: 1)", (1, 5)),
+        ("- Tone (0-10, weight: 1)", (0, 10)),
+        ("- Tone (weight: 1) (0-10)", (0, 10)),
         ("1. **Tone** (weight: 1)", None),
     ],
 )
@@ -152,7 +175,7 @@ def test_a_scale_at_the_end_of_a_line_is_the_criterions(line: str, scale: tuple[
         ({"rubric": "- Tone: 90%\n- Length: 20%"}, "look like criteria with weights, but .* make no whole"),
         ({"rubric": "- Tone (90%)\n- Length (5%)\n- Rest"}, "but not all have one of the same kind"),
         ({"rubric": "- Tone: 90%\n- Length: 10 points"}, "but not all have one of the same kind"),
-        ({"rubric": "- Tone (9 points)\n- Length (1 point)"}, "write NAME .weight: 0.4. for each; .* `criteria:"),
+        ({"rubric": "- Tone (9 points)\n- Length (1 point)"}, "write NAME .weight: 0.4. for each, .* `criteria:"),
         ({"rubric": "It says:\n- Revenue grew: 40%\n- Costs fell: 60%"}, "but nothing says that they are"),
         ({"rubric": "Tone: 0.9\nLength: 0.1"}, "but nothing says that they are"),
         ({"rubric": "- A (90%)\n- B (10%)\n\nAlso:\n- C (50%)\n- D (50%)"}, "but nothing says that they are"),
@@ -174,6 +197,58 @@ def test_a_scale_at_the_end_of_a_line_is_the_criterions(line: str, scale: tuple[
 def test_criteria_that_do_not_add_up_are_refused(written: Any, told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         options(**written)
+
+
+@pytest.mark.parametrize(
+    ("rubric", "left"),
+    [
+        ("1. **Tone** (weight: 0.4) 2. **Length** (weight: 0.6)", "(weight: 0.6)"),
+        ("Tone (weight: 0.1), Length (weight: 0.9)", "(weight: 0.9)"),
+        ("- Tone (weight: 0.5), Length (weight: 0.2)\n- Rest (weight: 0.3)", "(weight: 0.2)"),
+        ("Tone (weight: 0.5), Length (weight: 0.5)", "(weight: 0.5)"),
+        ("Judge by: 1. Tone (weight: 0.6) 2. Length (weight: 0.4)", "(weight: 0.4)"),
+        ("- Tone (90%) - Length (10%)", "(90%)"),
+        ("i. Tone (90%)\nii. Length (10%)", "(90%)"),
+        ("1. **Tone** (9 marks)\n2. **Length** (1 mark)", "(9 marks)"),
+        ("1. **Tone** (9 credits)\n2. **Length** (1 credit)", "(9 credits)"),
+        ("1. **Tone** (out of 7)\n2. **Length** (out of 3)", "(out of 7)"),
+        ("1. **Tone** ×3\n2. **Length** ×1", "×3"),
+        ("1. **Tone** (factor 3)\n2. **Length** (factor 1)", "(factor 3)"),
+        ("1. **Tone** (coefficient 3)\n2. **Length** (coefficient 1)", "(coefficient 3)"),
+        ("1. **Tone** (counts double)\n2. **Length**", "counts double"),
+        ("1. **Tone**\n2. **Length**\n\nTone counts double.", "counts double"),
+        ("1. **Tone** ★★★\n2. **Length** ★", "★★★"),
+        ("1. **Tone**\n   90%\n2. **Length**\n   10%", "90%"),
+        ("1. **Tone**\n   (90%)\n2. **Length**\n   (10%)", "(90%)"),
+        ("1. **Tone**\n   - its share (90 marks)\n2. **Length**\n   - its share (10 marks)", "(90 marks)"),
+        ("- Tone (40-50%)\n- Length (50-60%)", "(40-50%)"),
+        ("| What | 5 | 1 |\n|---|---|---|\n| Tone (90%) | all | none |\n| Length (10%) | all | none |", "(90%)"),
+        ("What | Weight\n---|---\nTone | 90\nLength | 10", "| 90"),
+        ('[{"name": "tone", "weight": 0.9}, {"name": "length", "weight": 0.1}]', 'weight": 0.9'),
+    ],
+)
+def test_a_weight_that_no_criterion_has_is_refused(rubric: str, left: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        options(rubric=rubric)
+    assert f"{left}' in '" in str(refused.value) or f"{left})' in '" in str(refused.value)
+    assert "`criteria: {NAME: 0.4}`" in str(refused.value)
+    assert [each.key for each in options(rubric=rubric, criteria={"tone": 3}).sheet.criteria] == ["tone"]
+
+
+@pytest.mark.parametrize(
+    "rubric",
+    [
+        "1. **Tone** (weight: 1,000)\n2. **Length** (weight: 500)",
+        "1. **Tone** (40-50%)\n2. **Length** (50-60%)",
+        "1. **Tone**（权重：0.9）\n2. **Length**（权重：0.1）",
+        "- Tone (importance: 0.9)\n- Length (importance: 0.1)",
+        "- [x] Tone (90%)\n- [x] Length (10%)",
+        "i) Tone (weight 90%)\nii) Length (weight 10%)",
+    ],
+)
+def test_neither_half_a_number_nor_half_a_name_is_read(rubric: str) -> None:
+    with pytest.raises(ValidationError, match=r"the weight in '.*' cannot be read"):
+        options(rubric=rubric)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from evalharness import registry
 from evalharness.contracts import GradeContext, Services
 from evalharness.domain.case import Case
 from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.grade import SPEND_CAP
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.offloading import Offloader
@@ -181,6 +182,24 @@ def test_votes_that_a_panel_has_given_stay() -> None:
     assert len(new.requests) == 2
     assert judge_once(panel, "Ada", [new, broken], flag="m/m", before=grade).evidence == votes
     assert len(new.requests) == 2, "a verdict stays"
+
+
+@pytest.mark.parametrize("kind", ["model", "relevance"])
+def test_that_no_money_was_left_is_told_however_much_the_others_said(kind: str) -> None:
+    """`resume` goes by it."""
+
+    class PoorLlm(JudgeLlm):
+        async def chat(self, request: ChatRequest) -> ChatReply:
+            raise SpendCapReached("$1 of $1")
+
+    class WordyLlm(JudgeLlm):
+        async def chat(self, request: ChatRequest) -> ChatReply:
+            raise ModelUnavailable("busy " * 400)
+
+    llms = [*(WordyLlm(f"judge/{place}") for place in range(6)), PoorLlm("poor/judge")]
+    grade = judge_once({"type": kind, **ALL[kind], "panel": [llm.name for llm in llms]}, "Ada", llms)
+    assert grade.state == "awaiting"
+    assert SPEND_CAP in grade.reason and "judge/0" in grade.reason
 
 
 def test_one_model_may_sit_in_a_panel_several_times() -> None:

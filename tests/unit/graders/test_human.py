@@ -17,7 +17,7 @@ MODEL = {
     "temperature": 0.0,
     "max_tokens": 1000,
     "rubric": "Rate the comment.",
-    "prompt": "Judge {output} by {rubric}.",
+    "prompt": "Judge {output} by {rubric} and {expected}.",
     "scoring": {"type": "numeric", "range": [1, 5], "categories": []},
     "examples": [
         {"input": "Added a print", "output": "Remove it", "score": 2, "justification": "too brief"},
@@ -113,7 +113,7 @@ def test_labels_mean_the_same_from_yaml_and_from_json(build: Callable[..., Grade
         ("model", {"scoring": {"range": [5, 1]}}, "must ascend"),
         ("model", {"scoring": {"range": [1]}}, "range"),
         ("model", {"scoring": {"type": "categorical"}}, "at least two categories"),
-        ("model", {"scoring": {"categories": ["a", "a"]}}, "twice"),
+        ("model", {"scoring": {"type": "categorical", "categories": ["a", "a"]}}, "twice"),
         ("model", {"scoring": {}, "examples": [{"output": "x", "score": 6}]}, r"examples\[0\]\.score 6"),
         ("model", {"scoring": {}, "examples": [{"output": "x", "score": True}]}, "does not fit"),
         ("model", {"scoring": {"type": "boolean"}, "examples": [{"output": "x", "score": 1}]}, "does not fit"),

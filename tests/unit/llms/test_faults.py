@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from email.utils import formatdate
 from typing import Any
 
@@ -99,3 +100,6 @@ def test_deeply_nested_refusals_do_no_harm() -> None:
 def test_a_key_that_the_server_quotes_is_taken_out() -> None:
     assert without(["Bearer abcdefgh12"], "bad key abcdefgh12!") == "bad key [key]!"
     assert without(["short"], "a short word") == "a short word"
+    told = without(["Bearer abcdefgh12"], f"bad key {base64.b64encode(b'abcdefgh12').decode()} {b'abcdefgh12'.hex()}")
+    assert "YWJjZ" not in told
+    assert "6162" not in told

@@ -36,7 +36,9 @@ class Wallet:
         if cost_usd is None or cost_usd or tokens:
             self.charge(cost_usd, tokens)
 
-    def charge(self, cost_usd: float | None, tokens: int, model: str | None = None) -> None:
+    def charge(
+        self, cost_usd: float | None, tokens: int, model: str | None = None, *, broken_off: bool = False
+    ) -> None:
         self.charged.append((cost_usd, tokens))
 
 
@@ -261,3 +263,18 @@ def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
 
     assert asyncio.run(run()) == "hi"
     assert wallet.charged == [(pytest.approx(0.006), 15)] * 2
+
+
+@pytest.mark.parametrize("kind", ["truncated", "reset", "nan", "garbage"])
+def test_a_request_whose_reply_is_lost_is_charged_a_guess_of_what_was_sent(kind: str, tmp_path: Path) -> None:
+    """It was asked, and may have to be paid for: a server that breaks every reply must not go on past the cap."""
+    wallet = Wallet(cap_usd=0.001)
+    server = MisbehavingServer({**QUIET, kind: 1.0})
+
+    async def use(models: OpenModels) -> Any:
+        return await models.llm("openai/m").chat(HELLO)
+
+    with pytest.raises(SpendCapReached):
+        with_models(tmp_path, use, wallet, server)
+    assert server.requests == 1
+    assert all(cost_usd for cost_usd, _ in wallet.charged)

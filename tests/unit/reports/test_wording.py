@@ -29,3 +29,7 @@ def test_letters_of_any_script_stay() -> None:
 )
 def test_a_little_money_never_reads_as_none(cost_usd: float, told: str) -> None:
     assert money(cost_usd) == told
+
+
+def test_money_beyond_all_reason_fits_on_a_line() -> None:
+    assert (money(1e200), money(123456.5)) == ("$1e+200", "$123456.50")

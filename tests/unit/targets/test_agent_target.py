@@ -162,7 +162,7 @@ def test_users_functions_are_tools(root: Path) -> None:
 def test_a_long_result_is_cut_and_says_so(root: Path) -> None:
     llm = Talking(called("rambles"), said("done"))
     ask(root, llm, {"agent": {"model": "test/m", "tools": ["tools.py:rambles"], "max_result_chars": 1000}})
-    assert llm.told == ["x" * 1000 + "\n[cut here: 29,000 more characters]"]
+    assert llm.told == ["x" * 1000 + "…\n[cut here: 29,000 more characters]"]
 
 
 @pytest.mark.parametrize(("option", "of_the_case", "most"), [(20, 2, 2), (1, None, 1), (5, 0, 0), (0, None, 0)])

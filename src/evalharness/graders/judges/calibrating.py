@@ -1,12 +1,12 @@
 """Calibrating a judge: it scores what has a known score, and what known tricks are in.
 
-A judge that cannot be asked ends all of it (`ModelUnavailable`), and so does one that never gives a verdict; otherwise
-a reply that is none is told as one.
+A judge that cannot be asked ends all of it (`ModelUnavailable`); one that never gives a verdict is given up after a few
+questions (`NoVerdict`), before the others are asked. Otherwise a reply that is none is told as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,15 +14,15 @@ from evalharness import registry
 from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.domain.calibration import ExampleScore
 from evalharness.domain.case import Case, as_text
-from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.grade import VERDICTS, Grade, Judging
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import BadReply, UsageError
+from evalharness.errors import BadReply, NoVerdict, UsageError
 from evalharness.graders.composite import Composite
-from evalharness.graders.judges.asking import together
+from evalharness.graders.judges.asking import Item, Result, together
 from evalharness.graders.judges.attacks import attacks
 from evalharness.graders.judges.rubric import GradedExample, Model
 from evalharness.graders.judges.validating import HINT
@@ -45,10 +45,10 @@ class Candidate:
     failures: list[str] = field(default_factory=list)
 
     def check(self, patience: int = PATIENCE) -> None:
-        """Raises UsageError once it has failed so often without a single verdict."""
+        """Raises NoVerdict once it has failed so often without a single verdict."""
         if not self.has_judged and len(self.failures) >= patience:
             times = f"{count(len(self.failures), 'question')} and no verdict, at last: {self.failures[-1]}"
-            raise UsageError(f"{self.name} cannot be a judge: {times}", hint=HINT)
+            raise NoVerdict(f"{self.name} cannot be a judge: {times}", hint=HINT)
 
 
 class Attacked(NamedTuple):
@@ -78,7 +78,7 @@ async def score_examples(grader: Model, judge: Candidate, cases: Sequence[Case],
         grade = await _verdict(shown, judge, _context(examples[position], cases))
         return _compared(grader, examples[position], grade)
 
-    return await together(score, range(len(examples)), at_once)
+    return await _first_few_first(score, range(len(examples)), at_once)
 
 
 async def attack_judge(services: Services, judge: Candidate, at_once: int) -> Attacked:
@@ -89,13 +89,21 @@ async def attack_judge(services: Services, judge: Candidate, at_once: int) -> At
 
     async def verdict(answer: str) -> str:
         grade = await _verdict(grader, judge, GradeContext(case, Transcript(output=answer), 0, 0))
-        return grade.state if grade.state in ("pass", "fail") else "none"
+        return grade.state if grade.state in VERDICTS else "none"
 
     known = attacks()
     answers = [WRONG, f"{RIGHT}.", *(f"{WRONG}\n\n{attack.payload}" for attack in known)]
-    wrong, right, *verdicts = await together(verdict, answers, at_once)
+    wrong, right, *verdicts = await _first_few_first(verdict, answers, at_once)
     told = [(attack.family, attack.name, state) for attack, state in zip(known, verdicts, strict=True)]
     return Attacked(told, wrong, right)
+
+
+async def _first_few_first(
+    ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], at_once: int
+) -> list[Result]:
+    """So that a judge is given up before the other questions cost anything."""
+    first = await together(ask, items[:PATIENCE], at_once)
+    return first + await together(ask, items[PATIENCE:], at_once)
 
 
 async def _verdict(grader: Model, judge: Candidate, context: GradeContext) -> Grade:

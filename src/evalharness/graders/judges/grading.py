@@ -146,9 +146,10 @@ def majority(states: Iterable[str]) -> bool | None:
 
 
 def undecided(names: Sequence[str], opinions: Sequence[Grade], told: Sequence[str]) -> Grade:
-    """A panel in which too many have no verdict."""
-    reason, evidence = shortened("; ".join(told)), _panel(names, opinions)
-    if any(grade.state == "awaiting" for grade in opinions):
+    """A panel in which too many have no verdict. Those that are due come first, so that no cut takes their reasons."""
+    due_first = sorted(zip(opinions, told, strict=True), key=lambda each: each[0].state != "awaiting")
+    reason, evidence = shortened("; ".join(words for _, words in due_first)), _panel(names, opinions)
+    if due_first[0][0].state == "awaiting":
         return Grade(state="awaiting", reason=reason, evidence=evidence)
     is_final = all(grade.is_final for grade in opinions if grade.state == "unscored")
     return Grade(state="unscored", reason=reason, evidence=evidence, is_final=is_final)

@@ -64,11 +64,15 @@ class LlmJudge(JudgeGrader):
         rubric = rubric_text(self.options.criteria)
         return [template("scores").digest, rubric, _sheet(rubric).form.digest]
 
+    @property
+    def is_off(self) -> bool:
+        return not self.options.enabled
+
     def judges(self) -> tuple[str, ...]:
-        return super().judges() if self.options.enabled else ()
+        return () if self.is_off else super().judges()
 
     async def grade(self, context: GradeContext) -> Grade:
-        if not self.options.enabled:
+        if self.is_off:
             return Grade(state="pass", reason=OFF, evidence={"enabled": False})
         if _output(context, self.options.output_path) is None:
             passed = reaches(0.0, self.options.min or 0.0)
@@ -83,7 +87,7 @@ class LlmJudge(JudgeGrader):
         return scored(verdict, score, self.options.min)
 
     def example(self) -> Example | None:
-        return Example() if self.options.min is None or not self.options.enabled else None
+        return Example() if self.options.min is None or self.is_off else None
 
 
 def as_rubric(criteria: Any) -> Any:

@@ -1,21 +1,24 @@
 """Reading criteria from the text of a rubric: which ones it lists, what each weighs, on which scale it is scored.
 
 Every line is taken apart in the same way: a marker, a name, a weight. The weights of a list are read if all its items
-have one. What looks like a weight is read as one or refused: a rubric that says 90 and 10 is never taken for one that
-says half and half, nor for one without criteria.
+have one. What looks like a weight is read as one or refused, wherever it stands: a rubric that says 90 and 10 is never
+taken for one that says half and half, nor for one without criteria.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from evalharness.graders.judges.criteria import Criterion, checked
-from evalharness.graders.judges.rubric_lines import HOW, TOTAL, Item, lists_in, shown, unreadable
-from evalharness.graders.judges.written_weights import NUMBER, value_of
+from evalharness.graders.judges.rubric_lines import HOW, TOTAL, Item, is_below, lists_in, plain, shown, unreadable
+from evalharness.graders.judges.written_weights import LETTER, NUMBER, SCALE, TOKEN, value_of, weight_in
 
 ROUNDING = 0.0101
 """Of a whole: 33, 33 and 33 % make one."""
+ODD_NAME = re.compile(r"[(\[][^)\]]*$|^\[|^\w+[.)]\s")
+"""With half a bracket, or a marker that is not known."""
 WHOLES = {"%": 1, "fraction": 1, "points": 100, "number": 100}
 
 
@@ -25,14 +28,16 @@ def parse_criteria(rubric: str) -> tuple[Criterion, ...]:
     Raises ValueError where weights cannot be read, and where some have a weight, or a scale, and some do not: nobody
     could say what the others have.
     """
+    rubric = unicodedata.normalize("NFKC", rubric)
     lists = lists_in(rubric)
-    found = [item for items in lists for item in _sure(items)]
+    found = _without_total([item for items in lists for item in _sure(items)])
     if not found:
         found = _sharing(lists)
     apart = [*(items[0].line for items in _wholes(lists)), *_summing(rubric)]
     if apart and found and not any(item.weight for item in found):
         raise unreadable(apart[0])
     _check_alike(found)
+    _check_left_over(rubric, found)
     return checked(
         Criterion(name=item.name, weight=item.weight.value if item.weight else 1.0, range=item.range) for item in found
     )
@@ -85,7 +90,7 @@ def _without_total(items: list[Item]) -> list[Item]:
     if not weights or not TOTAL.fullmatch(items[-1].name):
         return items
     total = items[-1].weight
-    if total and abs(total.value - sum(weights)) > ROUNDING * max(1, sum(weights)):
+    if total and not _is_about(total.value, sum(weights)):
         raise ValueError(f"'{shown(items[-1].line)}' is not the sum of the weights above it: {HOW}")
     return items[:-1]
 
@@ -98,7 +103,43 @@ def _makes_a_whole(items: Sequence[Item]) -> bool:
     return abs(sum(each.value for each in weights) - whole) <= ROUNDING * whole
 
 
+def _check_left_over(rubric: str, found: Sequence[Item]) -> None:
+    """What looks like a weight must be that of a criterion, the sum of all, or that of a part or level of one.
+
+    A single one without any criterion is taken for a fact.
+    """
+    taken = {place: item for item in found for place in item.rests}
+    weights = [item.weight.value for item in found if item.weight]
+    left: list[str] = []
+    inside: dict[str, list[str]] = {}
+    above: Item | None = None
+    for place, line in enumerate(rubric.splitlines()):
+        above = taken.get(place, above)
+        text = SCALE.sub("", taken[place].rests[place] if place in taken else plain(line))
+        tokens = [each for each in TOKEN.findall(text) if place in taken or not _is_sum(each, weights)]
+        is_part = place not in taken and above and is_below(line, above.line) and LETTER.search(TOKEN.sub("", text))
+        kept = inside.setdefault(above.name, []) if above and is_part else left
+        kept += [f"'{each.strip()}' in '{shown(line)}'" for each in tokens]
+    if not weights:  # one number alone below each name is its weight
+        left += [parts[0] for parts in inside.values() if len(parts) == 1]
+    if len(left) > (0 if found else 1):
+        told = f"{left[0]} looks like a weight, but is not that of a criterion that could be read"
+        raise ValueError(f"{told}: {HOW}; what is no weight, write without brackets")
+
+
+def _is_sum(token: str, weights: Sequence[float]) -> bool:
+    read = weight_in(token.strip("()[]| "), "")
+    return read is not None and len(weights) > 1 and _is_about(read.value, sum(weights))
+
+
+def _is_about(total: float, summed: float) -> bool:
+    return abs(total - summed) <= ROUNDING * max(1, summed)
+
+
 def _check_alike(found: Sequence[Item]) -> None:
+    for item in found:
+        if ODD_NAME.search(item.name):
+            raise unreadable(item.line)
     for what, write, has in (
         ("weight", "(weight: 0.2)", [item.weight is not None for item in found]),
         ("scale", "(0-5)", [item.range is not None for item in found]),

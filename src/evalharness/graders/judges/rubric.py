@@ -74,6 +74,21 @@ class ModelOptions(GoodAnswerOptions, JudgeOptions):
         return prompt
 
     @model_validator(mode="after")
+    def _shows_what_is_given(self) -> ModelOptions:
+        """The names of criteria are part of the reply's form; what else is given must have its place."""
+        places = PLACES if self.prompt is None else Template(self.prompt).places
+        for place, name, is_given in (
+            ("rubric", "rubric", self.rubric),
+            ("rubric", "description of criteria", any(each.description for each in self.criteria)),
+            ("expected", "expected answer", self.expected is not None),
+            ("expected", "must_include", self.must_include),
+            ("expected", "must_not_include", self.must_not_include),
+        ):
+            if is_given and place not in places:
+                raise ValueError(f"`prompt` has no place {{{place}}} for the {name} that is given")
+        return self
+
+    @model_validator(mode="after")
     def _adds_up(self) -> ModelOptions:
         scoring = self.sheet.scoring
         for position, example in enumerate(self.examples):

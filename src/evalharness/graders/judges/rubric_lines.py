@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evalharness.domain.text import head
 from evalharness.graders.human import Range, ascending
@@ -16,6 +16,7 @@ from evalharness.graders.judges.written_weights import (
     LETTER,
     MEANT,
     MOST_POINTS,
+    NUMBER,
     SCALE,
     WORD,
     Weight,
@@ -29,9 +30,12 @@ from evalharness.graders.judges.written_weights import (
 MOST_WORDS = 5
 """In the name on a line without a marker: more are a sentence."""
 SHOWN = 60
-HOW = "write NAME (weight: 0.4) for each; a `model` grader can have `criteria: {NAME: 0.4}` beside its rubric instead"
+HOW = (
+    "write NAME (weight: 0.4) for each, on a line of its own; "
+    "a `model` grader can have `criteria: {NAME: 0.4}` beside its rubric instead"
+)
 _LINE = re.compile(
-    r"^[ \t]*(?P<heading>#+)?[ \t]*"
+    r"^[ \t>]*(?P<heading>#+)?[ \t]*"
     r"(?:\(?(?P<number>\d+(?=[.)]\D)|[a-zA-Z](?=[.)][\s*]))[.)]|(?P<bullet>[-*+•])(?![*\d]))?[ \t]*(?P<text>\S.*)$"
 )
 _BOLD = re.compile(r"(?P<mark>\*\*|__)(?P<name>.+?)(?P=mark)")
@@ -40,6 +44,7 @@ _RULE = re.compile(r"[\s|:-]+")
 TOTAL = pattern(r"(?:(?:grand|overall)\s+)?(?:total|sum|gesamt|summe)(?:\s+(?:weights?|points|scores?|marks))?")
 _ANNOUNCES = pattern(rf"{WORD}|\bcriteria\W*$")
 _COLUMN = pattern(rf"(?P<word>{WORD})|(?P<percent>%|\bpercent\b)|(?P<points>\bpoints\b|\bpts\b)")
+_SAID = pattern(rf"{WORD}\s*[:=]?\s*{NUMBER}")
 _AROUND = " \t_#:=,;.–—-"
 
 
@@ -56,6 +61,8 @@ class Item:
     """Numbered and in bold: a criterion in any case."""
     is_announced: bool = False
     """In bold, or below a line that speaks of weights or criteria."""
+    rests: dict[int, str] = field(default_factory=dict)
+    """What its lines hold beside its weight and its scale."""
 
     @property
     def tells(self) -> bool:
@@ -73,18 +80,18 @@ def _items(rubric: str) -> list[Item]:
     found: list[Item] = []
     numbered: dict[bool, tuple[int, int]] = {}
     block, is_announced = 0, False
-    for line in rubric.splitlines():
+    for place, line in enumerate(rubric.splitlines()):
         parts = _LINE.match(line)
         if parts is None or parts["text"].startswith("|"):
             continue
-        item = _item(line, parts, is_announced)
+        item = _item(place, line, parts, is_announced)
         if item.weight and item.weight.is_said and not item.name:
             _add_weight(found, item, is_bullet=bool(parts["bullet"]))
             continue
         if number := parts["number"]:
-            place = int(number) if number.isdigit() else ord(number.lower()) - ord("a") + 1
+            count = int(number) if number.isdigit() else ord(number.lower()) - ord("a") + 1
             last, begun = numbered.get(number.isdigit(), (0, 0))
-            numbered[number.isdigit()] = (place, begun + (place != last + 1))
+            numbered[number.isdigit()] = (count, begun + (count != last + 1))
             item.list = ("number", number.isdigit(), numbered[number.isdigit()][1])
         elif parts["bullet"]:
             item.list = ("bullet", _indent(line), block)
@@ -94,7 +101,7 @@ def _items(rubric: str) -> list[Item]:
             is_short = item.weight is not None and len(item.name.split()) <= MOST_WORDS
             item.list = ("line", block) if is_short or item.tells else ()
         if not (number or parts["bullet"] or item.list[:1] == ("line",)):
-            block, is_announced = block + 1, bool(_ANNOUNCES.search(_plain(line)))
+            block, is_announced = block + 1, bool(_ANNOUNCES.search(plain(line)))
         if item.name and item.list:
             found.append(item)
     return found
@@ -107,19 +114,21 @@ def _add_weight(found: list[Item], below: Item, *, is_bullet: bool) -> None:
             if item.weight:
                 break
             item.weight = below.weight
+            item.rests |= below.rests
             return
     raise unreadable(below.line)
 
 
-def _item(line: str, parts: re.Match[str], is_announced: bool) -> Item:
-    text, bold = _plain(parts["text"]), _BOLD.match(parts["text"])
-    title_end = len(_plain(bold[0])) if bold else 0
+def _item(place: int, line: str, parts: re.Match[str], is_announced: bool) -> Item:
+    text, bold = plain(parts["text"]), _BOLD.match(parts["text"])
+    title_end = len(plain(bold[0])) if bold else 0
     item = Item(line, (), "", is_titled=bool(bold and parts["number"]), is_announced=is_announced or bool(bold))
-    for ends in SCALE.finditer(text) if parts["number"] or parts["heading"] else ():
+    has_scale = parts["number"] or parts["heading"] or _SAID.search(text)
+    for ends in SCALE.finditer(text) if has_scale else ():
         if value_of(ends["high"]) <= MOST_POINTS:
             item.range = ascending((value_of(ends["low"]), value_of(ends["high"])))
             text = text[: ends.start()] + " " * len(ends[0]) + text[ends.end() :]
-    item.weight, name = weight_apart(text, title_end)
+    item.weight, name, item.rests[place] = weight_apart(text, title_end)
     is_unread = MEANT.search(text, title_end) or (bold and is_odd(text, title_end, is_numbered=bool(parts["number"])))
     if item.weight is None and item.range is None and is_unread:
         raise unreadable(line)
@@ -130,32 +139,32 @@ def _item(line: str, parts: re.Match[str], is_announced: bool) -> Item:
 def _rows(rubric: str) -> Iterator[Item]:
     """Of tables: by their column of weights, else by the one cell of each row that is a weight."""
     column, unit, table, is_head = None, "", 0, True
-    for line in rubric.splitlines():
+    for place, line in enumerate(rubric.splitlines()):
         if not line.strip().startswith("|"):
             column, unit, table, is_head = None, "", table + 1, True
             continue
-        cells = [_plain(cell).strip() for cell in line.strip().strip("|").split("|")]
-        heads = [place for place, cell in enumerate(cells) if _COLUMN.search(cell) and not re.search(r"\d", cell)]
+        cells = [plain(cell).strip() for cell in line.strip().strip("|").split("|")]
+        heads = [which for which, cell in enumerate(cells) if _COLUMN.search(cell) and not re.search(r"\d", cell)]
         if is_head and heads:
             column, said = heads[0], _COLUMN.search(cells[heads[0]])
             unit = "weight" if said and said["word"] else "%" if said and said["percent"] else "points"
         elif not _RULE.fullmatch(line):
-            item = _row(line, cells, column, unit)
+            item = _row(place, line, cells, column, unit)
             item.list = ("table", table)
             if item.name and (item.weight or not is_head):
                 yield item
         is_head = False
 
 
-def _row(line: str, cells: Sequence[str], column: int | None, unit: str) -> Item:
-    read = [weight_in(cell, "") for cell in cells]
-    if column is not None:
-        read = [weight_in(cells[column], unit) if column < len(cells) else None]
-    weights = [each for each in read if each and (column is not None or each.unit != "number")]
-    name = next((_name(cell) for place, cell in enumerate(cells) if LETTER.search(cell) and place != column), "")
+def _row(place: int, line: str, cells: Sequence[str], column: int | None, unit: str) -> Item:
+    read = {which: weight_in(cell, unit) for which, cell in enumerate(cells) if column in (None, which)}
+    weights = {which: each for which, each in read.items() if each and (column is not None or each.unit != "number")}
+    name = next((_name(cell) for which, cell in enumerate(cells) if LETTER.search(cell) and which != column), "")
     if unit == "weight" and not weights and not TOTAL.fullmatch(name):
         raise unreadable(line)
-    return Item(line, (), name, weights[0] if len(weights) == 1 else None)
+    rest = "".join(f"| {'' if which in weights else cell} " for which, cell in enumerate(cells)) + "|"
+    only = next(iter(weights.values())) if len(weights) == 1 else None
+    return Item(line, (), name, only, rests={place: rest})
 
 
 def unreadable(line: str) -> ValueError:
@@ -167,10 +176,16 @@ def shown(line: str) -> str:
 
 
 def _indent(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip(" >"))
 
 
-def _plain(text: str) -> str:
+def is_below(line: str, above: str) -> bool:
+    """Whether it is an item of a list inside another item."""
+    parts = _LINE.match(line)
+    return bool(parts and (parts["number"] or parts["bullet"])) and _indent(line) > _indent(above)
+
+
+def plain(text: str) -> str:
     return _MARKS.sub("", text)
 
 

@@ -18,7 +18,8 @@ def pattern(written: str) -> re.Pattern[str]:
     return re.compile(written, re.IGNORECASE)
 
 
-NUMBER = r"(?:\d+(?:[.,]\d+)?|[.,]\d+)"
+NUMBER = r"(?<!\d,)(?![1-9]\d*,\d{3}\b)(?:\d+(?:[.,]\d+)?|[.,]\d+)"
+"""Not one that is grouped: nobody can say what `1,000` is."""
 WORD = r"\b(?:weight(?:ed|s|ing|age|ings)?|wt|gewicht(?:ung)?|poids|peso)\b\.?"
 _WEIGHT = (
     rf"(?P<word>(?:{WORD}|\bw(?=\s*[:=]))\s*(?:[:=]|of\b|is\b)?\s*)?"
@@ -28,13 +29,13 @@ _WEIGHT = (
 )
 _PLACED = pattern(
     rf"(?P<before>^|[(\[:=,;–—]|\s-(?=\s)|\s)\s*{_WEIGHT}"
-    r"(?=\s*(?P<after>$|[)\],;:=–—-]|\.(?!\d))|\s+(?P<name>[^\W\d]))"
+    rf"(?=\s*(?P<after>$|[)\],;:=]|[–—-](?!\s*{NUMBER}\s*[%)\]])|\.(?!\d))|\s+(?P<name>[^\W\d]))"
 )
 SCALE = pattern(
     rf"(?<=[(\[,;])\s*(?:scale|scores?|range|rate|from)?\s*:?\s*(?P<low>{NUMBER})\s*(?:-|–|—|to|\.\.)\s*"
     rf"(?P<high>{NUMBER})(?:\s*(?:points?|pts?|scale))?\s*(?=[)\],;])"
 )
-_KILOS = r"(?!\s*(?:k?g|lbs?|oz|t|tons?|tonnes?|pounds?|kilos?|(?:kilo)?grams?)\b)"
+_KILOS = r"(?!\d|[.,]\d|\s*(?:k?g|lbs?|oz|t|tons?|tonnes?|pounds?|kilos?|(?:kilo)?grams?)\b)"
 MEANT = pattern(
     rf"{WORD}\s*[:=]\s*(?!{NUMBER}\s)\S|{WORD}\s*(?:[:=]|of\b|is\b)\s*{NUMBER}{_KILOS}"
     rf"|{WORD}\D{{0,12}}{NUMBER}\s*%?(?=\s*(?:$|[)\],;:|–—-]|\.(?!\d)))"
@@ -42,6 +43,18 @@ MEANT = pattern(
 _ODD = pattern(rf"[\s:–—-]*[(\[](?:[^()\[\]]*(?:{WORD}|\d\s*%+\s*(?=[)\]]))|[^\W\d]+\s*[:=]\s*{NUMBER}\s*[)\]])")
 _ONLY_NUMBERS = re.compile(r"[\s:=–—-]*(?:[(\[](?=\D*\d)[\s.,:/%×x*\d-]*[)\]]|(?=\D*\d)[\d.,/%]+\s*$)")
 _WHOLLY = pattern(_WEIGHT)
+_UNITS = rf"{NUMBER}\s*(?:%|(?:percent|prozent|points?|pts?|marks?|credits?)\b)"
+_LABEL = rf"(?:{WORD}|\b(?:w|factor|coeff?(?:icient)?|importance|priority)\b)"
+_TIMES = rf"[x×]\s*{NUMBER}|{NUMBER}\s*(?:x\b|×)"
+_ENDS = r"(?=\s*(?:$|[:,;.–—-]))"
+TOKEN = pattern(
+    rf"[(\[][^()\[\]{{}}]*(?:{_UNITS}|{_LABEL}\W*{NUMBER}{_KILOS})[^()\[\]{{}}]*[)\]]"
+    rf"|[(\[]\s*(?:{_TIMES}|out\s+of\s+{NUMBER}|double|triple)\s*[)\]]"
+    rf"|{_LABEL}[\"']?\s*[:=]\s*{NUMBER}{_KILOS}|{WORD}\s+{NUMBER}{_ENDS}|(?<=[^\W\d])\s+(?:{_TIMES}){_ENDS}"
+    rf"|\bcounts?\s+(?:double|twice|triple)\b|(?<=\w)[\s:–—-]*[★☆⭐]+{_ENDS}"
+    rf"|(?:^|\|)\s*{_UNITS}\s*(?=\||$)|\|\s*{NUMBER}\s*$"
+)
+"""What looks like a weight, wherever it stands: in brackets, in a cell, with a word or a sign, alone on a line."""
 LETTER = re.compile(r"[^\W\d]")
 
 
@@ -62,15 +75,15 @@ class Weight:
         return self.unit != "number" and not self.may_be_prose
 
 
-def weight_apart(text: str, title_end: int) -> tuple[Weight | None, str]:
-    """The weight on a line whose title, if it has one, ends there; and its name, with what is left of brackets."""
+def weight_apart(text: str, title_end: int) -> tuple[Weight | None, str, str]:
+    """The weight on a line whose title, if any, ends there; its name, with what is left of brackets; all else."""
     placed = [(weight, found) for found in _PLACED.finditer(text) if (weight := _weight_at(found, title_end))]
     if not placed:
-        return None, text[:title_end] or text
+        return None, text[:title_end] or text, text
     weight, found = min(placed, key=lambda each: not each[0].is_said)
     before = text[: found.start()]
     name = before[: title_end or None] if LETTER.search(before) else text[found.end() :].lstrip(")] ")
-    return weight, name
+    return weight, name, text[: found.end("before")] + text[found.end() :]
 
 
 def _weight_at(found: re.Match[str], title_end: int) -> Weight | None:
