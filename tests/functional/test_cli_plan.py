@@ -203,16 +203,16 @@ def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: P
 def test_the_plan_counts_clusters_where_cases_have_them(project: Path) -> None:
     suite = json.loads((project / "suite.json").read_text())
     for number, case in enumerate(suite["test_cases"]):
-        case["cluster"] = f"group {number % 5}"
+        case["cluster"] = f"group {number % 10}"
     write(project, suite_json=json.dumps(suite))
     drive(project, "run", "suite.json", "--repeat", "4")
     done = drive(project, "plan", "suite.json")
-    assert "20 cases in 5 clusters" in done.out
+    assert "20 cases in 10 clusters" in done.out
     assert "clusters needed to see 5 points" in done.out
     assert "clusters × 4 trials of each of their cases" in line_of(done, "more cases")
     told = line_of(done, "more trials")
     assert "clusters differ" in told and "add clusters instead" in told
-    assert drive(project, "plan", "suite.json", "--cases", "200", "--json").json["plan"]["clusters"] == 50
+    assert drive(project, "plan", "suite.json", "--cases", "200", "--json").json["plan"]["clusters"] == 100
 
 
 def test_a_run_of_cases_that_all_pass_is_not_taken_for_all_cases(project: Path) -> None:

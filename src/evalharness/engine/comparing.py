@@ -136,7 +136,7 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
         verdict=verdict,
         why=why,
         decisive=tuple(difference.metric for difference in deciding),
-        settle="; ".join(_settle(draft, difference, rule) for difference in deciding) if is_open else "",
+        settle="; ".join(_settle(draft, each, rule, differences.values()) for each in deciding) if is_open else "",
         notes=(*_notes(draft), *_notes_on_ratios(differences, why)),
         n_cases=len(pairs),
         changed=pairing.changed,
@@ -164,12 +164,17 @@ def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
     return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
 
 
-def _settle(draft: _Draft, decided: Difference, rule: RegressionRule) -> str:
-    metric = decided.metric
-    evidence = draft.critical if metric == "critical" else draft.found[metric]
-    assert evidence is not None  # it was decided by it
-    pairs = draft.critical_pairs if metric == "critical" else draft.pairing.pairs
-    return settle(Undecided(decided, evidence, pairs, rule))
+def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, all_found: Iterable[Difference]) -> str:
+    if decided.metric == "critical":
+        assert draft.critical is not None  # it was decided by it
+        return settle(Undecided(decided, draft.critical, draft.critical_pairs, rule))
+    pairs = draft.pairing.pairs
+    others = [
+        Undecided(each, draft.found[each.metric], pairs, rule)
+        for each in all_found
+        if each.gated and each.verdict == "INCONCLUSIVE" and each.metric != decided.metric
+    ]
+    return settle(Undecided(decided, draft.found[decided.metric], pairs, rule, others))
 
 
 def _notes(draft: _Draft) -> Iterable[str]:

@@ -48,19 +48,38 @@ class Figures:
     as_many: float
     """How many of equal weight would say as much."""
     variance: float | None
+    trials: float = math.inf
+    """How many pass/fail trials are behind each: of few, most do not show a small loss at all."""
 
     def detectable(self, rule: RegressionRule) -> float:
         """The smallest shift of their mean; where they do not vary, what so many agreeing ones leave open."""
         if not self.variance:
             return left_open(self.as_many, 1 - rule.alpha)
         reach = normal_quantile(1 - rule.alpha) + normal_quantile(rule.power)
-        return student_for_normal(self.number, rule) * reach * math.sqrt(self.variance / self.number)
+        planned = few_for_many(self.as_many, rule) * reach * math.sqrt(self.variance / self.number)
+        return max(planned, least_flipped(self.number, self.trials, rule))
 
 
-def student_for_normal(number: int, rule: RegressionRule) -> float:
-    """How much wider Student's law is than the normal one: few cases or clusters tell their own variance badly."""
+def few_for_many(number: float, rule: RegressionRule) -> float:
+    """How much more a test of so few figures needs than the normal law says: they tell their own variance badly.
+
+    Where only the outermost of all sign flips is rare enough, every one of them must fall.
+    """
     wanted = (1 - rule.alpha, rule.power)
-    return sum(student_t_quantile(p, number - 1) for p in wanted) / sum(map(normal_quantile, wanted))
+    figures = max(2, math.floor(number + 1e-9))
+    reach = sum(map(normal_quantile, wanted))
+    by_student = sum(student_t_quantile(p, figures - 1) for p in wanted) / reach
+    if figures >= 1 - math.log2(rule.alpha):
+        return by_student
+    return max(by_student, normal_quantile(math.pow(rule.power, 1 / figures)) * math.sqrt(figures) / reach)
+
+
+def least_flipped(number: int, trials: float, rule: RegressionRule) -> float:
+    """The loss at which as many of them fall as a sign-flip test needs at least; 0 where any loss is seen in each."""
+    needed = _fewest_failures(rule.alpha)
+    if math.isinf(trials) or number < needed:
+        return 0.0 if math.isinf(trials) else 1.0
+    return 1 - math.pow(1 - beta_quantile(rule.power, needed, number - needed + 1), 1 / trials)
 
 
 def can_show_a_loss(cases: int, trials: int, alpha: float, clusters: int | None = None) -> bool:

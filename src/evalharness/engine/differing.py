@@ -80,7 +80,7 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
     observed = observed_in(pairs, list(map(sub, now, before)))
     size: Trials | Figures
     if len(observed.values) < len(pairs):
-        tested, size = sign_flip(observed.steps), observed.figures
+        tested, size = sign_flip(observed.steps), observed.figures(_least_trials(pairs))
         least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before).values)
     else:
         tested, size, least = stratified_exact(rows), _trials(rows, observed), _smallest_p(rows)
@@ -119,16 +119,24 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             **_told([pair for pair, _, _ in scored], found, tested),
         ),
         0.5 ** len(steps),
-        observed.figures,
+        observed.figures(math.inf if _say_more_than_passes(pairs) else _least_trials(pairs)),
     )
 
 
 def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
     """Whether a score says what the share of passed trials does not say: by itself, or by the weights of cases."""
     pairs = [pair for pair in pairs if pair.old.score is not None and pair.new.score is not None]
-    return len({pair.new.weight for pair in pairs}) > 1 or any(
+    return len({pair.new.weight for pair in pairs}) > 1 or _say_more_than_passes(pairs)
+
+
+def _say_more_than_passes(pairs: Iterable[Pair]) -> bool:
+    return any(
         case.score is not None and abs(case.score - case.passed / case.trials) > SAME for pair in pairs for case in pair
     )
+
+
+def _least_trials(pairs: Sequence[Pair]) -> int:
+    return min(sum(pair.old.trials for pair in pairs), sum(pair.new.trials for pair in pairs))
 
 
 def ratios_differ(
@@ -178,7 +186,7 @@ def ratios_differ(
             **told | on_logarithms,
         ),
         0.5 ** len(steps),
-        observed.figures,
+        observed.figures(),
     )
 
 

@@ -31,11 +31,12 @@ class Observed(NamedTuple):
         dust = SAME * max(map(abs, steps))
         return [step if abs(step) > dust else 0.0 for step in steps]
 
-    @property
-    def figures(self) -> Figures:
-        weights = self.weights or [1.0] * len(self.values)
+    def figures(self, trials: float = math.inf) -> Figures:
+        """`trials`: pass/fail trials behind all of them, where they are nothing but shares of passes."""
+        largest = max(self.weights, default=1.0) if self.weights else 1.0  # squares must neither overflow nor vanish
+        weights = [weight / largest for weight in self.weights or [1.0] * len(self.values)]
         as_many = math.fsum(weights) ** 2 / math.fsum([weight * weight for weight in weights])
-        return Figures(len(self.values), as_many, self.variance)
+        return Figures(len(self.values), as_many, self.variance, trials / len(self.values))
 
     @property
     def variance(self) -> float | None:

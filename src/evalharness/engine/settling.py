@@ -32,8 +32,15 @@ class Undecided:
     evidence: Evidence
     pairs: Sequence[Pair]
     rule: RegressionRule
+    others: Sequence[Undecided] = ()
+    """What would keep the whole undecided even if this were not."""
 
     def verdict(self, pairs: Sequence[Pair]) -> Change:
+        """Of the whole: one loss is enough, and what is undecided leaves it so."""
+        found = {self.own_verdict(pairs), *(other.own_verdict(pairs) for other in self.others)}
+        return next(change for change in ("REGRESSION", "INCONCLUSIVE", "NO REGRESSION") if change in found)
+
+    def own_verdict(self, pairs: Sequence[Pair]) -> Change:
         """By the same rule, whatever the other figures of its family would show."""
         evidence = metric_differs(self.found.metric, pairs, self.rule)
         assert evidence is not None  # what had figures still has them

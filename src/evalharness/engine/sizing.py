@@ -16,7 +16,15 @@ from statistics import fmean, harmonic_mean
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
-from evalharness.engine.detecting import MOST_OF_RUN, MOST_TRIALS, Trials, can_show_a_loss, fewest, student_for_normal
+from evalharness.engine.detecting import (
+    MOST_OF_RUN,
+    MOST_TRIALS,
+    Trials,
+    can_show_a_loss,
+    few_for_many,
+    fewest,
+    least_flipped,
+)
 from evalharness.errors import UsageError
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
@@ -62,7 +70,7 @@ def spread_of(counts: Sequence[tuple[int, int]], clusters: Sequence[str] = ()) -
     if found is not None:
         least = _least_between(rate, len(sizes) or len(counts))
         return Spread(
-            within=found.within,
+            within=min(found.within, WORST),
             between=max(found.between, least),
             basis="measured",
             is_smoothed=found.between < least,
@@ -89,7 +97,10 @@ def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish, clusters:
     if not can_show_a_loss(cases, trials, wish.alpha, clusters):
         return None
     found = Trials(cases, trials, spread.within).detectable(wish.rule)
-    return found if clusters is None else min(1.0, found * student_for_normal(clusters, wish.rule))
+    if clusters is None:
+        return found
+    least = least_flipped(clusters, cases * trials / clusters, wish.rule)
+    return min(1.0, max(found * few_for_many(clusters, wish.rule), least))
 
 
 def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> float:
@@ -105,7 +116,7 @@ def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> flo
     if between is None:  # the two add up to at most `within`: all of it is where it hurts most
         within, between = (within, 0.0) if trials * size < 2 else (0.0, spread.within)
     chance = mde_sampled_cases(units, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
-    chance *= student_for_normal(units, wish.rule)
+    chance *= few_for_many(units, wish.rule)
     if math.isinf(trials):
         return chance
     cases = max(1, round(units * size))

@@ -296,6 +296,24 @@ def test_cases_that_weigh_more_are_compared_by_their_weights_too() -> None:
     assert found.verdict == "INCONCLUSIVE"
 
 
+def test_what_settles_it_settles_every_figure() -> None:
+    """Of so many cases the pass rate is decided before the weighted score, which weighs one case three times."""
+
+    def of(number: int) -> Report:
+        return report(*(case(f"c{n}", 1, 1, score=1.0, weight=3.0 if n % 8 == 0 else 1.0) for n in range(number)))
+
+    found = compared(of(8), of(8))
+    needed = int(found.settle.split()[1])
+    assert found.settle.startswith("about")
+    assert compared(of(8 * -(-needed // 8)), of(8 * -(-needed // 8))).verdict == "NO REGRESSION"
+
+
+def test_weights_of_any_size_are_compared() -> None:
+    weights = [1e-200, 2e-200, 1e15, 1.0, 3.0]
+    same = report(*(case(f"c{n}", 1, 1, score=1.0, weight=weight) for n, weight in enumerate(weights)))
+    assert compared(same, same).verdict == "INCONCLUSIVE"
+
+
 class TestClusters:
     def test_cases_of_one_cluster_count_as_one_observation(self) -> None:
         old = report(*(case(f"c{n}", 2, 1, cluster=f"repo {n // 5}") for n in range(20)))
@@ -334,6 +352,12 @@ class TestClusters:
 
         assert broken(5).verdict == "REGRESSION"
         assert broken(4).why.startswith("too small to ever show a loss: with 20 cases × 1 trial in 4 clusters even")
+
+    def test_so_few_clusters_show_only_what_moves_enough_of_them(self) -> None:
+        """Six of two cases each, one trial: five must fall, so it takes a loss of 42 points to show any."""
+        old = report(*(case(f"c{n}", 1, 1, cluster=f"repo {n % 6}") for n in range(12)))
+        new = report(*(case(f"c{n}", 1, n > 0, cluster=f"repo {n % 6}") for n in range(12)))
+        assert (compared(old, new).differences["pass_rate"].detectable or 0) > 0.42
 
     def test_one_that_outweighs_all_others_rules_nothing_out(self) -> None:
         small = [case(f"c{n}", 1, 1) for n in range(59)]
