@@ -200,6 +200,8 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
     yield from _ALWAYS
     if checks := believed_checks(report):
         yield f"the gate's {', '.join(checks)}"
+    if report.comparison is not None:
+        yield "the rule of the comparison (alpha, power, margin, tolerance)"
     if report.comparison is not None and comparison is None:
         yield from believed_of_comparison(report.comparison)
     if report.sequential is not None:
