@@ -23,6 +23,8 @@ class Spread(Record):
     """Whether so few cases or clusters differed so little that `between` is only what they do not rule out."""
     cluster_size: float = 1.0
     """Cases of a cluster (their harmonic mean), or 1."""
+    evenness: float = 1.0
+    """How many clusters of equal size would say as much, as a share of all clusters."""
 
 
 class PlanRow(Record):

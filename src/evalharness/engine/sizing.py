@@ -64,8 +64,9 @@ def spread_of(counts: Sequence[tuple[int, int]], clusters: Sequence[str] = ()) -
     """From (trials, passes) of each case, and from the clusters they belong to, if there are any."""
     sizes = list(Counter(clusters).values())
     size = harmonic_mean(sizes) if sizes else 1.0
+    even = sum(sizes) ** 2 / sum(each * each for each in sizes) / len(sizes) if sizes else 1.0
     if not counts:
-        return Spread(within=WORST, between=None, basis="assumed", cluster_size=size)
+        return Spread(within=WORST, between=None, basis="assumed", cluster_size=size, evenness=even)
     found, rate = variance_components(counts, clusters), pooled_rate(counts)
     if found is not None:
         least = _least_between(rate, len(sizes) or len(counts))
@@ -75,11 +76,12 @@ def spread_of(counts: Sequence[tuple[int, int]], clusters: Sequence[str] = ()) -
             basis="measured",
             is_smoothed=found.between < least,
             cluster_size=size,
+            evenness=even,
         )
     if rate in (0, 1):  # nothing varied, which so few trials do not prove
         tried = len(sizes) or sum(n for n, _ in counts)
         rate = (rate * tried + 1) / (tried + 2)
-    return Spread(within=rate * (1 - rate), between=None, basis="bound", cluster_size=size)
+    return Spread(within=rate * (1 - rate), between=None, basis="bound", cluster_size=size, evenness=even)
 
 
 def _least_between(rate: float, units: int) -> float:
@@ -100,7 +102,7 @@ def seen_on_these(spread: Spread, cases: int, trials: int, wish: Wish, clusters:
     if clusters is None:
         return found
     least = least_flipped(clusters, cases * trials / clusters, wish.rule)
-    return min(1.0, max(found * few_for_many(clusters, wish.rule), least))
+    return min(1.0, max(found * few_for_many(clusters * spread.evenness, wish.rule), least))
 
 
 def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> float:

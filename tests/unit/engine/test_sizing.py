@@ -161,6 +161,15 @@ def test_too_few_clusters_show_no_drop_however_often_they_are_tried() -> None:
     assert enough.recommended.trials > 1.5 * alone.recommended.trials, "five clusters tell their own variance badly"
 
 
+def test_one_cluster_of_most_cases_shows_less_than_even_ones() -> None:
+    """The test flips it as a whole, so that it alone decides."""
+    counts = [(4, 3)] * 40
+    even = spread_of(counts, [f"k{n % 11}" for n in range(40)])
+    uneven = spread_of(counts, ["big"] * 30 + [f"k{n}" for n in range(10)])
+    seen = [seen_on_these(spread, 40, 4, FIVE_POINTS, 11) or 0 for spread in (even, uneven)]
+    assert seen[1] > 1.5 * seen[0]
+
+
 def test_cases_that_are_their_own_clusters_are_planned_as_cases() -> None:
     assert spread_of(AIRLINE, [f"case {number}" for number in range(50)]) == spread_of(AIRLINE)
 
