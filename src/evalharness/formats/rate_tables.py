@@ -18,6 +18,7 @@ from evalharness.errors import UsageError
 
 _PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
 _LISTS = ("pass^k", "pass_hat_k", "pass_k", "pass_hat")
+LONGEST_CELL = 131_072
 _TASKS = ("tasks", "n_tasks", "num_tasks")
 _TRIALS = ("trials", "num_trials", "trials_per_task")
 _NO_FIGURE = ("", "-", "–", "—", "n/a", "na", "none", "null")
@@ -130,6 +131,7 @@ def _written(value: Mapping[str, Any], place: tuple[str, ...]) -> _Written:
 
 
 def _csv_rows(path: Path) -> Iterator[_Written]:
+    former = csv.field_size_limit(LONGEST_CELL)  # of the whole process, so that anybody may have changed it
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             head = file.readline()
@@ -139,6 +141,8 @@ def _csv_rows(path: Path) -> Iterator[_Written]:
         raise UsageError(f"{path} is not text in UTF-8: {error}") from None
     except csv.Error as error:
         raise UsageError(f"{path} is no table: {error}") from None
+    finally:
+        csv.field_size_limit(former)
     for position, row in enumerate(rows, start=1):
         cells = {str(key).strip(): cell for key, cell in row.items() if isinstance(cell, str) and cell.strip()}
         figures = (*_TASKS, *_TRIALS)
