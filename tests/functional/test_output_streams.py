@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import IO
 
 import pytest
 from driving import COMMAND, LONGEST_WAIT_S, clean_environment, drive, drive_fresh, write
+from missing_parts import missing
 
 SUITE = """
 name: letters
@@ -23,6 +25,24 @@ OLDER = (
     {"PYTHONIOENCODING": "latin-1"},
     {"LC_ALL": "C", "PYTHONUTF8": "0"},
 )
+
+
+def printing_to(stream: IO[bytes], folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *words],
+        cwd=folder,
+        env=clean_environment(folder),
+        stdout=stream,
+        stderr=subprocess.PIPE,
+        timeout=LONGEST_WAIT_S,
+        check=False,
+    )
+
+
+def nobody_reads() -> IO[bytes]:
+    read, written = os.pipe()
+    os.close(read)
+    return os.fdopen(written, "wb")
 
 
 @pytest.fixture(scope="module")
@@ -79,37 +99,21 @@ def test_a_reader_who_left_changes_nothing_where_all_is_printing(
     folder, name = stored
     wrong = "\n".join(f"row {number},30,60,10" for number in range(500))
     (folder / "wrong.csv").write_text(f"model,pass^1,pass^2,tasks\n{wrong}\n")
-    read, written = os.pipe()
-    os.close(read)
-    with os.fdopen(written, "wb") as stream:
-        done = subprocess.run(
-            [*COMMAND, *words.replace("RUN", name).split()],
-            cwd=folder,
-            env=clean_environment(folder),
-            stdout=stream,
-            stderr=subprocess.PIPE,
-            timeout=LONGEST_WAIT_S,
-            check=False,
-        )
+    with nobody_reads() as stream:
+        done = printing_to(stream, folder, *words.replace("RUN", name).split())
     assert (done.returncode, done.stderr) == (code, b"")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(("words", "keeps"), [("run suite.yaml", True), ("plan letters", False), ("runs", False)])
 def test_a_full_disk_is_told_and_what_is_kept_by_whom_keeps_something(
     stored: tuple[Path, str], words: str, keeps: bool
 ) -> None:
     folder, _ = stored
-    with Path("/dev/full").open("wb") as stream:
-        done = subprocess.run(
-            [*COMMAND, *words.split()],
-            cwd=folder,
-            env=clean_environment(folder),
-            stdout=stream,
-            stderr=subprocess.PIPE,
-            timeout=LONGEST_WAIT_S,
-            check=False,
-        )
+    full = Path("/dev/full")
+    if not full.exists():
+        missing("/dev/full", "run the tests on Linux")
+    with full.open("wb") as stream:
+        done = printing_to(stream, folder, *words.split())
     assert (done.returncode, b"kept in the store" in done.stderr) == (3, keeps), done.stderr
 
 
@@ -119,17 +123,7 @@ def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> N
     folder, name = stored
     report = folder / "report.json"
     report.unlink(missing_ok=True)
-    read, written = os.pipe()
-    os.close(read)
-    with os.fdopen(written, "wb") as stream:
-        done = subprocess.run(
-            [*COMMAND, *words.replace("RUN", name).split(), "-o", str(report)],
-            cwd=folder,
-            env=clean_environment(folder),
-            stdout=stream,
-            stderr=subprocess.PIPE,
-            timeout=LONGEST_WAIT_S,
-            check=False,
-        )
+    with nobody_reads() as stream:
+        done = printing_to(stream, folder, *words.replace("RUN", name).split(), "-o", str(report))
     assert (done.returncode, b"Traceback" in done.stderr) == (3, False), done.stderr
     assert json.loads(report.read_text())["eval_report"]["summary"]["pending"] == 0
