@@ -113,8 +113,8 @@ def test_a_judge_for_what_is_due_leaves_other_verdicts_alone(tmp_path: Path) -> 
 name: half
 target: echo
 test_cases:
-  - {id: given, input: a kind word, graders: [{model: {rubric: "1. **Kindness**", model: scripted/judge.yaml}}]}
-  - {id: due, input: a kind word, graders: [{model: {rubric: "1. **Kindness**"}}]}
+  - {id: given, input: a kind word, graders: [{model: {rubric: "1. **Kindness** (weight: 1)", model: scripted/judge.yaml}}]}
+  - {id: due, input: a kind word, graders: [{model: {rubric: "1. **Kindness** (weight: 1)"}}]}
 """
     write(tmp_path, harsh_yaml=HARSH)
     run = judged(tmp_path, suite=suite)
@@ -209,6 +209,20 @@ def test_a_spend_cap_stops_a_run_keeps_what_is_done_and_lets_it_go_on(flag: str,
     assert "5 planned = 5 passed" in ended.out
 
 
+def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
+    """What trying out the judge took, and an agent that the cap broke off, are in no trial; both are told."""
+    write(tmp_path, agent_yaml="replies: [{tool_calls: [{name: list_files}]}]\n")
+    suite = SUITE.replace("target: echo", "target: {agent: scripted/agent.yaml, max_rounds: 1000}")
+    flags = ("--judge-model", "scripted/judge.yaml", "--max-tokens", "1000", "-j", "1", "--json", "--sandbox", "none")
+    done = judged(tmp_path, *flags, suite=suite)
+    assert (done.code, done.report["trials"]) == (3, [])
+    notes = "; ".join(done.report["notes"]).replace(",", "")
+    [checked] = re.findall(r"took scripted/judge.yaml: 1 call (\d+) tokens in (\d+) out", notes)
+    [rest] = re.findall(r"(\d+) tokens of that stand neither", notes)
+    [spent] = SPENT.findall(notes)
+    assert sum(map(int, (*checked, rest))) == int(spent)
+
+
 def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(tmp_path: Path) -> None:
     twice = SUITE.replace("graders:", 'graders:\n  - model: {rubric: "1. **Kindness** (weight: 2)"}')
     judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1")
@@ -282,7 +296,7 @@ test_cases:
     input: a kind word
     graders:
       - all_of:
-          - model: {rubric: "1. **Kindness**", model: scripted/judge.yaml}
+          - model: {rubric: "1. **Kindness** (weight: 1)", model: scripted/judge.yaml}
           - model: {rubric: "1. **Kindness** (weight: 2)"}
 """
 
