@@ -34,7 +34,8 @@ class Difference(Record):
 
     `unit` is `points` for shares and scores (0.05 is 5 points) and `ratio` for times and costs (0.2 is 20 % more).
     `p` is the chance of a loss at least this large if nothing had changed; `p_adjusted` allows for all gated metrics.
-    `detectable` is the smallest loss that a comparison of this size would find with the power asked for.
+    `detectable` is the smallest loss that a comparison of this size would find with the power asked for; None where it
+    would find none, however large.
     """
 
     metric: str
@@ -60,8 +61,10 @@ class Difference(Record):
     detectable: float | None = None
     incomparable: tuple[str, ...] = ()
     """Cases with a time or cost above 0 in one of the runs only: no ratio can hold them."""
+    risen: int = 0
+    """How many of these, the first ones, had 0 before: each counts as the largest rise in the test."""
     from_nothing: bool = False
-    """All of these had 0 before, so each counts as the largest rise in the test."""
+    """More rose from 0 than fell to 0, so the whole is a rise."""
     to_nothing: tuple[str, ...] = ()
     """Cases whose time or cost fell to 0: each counts as the largest fall in the test."""
     gated: bool = False
@@ -121,6 +124,7 @@ class Comparison(Record):
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    """In the new run only, and in the old one only: the suite may have changed, or other cases were selected."""
     unjudged: tuple[str, ...] = ()
     """In both runs, but without a judged trial in one of them."""
     differences: dict[str, Difference] = Field(default_factory=dict)
@@ -151,14 +155,14 @@ class Comparison(Record):
 
     @property
     def left_out(self) -> str:
-        """`2 of 20 cases changed, 1 removed; compared on 17`; empty where both runs have the same cases, all judged."""
-        gone = ((self.changed, "changed"), (self.removed, "removed"), (self.unjudged, "not judged in both"))
+        """`1 of 20 cases changed, 2 only in the old run; compared on 17`; empty where all cases are compared."""
+        gone = ((self.changed, "changed"), (self.removed, "only in the old run"), (self.unjudged, "not judged in both"))
         before = self.n_cases + sum(len(ids) for ids, _ in gone)
         parts = [f"{len(ids):,} {what}" for ids, what in gone if ids]
         if parts:
             number, _, what = parts[0].partition(" ")
             parts[0] = f"{number} of {count(before, 'case')} {what}"
-        parts += [f"{len(self.added):,} added"] if self.added else []
+        parts += [f"{len(self.added):,} only in the new run"] if self.added else []
         return f"{', '.join(parts)}; compared on {self.n_cases:,}" if parts else ""
 
     @property

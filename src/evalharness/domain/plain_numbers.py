@@ -12,6 +12,8 @@ from evalharness.stats.thresholds import SAME
 
 ROUGH = 0.05
 """An interval reaching further than this to a side is told in whole points: more digits would promise too much."""
+LARGEST_RATIO = 1000
+"""Times and costs that differ by more are told to do so: further digits would say nothing."""
 _RAREST = 1e-6
 
 
@@ -22,6 +24,8 @@ def count(number: int, noun: str) -> str:
 
 def percent(value: float, decimals: int = 1) -> str:
     """Never 100 % for less than all, never 0 % for more than nothing: such a share gets the decimals it takes."""
+    if value > LARGEST_RATIO:
+        return f"over {100 * LARGEST_RATIO:,} %"
     shown = f"{100 * value:.{decimals}f}"
     while SAME < value < 1 - SAME and float(shown) in (0, 100):
         decimals += 1

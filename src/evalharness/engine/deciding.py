@@ -63,9 +63,15 @@ def incomparable(found: Difference) -> str:
     """Which cases no ratio can hold, and why; empty where there are none."""
     if not found.incomparable:
         return ""
-    of_cases = f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(found.incomparable), 'case')}"
-    what = "rose from 0" if found.from_nothing else "cannot be compared: 0 before, or told by one of the runs only"
-    return f"{of_cases} {what} ({_listed(found.incomparable)})"
+    if not found.from_nothing:
+        return _apart(found, found.incomparable, "cannot be compared: 0 before, or told by one of the runs only")
+    rose, untold = found.incomparable[: found.risen], found.incomparable[found.risen :]
+    told = [_apart(found, rose, "rose from 0")]
+    return "; ".join([*told, _apart(found, untold, "are told by one of the runs only")] if untold else told)
+
+
+def _apart(found: Difference, ids: Sequence[str], what: str) -> str:
+    return f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(ids), 'case')} {what} ({_listed(ids)})"
 
 
 def _fallen(found: Difference) -> str:
@@ -145,7 +151,10 @@ def _by_chance(found: Difference, loss: bool = True) -> str:
 
 
 def _would_come_up(found: Difference, often: str, loss: bool = True) -> str:
-    return f"a {_word(found, loss)} this large would come up in {often} runs if nothing had changed"
+    what = f"a {_word(found, loss)} this large"
+    if found.to_nothing:  # the test counts them, and what is told of the others does not
+        what = f"all cases together, a result this {'bad' if loss else 'good'}"
+    return f"{what} would come up in {often} runs if nothing had changed"
 
 
 def _ruled_out(found: Difference, rule: RegressionRule) -> str:

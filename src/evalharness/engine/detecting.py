@@ -63,15 +63,17 @@ class Figures:
 def few_for_many(number: float, rule: RegressionRule) -> float:
     """How much more a test of so few figures needs than the normal law says: they tell their own variance badly.
 
-    Where only the outermost of all sign flips is rare enough, every one of them must fall.
+    It is estimated twice, for the size that is told and by the test: hence half the degrees of freedom. Where only the
+    outermost of all sign flips is rare enough, every one of them must fall.
     """
     wanted = (1 - rule.alpha, rule.power)
     figures = max(2, math.floor(number + 1e-9))
     reach = sum(map(normal_quantile, wanted))
-    by_student = sum(student_t_quantile(p, figures - 1) for p in wanted) / reach
-    if figures >= 1 - math.log2(rule.alpha):
+    by_student = sum(student_t_quantile(p, max(1.0, (figures - 1) / 2)) for p in wanted) / reach
+    if figures > _fewest_failures(rule.alpha):
         return by_student
-    return max(by_student, normal_quantile(math.pow(rule.power, 1 / figures)) * math.sqrt(figures) / reach)
+    all_fall = student_t_quantile(math.pow(rule.power, 1 / figures), figures - 1)
+    return max(by_student, all_fall * math.sqrt(figures) / reach)
 
 
 def least_flipped(number: int, trials: float, rule: RegressionRule) -> float:

@@ -181,6 +181,7 @@ def ratios_differ(
             old=_geometric_mean([old for _, old, _ in sides.compared]),
             new=_geometric_mean([new for _, _, new in sides.compared]),
             incomparable=tuple(pair.new.case_id for pair in (*risen, *sides.untold)),
+            risen=len(risen),
             from_nothing=len(risen) > len(sides.fallen),
             to_nothing=tuple(pair.new.case_id for pair in sides.fallen),
             **told | on_logarithms,

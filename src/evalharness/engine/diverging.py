@@ -19,6 +19,8 @@ SHOWN = 80
 """Of a step that is long."""
 LED_IN = 30
 """How much of what both have in common is shown before the place where two long steps part."""
+PIECE = 20
+"""Of a word that is too long to be shown whole: enough to know it, too little to use it if it is a secret."""
 
 
 class _Step(NamedTuple):
@@ -29,9 +31,13 @@ class _Step(NamedTuple):
     text: str
     after: str
 
-    def shown(self, start: int = 0) -> str:
+    def shown(self, start: int = 0, parting: int = 0) -> str:
+        """From `start` on, in any case with what stands at `parting`."""
         cut = f"…{self.text[start:]}" if start else self.text
-        return f"{self.before}{head(cut, SHOWN)}{self.after}"
+        kept, place = head(cut, SHOWN), parting - start + bool(start)
+        if kept != cut and len(kept) <= place + 1:
+            kept = f"{cut[: place + PIECE]}…"
+        return f"{self.before}{kept}{self.after}"
 
 
 def first_divergence(old: Transcript, new: Transcript) -> str:
@@ -40,12 +46,12 @@ def first_divergence(old: Transcript, new: Transcript) -> str:
     for number, (one, other) in enumerate(zip(before, now, strict=False), start=1):
         if one == other:
             continue
-        start = _start(one, other)
-        told = f"{one.shown(start)} before, now {other.shown(start)}"
+        places = _places(one, other)
+        was, now_is = one.shown(*places), other.shown(*places)
         if one.kind == other.kind == "answer":
             same = "same steps, other answer" if number > 1 else "other answer"
-            return f"{same}: {told.replace('answer ', '')}"
-        return f"step {number}: {told}"
+            return f"{same}: {was.removeprefix('answer ')} before, now {now_is.removeprefix('answer ')}"
+        return f"step {number}: {was} before, now {now_is}"
     return ""  # both end with an answer, so neither can be the beginning of the other
 
 
@@ -56,13 +62,16 @@ def without_answer(old: Transcript, reason: str) -> str:
     return f"{step}{first.shown()} before, now {unknown}: {_squeezed(reason)}"
 
 
-def _start(one: _Step, other: _Step) -> int:
-    """Where to begin showing two texts, so that what differs is seen; at the beginning of a word."""
-    if (one.kind, one.before) != (other.kind, other.before) or max(len(one.text), len(other.text)) <= SHOWN:
-        return 0
+def _places(one: _Step, other: _Step) -> tuple[int, int]:
+    """Where to begin showing two texts, at the beginning of a word if one is near, and where they part."""
+    if (one.kind, one.before) != (other.kind, other.before):
+        return 0, 0
     shorter = min(len(one.text), len(other.text))
-    common = next((at for at in range(shorter) if one.text[at] != other.text[at]), shorter)
-    return one.text.rfind(" ", 0, common - LED_IN) + 1 if common > SHOWN - LED_IN else 0
+    parting = next((at for at in range(shorter) if one.text[at] != other.text[at]), shorter)
+    if parting <= SHOWN - LED_IN or max(len(one.text), len(other.text)) <= SHOWN:
+        return 0, parting
+    word = one.text.rfind(" ", 0, parting - LED_IN) + 1
+    return word if parting - word <= SHOWN - LED_IN else parting - PIECE, parting
 
 
 def _steps(transcript: Transcript) -> list[_Step]:

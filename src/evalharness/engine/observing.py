@@ -40,12 +40,13 @@ class Observed(NamedTuple):
 
     @property
     def variance(self) -> float | None:
-        """That of the steps; None of a single one."""
+        """That of the steps, which is 0 where only rounding tells them apart; None of a single one."""
         steps = self.steps
         if len(steps) < 2:
             return None
         mean = math.fsum(steps) / len(steps)
-        return math.fsum([(step - mean) ** 2 for step in steps]) / (len(steps) - 1)
+        found = math.fsum([(step - mean) ** 2 for step in steps]) / (len(steps) - 1)
+        return found if found > (SAME * mean) ** 2 else 0.0
 
 
 def observed_in(pairs: Sequence[Pair], values: list[float], weights: list[float] | None = None) -> Observed:

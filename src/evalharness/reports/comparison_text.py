@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
-from evalharness.domain.plain_numbers import change, count, digits, percent, points
+from evalharness.domain.plain_numbers import LARGEST_RATIO, change, count, digits, percent, points
 from evalharness.reports.screen import Screen
 from evalharness.reports.wording import duration, money, naming
 from evalharness.stats.thresholds import SAME
@@ -86,8 +86,8 @@ class ComparisonReport:
     def _left_out(self, comparison: Comparison) -> None:
         for label, why, ids in (
             ("changed", "asked or judged differently now, so not compared", comparison.changed),
-            ("removed", "not in the new run", comparison.removed),
-            ("added", "not in the old run", comparison.added),
+            ("only before", "not in the new run: not selected for it, or no longer in the suite", comparison.removed),
+            ("only now", "not in the old run: not selected for it, or not yet in the suite", comparison.added),
             ("not judged", "no judged trial in one of the runs", comparison.unjudged),
         ):
             if ids:
@@ -110,7 +110,7 @@ def baseline_line(comparison: Comparison) -> str:
         moved = f"{'critical cases' if found.metric == 'critical' else found.metric} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
-        shows = found.why if found.metric == "critical" or found.incomparable else _shows(found) or _why_never(found)
+        shows = found.why if found.metric == "critical" or found.incomparable else _shows(found)
         settle = f"to settle it: {comparison.settle}" if comparison.settle else ""
         finds = f": {'; '.join(part for part in (shows, settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
@@ -139,12 +139,11 @@ def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
     if found.unit == "ratio":
         word = duration if found.metric == "latency" else money
         ends, moved = f"{word(found.old)} → {word(found.new)}", f"{_signed(found.value, digits(found.half_width))} %"
-        if not found.from_nothing:
-            return ends, moved, _interval(found, " %")
-        rose = f"rose from 0 in {len(found.incomparable):,} of {count(n_cases, 'case')}"
-        if not found.old:
-            return ends if found.new else "", rose, ""
-        return ends, f"{rose}; in the others {moved}", _interval(found, " %")
+        moves = (("rose from 0", found.risen if found.from_nothing else 0), ("fell to 0", len(found.to_nothing)))
+        apart = "; ".join(f"{what} in {number:,} of {count(n_cases, 'case')}" for what, number in moves if number)
+        if found.from_nothing and not found.old:
+            return ends if found.new else "", apart, ""
+        return ends, f"{apart}; in the others {moved}" if apart else moved, _interval(found, " %")
     size, ends = change(found.old, found.new, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
     return ends, f"{sign}{size}", _interval(found, "")
@@ -182,6 +181,8 @@ def _interval(found: Difference, unit: str) -> str:
 
 def _signed(value: float, decimals: int) -> str:
     """In percent; never -0 or +0 for more than nothing."""
+    if value > LARGEST_RATIO:
+        return f"over +{100 * LARGEST_RATIO:,}"
     return "0" if abs(value) <= SAME else f"{100 * value:+.{_needed(value, decimals)}f}"
 
 
@@ -206,20 +207,21 @@ def _method_text(found: Difference, comparison: Comparison) -> str:
         seed = f", seed {found.seed}" if found.seed is not None else ""
         parts.append(f"{found.method}: one-sided p {_p(found.p)}{adjusted}{seed}")
     parts.append(f"interval: {found.interval_method}, {count(found.n_cases, 'case')}")
-    if shows := _shows(found):
-        parts.append(f"{shows} (power {comparison.power:g})")
+    parts.append(f"{_shows(found)} (power {comparison.power:g})")
     return "; ".join(parts)
 
 
 def _shows(found: Difference) -> str:
-    if found.detectable is None:
-        return ""
-    return f"shows {'rises' if found.unit == 'ratio' else 'drops'} from {_size(found.detectable, found)} on"
-
-
-def _why_never(found: Difference) -> str:
-    """`too small to ever show a loss`, without the chances that belong to it."""
-    return "" if found.unit == "ratio" else found.why.partition("; ")[0].partition(": ")[0]
+    """The smallest loss that can be seen; where there is none, why, and what would help."""
+    loss = "rise" if found.unit == "ratio" else "drop"
+    if found.detectable is not None:
+        return f"shows {loss}s from {_size(found.detectable, found)} on"
+    is_rate = found.metric in ("pass_rate", "critical")
+    if is_rate and not found.old:
+        return "can show no drop at all: no trial passed before"
+    units = "clusters" if "cluster" in found.interval_method else "cases"
+    more = "cases or trials" if is_rate and units == "cases" else units
+    return f"can show no {loss} at all: too few {units} that could get worse, more {more} would help"
 
 
 def _size(loss: float, found: Difference) -> str:

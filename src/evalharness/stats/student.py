@@ -24,7 +24,7 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-def student_t_cdf(t: float, df: int) -> float:
+def student_t_cdf(t: float, df: float) -> float:
     """P(T <= t) with df degrees of freedom; the lower tail keeps its relative accuracy."""
     _check_df(df)
     if math.isnan(t):
@@ -38,7 +38,7 @@ def student_t_cdf(t: float, df: int) -> float:
     return tail if t <= 0 else 1 - tail
 
 
-def student_t_quantile(p: float, df: int) -> float:
+def student_t_quantile(p: float, df: float) -> float:
     """The t with P(T <= t) = p."""
     _check_df(df)
     if not _SMALLEST_TAIL <= p < 1:
@@ -52,7 +52,7 @@ def student_t_quantile(p: float, df: int) -> float:
     return -_t_beyond(p, df) if p < 0.25 else -_t_within(1 - 2 * p, df)
 
 
-def _t_beyond(tail: float, df: int) -> float:
+def _t_beyond(tail: float, df: float) -> float:
     """The t > 0 with P(T > t) = tail."""
 
     # log P is convex in v = log(1 + t²/df), and the normal quantile lies below t: no step leaps over the root.
@@ -65,7 +65,7 @@ def _t_beyond(tail: float, df: int) -> float:
     return math.sqrt(df * math.expm1(_newton(step, math.log1p(normal_quantile(tail) ** 2 / df))))
 
 
-def _t_within(centre: float, df: int) -> float:
+def _t_within(centre: float, df: float) -> float:
     """The t > 0 with P(|T| < t) = centre; around the median its tail would say little about t."""
 
     # P is concave in t, and its tangent at 0 is flatter than the normal law's: no step leaps over the root.
@@ -87,13 +87,13 @@ def _newton(step: Callable[[float], float], start: float) -> float:
     raise HarnessError("Student's quantile did not converge")
 
 
-def _split(t: float, df: int) -> tuple[float, float]:
+def _split(t: float, df: float) -> tuple[float, float]:
     """df/(df + t²) and t²/(df + t²), without overflow."""
     ratio = t / math.sqrt(df)
     length = math.hypot(1, ratio)
     return (1 / length) ** 2, (ratio / length) ** 2
 
 
-def _check_df(df: int) -> None:
+def _check_df(df: float) -> None:
     if not 1 <= df <= LARGEST_PARAMETER:
         raise UsageError(f"degrees of freedom must lie between 1 and {LARGEST_PARAMETER:g}, got {df}")

@@ -80,6 +80,23 @@ class TestCostsOfOneRunOnly:
         all_free = compared(costs((9, 0.01)), costs((9, 0.0)), metrics=("cost",))
         assert (all_free.verdict, all_free.differences["cost"].new) == ("NO REGRESSION", 0.0)
 
+    def test_the_chance_is_told_of_all_cases_where_some_fell_to_nothing(self) -> None:
+        found = compared(costs((500, 0.01), (500, 0.01)), costs((500, 0.0), (500, 0.012)), metrics=("cost",))
+        assert found.why == (
+            "costs of 500 cases fell to 0; in the others answers cost 20 % more than before, which may be chance: "
+            "all cases together, a result this bad would come up in 100 of 100 runs if nothing had changed"
+        )
+        assert (found.differences["cost"].detectable or 0) > 0.001, "equal but for rounding"
+
+    def test_only_what_rose_from_nothing_is_counted_as_risen(self) -> None:
+        old = costs((20, 0.0), (11, None), (969, 0.01))
+        new = costs((31, 0.01), (4, 0.0), (965, 0.01))
+        found = compared(old, new, metrics=("cost",))
+        assert found.why.startswith(
+            "costs of 20 cases rose from 0 (c0, c1, c2, c3, c4 and 15 more); costs of 11 cases are told by one of the "
+            "runs only (c20, c21, c22, c23, c24 and 6 more); costs of 4 cases fell to 0; in the others answers cost as"
+        )
+
     def test_rises_among_what_is_free_are_a_loss(self) -> None:
         found = compared(costs((50, 0.0), (50, 0.0)), costs((50, 5.0), (50, 0.0)), metrics=("cost",))
         assert found.verdict == "REGRESSION"

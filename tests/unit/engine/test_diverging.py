@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.engine.diverging import first_divergence, without_answer
 
@@ -85,6 +87,32 @@ def test_long_steps_are_cut_so_that_the_difference_is_seen() -> None:
     assert 'left" before' in told
     assert 'right"' in told
     assert len(told) < 200
+
+
+@pytest.mark.parametrize("common", [0, 7, 45, 60, 200])
+@pytest.mark.parametrize("rest", [0, 10, 300])
+def test_the_place_that_differs_is_shown_in_both_however_long_the_word(common: int, rest: int) -> None:
+    def searching(differing: str) -> Transcript:
+        arguments = {"q": "s" * common + differing + "e" * rest}
+        return Transcript(output="", tool_calls=(ToolCall(name="search", arguments=arguments),))
+
+    before, now = first_divergence(searching("OLD"), searching("NEW")).split(" before, now ")
+    assert "OLD" in before
+    assert "NEW" in now
+    assert len(before) < 120 and len(now) < 120
+    assert ("…" in now) is (common + rest >= 70)
+
+
+def test_a_short_word_beside_a_long_one() -> None:
+    old = Transcript(output="", tool_calls=(ToolCall(name="search", arguments={"q": "a"}),))
+    new = Transcript(output="", tool_calls=(ToolCall(name="search", arguments={"q": "b" * 200}),))
+    told = f'step 1: search({{"q": "a"}}) before, now search({{"q": "{"b" * 20}…)'
+    assert first_divergence(old, new) == told
+
+
+def test_the_word_answer_within_an_answer_is_shown() -> None:
+    told = first_divergence(Transcript(output="my answer is 4"), Transcript(output="my answer is 5"))
+    assert told == 'other answer: "my answer is 4" before, now "my answer is 5"'
 
 
 def test_strange_messages_are_no_reason_to_fail() -> None:

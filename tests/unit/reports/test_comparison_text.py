@@ -9,11 +9,12 @@ import pytest
 from compared import alike, case, report
 from rich.console import Console
 
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing import compare
-from evalharness.reports.comparison_text import ComparisonReport, baseline_line
+from evalharness.reports.comparison_text import ComparisonReport, baseline_basis, baseline_line
 from evalharness.reports.screen import Screen
 
 OLD = report(*alike(20, 4, 4), *alike(27, 4, 2, first=20), *alike(3, 4, 2, first=47, key="before"))
@@ -86,10 +87,11 @@ def test_gains_losses_of_cases_and_gaps_are_listed() -> None:
     new = report(*alike(9, 8, 4), case("up", 8, 8), case("new", 1, 1), case("broken", 0, 0))
     lines = shown(compared(old, new))
     assert "  up  0 of 8 passed before, now 8 of 8" in lines
-    assert line(lines, "removed").startswith("gone ")
-    assert line(lines, "added").startswith("new ")
+    assert line(lines, "only before").startswith("gone   (not in the new run: not selected for it, or no longer in")
+    assert line(lines, "only now").startswith("new   (not in the old run: not selected for it, or not yet in")
     assert line(lines, "not judged").startswith("broken ")
-    assert "1 of 12 cases removed, 1 not judged in both, 1 added; compared on 10 (" in line(lines, "compared")
+    told = "1 of 12 cases only in the old run, 1 not judged in both, 1 only in the new run; compared on 10 ("
+    assert told in line(lines, "compared")
 
 
 def test_times_and_costs_are_told_in_their_units() -> None:
@@ -108,10 +110,29 @@ def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:
     assert line(lines, "to settle it").startswith("about 59 cases like these (now 4) would mean NO REGRESSION")
 
 
-def test_a_comparison_too_small_to_show_a_loss_names_no_drop_that_it_shows() -> None:
-    few = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, 0)))
+@pytest.mark.parametrize(
+    ("cases", "told"),
+    [
+        (alike(4, 1, 1), "too few cases that could get worse, more cases or trials would help"),
+        (alike(1, 1, 1), "too few cases that could get worse, more cases or trials would help"),
+        (alike(20, 1, 0), "no trial passed before"),
+        ([case(f"c{n}", 1, 1, cluster=f"k{n % 4}") for n in range(20)], "too few clusters that could get worse, more"),
+    ],
+)
+def test_a_comparison_too_small_to_show_a_loss_says_why_instead_of_a_size(cases: list[CaseResult], told: str) -> None:
+    few = compared(report(*cases), report(*cases))
+    assert few.differences["pass_rate"].detectable is None
     assert "shows drops" not in "".join(shown(few)) + baseline_line(few)
-    assert "INCONCLUSIVE: too small to ever show a loss; to settle it: twice as many trials" in baseline_line(few)
+    never = f"can show no drop at all: {told}"
+    assert f"INCONCLUSIVE: {never}" in baseline_line(few)
+    assert f"; {never}" in baseline_basis(few)
+    assert any(f"; {never}" in each for each in shown(few))
+
+
+def test_a_time_of_too_few_cases_shows_no_rise() -> None:
+    same = report(*alike(4, 1, 1, duration_s=1.0))
+    never = "can show no rise at all: too few cases that could get worse, more cases would help (power 0.8)"
+    assert any(each.endswith(never) for each in shown(compared(same, same)))
 
 
 def test_the_next_command_shows_the_first_worse_case() -> None:
@@ -229,13 +250,14 @@ def test_a_time_that_counts_as_worse_is_told_to_vary_between_runs() -> None:
     assert warned(compared(old, old, metrics=("latency",)))
     assert not warned(compared(old, old))
 
-    def test_undecided_critical_cases_are_named_even_where_all_others_are_fine(self) -> None:
-        tagged: dict[str, Any] = {"first": 300, "criticality": "critical"}
-        old = report(*alike(300, 1, 1), *alike(3, 1, 1, **tagged))
-        new = report(*alike(300, 1, 1), *alike(3, 1, 0, **tagged))
-        told = baseline_line(compared(old, new))
-        assert told.startswith("critical cases -100 points")
-        assert "INCONCLUSIVE: every critical case that passed before fails now (c300, c301, c302)" in told
+
+def test_undecided_critical_cases_are_named_even_where_all_others_are_fine() -> None:
+    tagged: dict[str, Any] = {"first": 300, "criticality": "critical"}
+    old = report(*alike(300, 1, 1), *alike(3, 1, 1, **tagged))
+    new = report(*alike(300, 1, 1), *alike(3, 1, 0, **tagged))
+    told = baseline_line(compared(old, new))
+    assert told.startswith("critical cases -100 points")
+    assert "INCONCLUSIVE: every critical case that passed before fails now (c300, c301, c302)" in told
 
 
 def test_both_ends_of_an_interval_have_as_many_digits() -> None:
@@ -254,6 +276,11 @@ def test_both_ends_of_an_interval_have_as_many_digits() -> None:
         ),
         ([0.0] * 12, [0.02] * 7 + [0.0] * 5, "cost rose from 0 in 7 of 12 cases   REGRESSION"),
         ([0.0] * 12, [0.02] * 12, "cost rose from 0 in 12 of 12 cases   REGRESSION"),
+        (
+            [0.0] * 7 + [0.01] * 6,
+            [0.02] * 7 + [0.0] + [0.01] * 5,
+            "cost rose from 0 in 7 of 13 cases; fell to 0 in 1 of 13 cases; in the others 0 %   95 %",
+        ),
     ],
 )
 def test_a_rise_from_nothing_is_told_first(before: list[float], now: list[float], told: str) -> None:
@@ -263,3 +290,19 @@ def test_a_rise_from_nothing_is_told_first(before: list[float], now: list[float]
     found = compared(old, new, metrics=("cost",))
     assert baseline_line(found).startswith(told)
     assert "$0.0000 → $0.0000" not in line(shown(found), "cost")
+
+
+def test_a_fall_to_nothing_is_counted() -> None:
+    old, new = (report(*alike(3, 1, 1, cost_usd=cost), *alike(6, 1, 1, first=3, cost_usd=0.01)) for cost in (0.01, 0.0))
+    told = "$0.0100 → $0.0100   fell to 0 in 3 of 9 cases; in the others 0 %   95 %"
+    assert line(shown(compared(old, new)), "cost").startswith(told)
+
+
+def test_a_ratio_beyond_all_measure_is_told_in_words() -> None:
+    old = report(*alike(6, 1, 1, cost_usd=1e-9))
+    new = report(*(case(f"c{n}", 1, 1, cost_usd=1e6 if n else 1e-9) for n in range(6)))
+    found = compared(old, new, metrics=("cost",))
+    assert found.why.startswith("answers cost over 100,000 % more than before")
+    told = line(shown(found), "cost")
+    assert told.startswith("$0.000000001 → $3162.28   over +100,000 %   95 % interval over +100,000 to over +100,000 %")
+    assert "shows rises from over 100,000 % on" in baseline_basis(found)
