@@ -202,6 +202,18 @@ class TestBaseline:
         moved = drive(baseline, "gate", name, "--baseline", "default", "--store", "store.db")
         assert (moved.code, "cannot be judged by other limits" in moved.err) == (2, True)
 
+    def test_a_file_with_its_own_baseline_is_that_baseline(self, baseline: Path) -> None:
+        name = run(baseline, "--baseline", "default", target="bad").report["metadata"]["run_name"]
+        store = ("--store", "store.db")
+        own = drive(baseline, "baseline", "list", *store, "--json").json["baselines"][0]["run_id"]
+        drive(baseline, "baseline", own, "-o", "base.json", *store)
+        assert drive(baseline, "gate", name, "--baseline", "base.json", *store).code == 1
+        document = json.loads((baseline / "base.json").read_text())
+        document["eval_report"]["cases"][0]["passed"] -= 1
+        (baseline / "other.json").write_text(json.dumps(document))
+        refused = drive(baseline, "gate", name, "--baseline", "other.json", *store)
+        assert (refused.code, "cannot be judged by other limits" in refused.err) == (2, True)
+
     def test_too_few_pairs_are_refused_before_anything_runs(self, baseline: Path) -> None:
         done = run(baseline, "--baseline", "default", "--limit", "2")
         assert done.code == 2

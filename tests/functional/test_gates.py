@@ -277,13 +277,23 @@ def test_what_a_comparison_left_out_is_told_by_the_run_itself(tmp_path: Path) ->
         suite.read_text().replace("expected: b}", "expected: {contains: b}}").replace(f"{CASES.splitlines()[2]}\n", "")
     )
     suite.write_text(text)
-    left_out = "1 of 8 cases changed, 1 removed; compared on 6"
+    left_out = "1 of 8 cases changed, 1 only in the old run; compared on 6"
     done = run(folder, wrong="b")
     assert line_of(done, "vs baseline").endswith(f"against baseline default   {left_out}")
     told = [line for line in done.out.splitlines() if line.endswith(f"({left_out})")]
     assert len(told) == 2, "regression and strict_flips"
     newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
     assert f"compared     {left_out} (" in drive(folder, "compare", name, newest).out
+
+
+def test_cases_that_were_not_selected_are_not_called_removed(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    name = baseline(folder)
+    run(folder, "--only", "a")
+    newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
+    for told in (drive(folder, "compare", name, newest).out, drive(folder, "compare", newest, name).out):
+        assert "removed" not in told and "added" not in told
+        assert "not selected for it, or" in told
 
 
 def test_a_run_held_against_itself_is_told_so(tmp_path: Path) -> None:
@@ -502,3 +512,11 @@ def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> No
     refused = drive(folder, "resume", "-o", "base.json")
     assert (refused.code, refused.out, (folder / "base.json").read_text()) == (2, "", kept)
     assert drive(folder, "resume", "--json").report["metadata"]["run_name"] != name, "it is still unfinished"
+
+
+def test_a_file_that_is_not_there_is_called_a_file(tmp_path: Path) -> None:
+    run(project(tmp_path))
+    done = drive(tmp_path, "gate", "nope.json", "--fail-under", "90")
+    assert done.code == 2
+    assert "there is no file nope.json" in done.err
+    assert "unknown run 'nope'" in drive(tmp_path, "gate", "nope", "--fail-under", "90").err

@@ -251,3 +251,50 @@ def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:
     done = drive(project, "verify", name)
     assert "NOT CHECKED  it has no trials yet" in done.out
     assert "AGREES" not in done.out
+
+
+def test_a_run_is_judged_again_by_its_own_gate(project: Path) -> None:
+    name = ran(project, "gated.yaml")["metadata"]["run_name"]
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        report = json.loads(unpack(connection.execute("SELECT report FROM runs").fetchone()[0]))
+        assert report["verdict"] == "FAILED"
+        report["gate"]["checks"] = [check for check in report["gate"]["checks"] if check["passed"]]
+        report["gate"].update(verdict="PASSED", exit_code=0)
+        report.update(verdict="PASSED", exit_code=0)
+        connection.execute("UPDATE runs SET report = ?", (json.dumps(report).encode(),))
+    done = drive(project, "verify", name)
+    assert done.code == 1
+    assert "gate.checks " in done.out
+    assert "gate.verdict" in done.out
+
+
+def test_a_file_whose_gate_lost_its_checks_differs(project: Path) -> None:
+    ran(project, "gated.yaml")
+    assert "what the gate asks for" in drive(project, "verify", "report.json").out.partition("not checked:")[2]
+
+    def flatter(report: Any) -> None:
+        report["gate"].update(verdict="PASSED", exit_code=0, checks=[])
+        report.update(verdict="PASSED", exit_code=0)
+
+    rewrite(project, flatter)
+    done = drive(project, "verify", "report.json")
+    assert done.code == 1
+    assert "gate.checks " in done.out
+
+
+def test_figures_that_nothing_can_be_computed_from_are_told_with_their_file(project: Path) -> None:
+    ran(project)
+    rewrite(project, lambda report: report["cases"][0].update(weight=float("inf")))
+    done = drive(project, "verify", "report.json")
+    assert done.code == 2
+    assert "report.json: every weight must be" in done.err
+
+
+def test_a_row_without_a_figure_is_named(project: Path) -> None:
+    rows = [{"name": "m", "tasks": 5, "pass_1": 0.4}, {"name": "n", "tasks": 5}, {"seed": 3}]
+    groups = {"name": "leaderboard", "results": {"retail": {"pass_1": 0.4}, "telecom": {"num_tasks": 97}}}
+    for table, label in [(rows, "n"), (groups, "telecom")]:
+        (project / "table.json").write_text(json.dumps(table))
+        first, second = drive(project, "verify", "table.json", "--trials", "2", "--json").json["rates"]
+        assert (second["label"], second["possible"], second["text"]) == (label, None, "it has no figure")
+        assert first["label"] in ("m", "retail")

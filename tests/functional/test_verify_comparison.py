@@ -91,3 +91,17 @@ def test_a_file_is_no_run_of_the_store_even_if_it_is_called_baseline(project: Pa
     assert report["comparison"]["old"]["source"] == "baseline-of-monday"
     done = drive(project, "verify", report["metadata"]["run_name"])
     assert done.code == 0, done.both
+
+
+def test_a_regression_check_needs_its_comparison(project: Path) -> None:
+    before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").report["metadata"]["run_name"]
+    drive(project, "baseline", before)
+    report = drive(project, "run", "worse.yaml", "--repeat", "20", "-o", "report.json", "--json").report
+    [check] = report["gate"]["checks"]
+    assert check["name"] == "regression"
+    assert drive(project, "verify", "report.json").code == 0
+    rewrite(project, lambda report: report.update(comparison=None))
+    rewrite(project, lambda report: report["gate"]["checks"][0].update(passed=True, value=None))
+    done = drive(project, "verify", "report.json")
+    assert done.code == 1
+    assert "gate.checks.regression.passed" in done.out

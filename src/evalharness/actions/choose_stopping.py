@@ -59,10 +59,10 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
     floor, alpha = _floor(gate), _alpha(gate)
     fixed = [] if floor is None else [_fixed_for_floor(floor, wish.effect, alpha)]
     counts: dict[str, tuple[int, int]] = {}
-    source = ""
+    source = baseline_run = ""
     if gate.rule is not None:
         found = find_baseline(gate, store, run.suite.name)
-        source = found.label
+        source, baseline_run = found.label, found.report.metadata.run_id
         counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
         _check_pairs(sum(min(trials, run.lock.trials) for trials, _ in counts.values()), alpha, source)
         fixed.append(trials_needed(spread_of(list(counts.values())), 1, Wish(wish.effect, 1 - BETA, alpha)))
@@ -71,6 +71,7 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
         floor=floor,
         baseline=counts,
         baseline_name=source,
+        baseline_run=baseline_run,
         effect=wish.effect,
         tolerance=gate.rule.tolerance if gate.rule else 0.0,
         alpha=alpha,
@@ -121,8 +122,8 @@ def _asks_the_same(gate: Gate, plan: SequentialPlan, store: SqlStore, suite_name
         return True
     found = find_baseline(gate, store, suite_name)
     counts = {case.case_id: (case.trials, case.passed) for case in found.report.cases}
-    is_same = found.label == plan.baseline_name and plan.baseline.items() <= counts.items()
-    return is_same and gate.rule.tolerance == plan.tolerance
+    is_same = found.label == plan.baseline_name or found.report.metadata.run_id == plan.baseline_run != ""
+    return is_same and plan.baseline.items() <= counts.items() and gate.rule.tolerance == plan.tolerance
 
 
 def _checked(suite: Suite) -> Gate:

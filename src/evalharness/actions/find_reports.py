@@ -100,9 +100,14 @@ def _of_file(path: Path, unknown: UnknownName) -> FoundReport | None:
     if not (path.is_file() or path.suffix.lower() == ENDING):
         return None
     if not path.exists():
-        guess = f", and no run has this name (did you mean '{unknown.guess}'?)" if unknown.guess else ""
-        raise UsageError(f"there is no file {path}{guess}")
+        raise no_such_file(path, unknown)
     return FoundReport(read_report(path), str(path))
+
+
+def no_such_file(path: Path, unknown: UnknownName) -> UsageError:
+    """What looks like a file is taken for one, though a run could have its name."""
+    guess = f", and no run has this name (did you mean '{unknown.guess}'?)" if unknown.guess else ""
+    return UsageError(f"there is no file {path}{guess}")
 
 
 def _unfinished(outline: RunOutline, plan: RunPlan) -> Report:

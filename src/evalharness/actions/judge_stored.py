@@ -10,6 +10,7 @@ from evalharness.actions.apply_stopping import apply_stopping
 from evalharness.actions.choose_gate import GateWishes, with_gate
 from evalharness.actions.choose_stopping import check_question
 from evalharness.actions.compare_with_baseline import find_baseline
+from evalharness.actions.find_reports import no_such_file
 from evalharness.actions.make_report import make_report, measured_trials
 from evalharness.domain.report import Report
 from evalharness.domain.suite import Suite
@@ -17,7 +18,7 @@ from evalharness.engine.judging import may_be_gated
 from evalharness.engine.recounting import recount
 from evalharness.engine.rejudging import may_say_so
 from evalharness.engine.tallying import Measured
-from evalharness.errors import UsageError
+from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report, read_trials
 from evalharness.reports.json_report import WrittenTrials
 from evalharness.stores.sql_store import SqlStore
@@ -59,7 +60,13 @@ def trials_of(reference: str, report: Report, store: SqlStore) -> WrittenTrials 
 
 def _of_run(reference: str, store: SqlStore) -> tuple[Report, Suite, Measured]:
     """As it reads without a gate."""
-    run = store.find_run(reference)
+    try:
+        run = store.find_run(reference)
+    except UnknownName as error:
+        path = Path(reference)
+        if path.suffix.lower() == ENDING and not path.exists():
+            raise no_such_file(path, error) from None
+        raise
     stopped, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s)

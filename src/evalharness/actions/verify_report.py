@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from evalharness.actions.apply_gate import today
 from evalharness.actions.check_rates import check_rates
 from evalharness.actions.compare_with_baseline import compare_with
 from evalharness.actions.find_reports import FoundReport, report_of
@@ -17,6 +18,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.rate_check import RateCheck
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.domain.verified import Mismatch, Verified
 from evalharness.engine.grading import decide
@@ -83,7 +85,11 @@ def _hint(path: Path) -> str:
 
 def verify_document(path: Path, document: Any) -> list[Verified]:
     """One for each report that the document holds; none where it holds none."""
-    return [_of_file(path, read_told(path, written)) for written in reports_in(document)]
+    told = [read_told(path, written) for written in reports_in(document)]
+    try:
+        return [_of_file(path, each) for each in told]
+    except UsageError as error:  # nothing can be computed from such weights, times or scores
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from None
 
 
 def verify_run(reference: str, store: SqlStore) -> Verified:
@@ -95,7 +101,7 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
     anew = with_report(store, run).report
     assert anew is not None, "just made"
     kept = store.outline(run.id).report or anew
-    figures = verify_report(kept, store.outcomes(run.id), run.suite, _compared_anew(kept, run, store))
+    figures = verify_report(kept, store.outcomes(run.id), _as_judged(run), _compared_anew(kept, run, store))
     about = verify_records(kept.metadata, anew.metadata, METADATA, "metadata")
     odd = tuple(_odd_rows(store, run))
     return figures.model_copy(
@@ -105,6 +111,15 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
             "mismatches": (*odd, *about.mismatches, *figures.mismatches),
         }
     )
+
+
+def _as_judged(run: Run) -> Suite:
+    """With those quarantines alone that held on the day the run came to its end."""
+    if run.suite.gate is None:
+        return run.suite
+    day = date.fromisoformat(run.finished_at[:10]) if run.finished_at else today()
+    held = tuple(entry for entry in run.suite.gate.quarantine if entry.holds_on(day))
+    return run.suite.model_copy(update={"gate": run.suite.gate.model_copy(update={"quarantine": held})})
 
 
 def _compared_anew(kept: Report, run: Run, store: SqlStore) -> Comparison | None:

@@ -26,6 +26,8 @@ class SequentialPlan(Record):
     floor: float | None = None
     baseline: dict[str, tuple[int, int]] = Field(default_factory=dict)
     baseline_name: str = ""
+    baseline_run: str = ""
+    """The id of its run, by whatever name it is called."""
     effect: float = 0.1
     tolerance: float = 0.0
     alpha: float = 0.05

@@ -65,7 +65,7 @@ def judge_gate(
     awaits = any(state == "awaiting" for state in counted.states().values())
     checks += _comparison_checks(gate, comparison, not_compared, awaits)
     if sequential is not None:
-        checks = [as_decided(check, sequential) for check in checks]
+        checks = [_as_decided(check, sequential) for check in checks]
     if not checks:
         checks.append(_every_case(counted))
     present = {case.id for case in suite.cases}
@@ -194,10 +194,10 @@ def _comparison_checks(
             text = f"not compared with a baseline{' yet' if awaits else ''}: {not_compared or 'there is none'}"
             yield GateCheck(name=name, passed=None, text=text, computable=awaits)
         elif asked and comparison is not None:
-            yield comparison_check(name, comparison)
+            yield _comparison_check(name, comparison)
 
 
-def comparison_check(name: str, comparison: Comparison) -> GateCheck:
+def _comparison_check(name: str, comparison: Comparison) -> GateCheck:
     """`regression` or `strict_flips`."""
     return _regression(comparison) if name == "regression" else _strict_flips(comparison)
 
@@ -233,7 +233,7 @@ def _left_out(comparison: Comparison) -> str:
     return f" ({comparison.left_out})" if comparison.left_out else ""
 
 
-def as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
+def _as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
     """In the words of the rule that stopped the run: tests for a number of trials fixed before do not hold here."""
     if check.name == "pass_rate" and check.wanted == sequential.floor:
         passed, why, value = sequential.floor_met, sequential.floor_why, sequential.rate

@@ -7,7 +7,7 @@ what is known is too much already. While grades are due, what was not judged yet
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evalharness.domain.gate import Gate, GateCheck
 from evalharness.domain.plain_numbers import count
@@ -28,20 +28,24 @@ def limit_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck]:
         cost = _cost("max_cost_usd", "cost", counted.measured.cost_usd, gate.max_cost_usd, lacking)
         yield cost if cost.computable or judged else _open(cost, awaiting)
     if gate.max_cost_usd_per_trial is not None:
-        dearest = max(((tally.dearest_usd, id_) for id_, tally in judged if tally.priced), default=(None, ""))
+        dearest, named = _most([(tally.dearest_usd, id_) for id_, tally in judged if tally.priced])
         lacking = sum(tally.graded - tally.priced for _, tally in judged)
-        label = f"dearest trial ({dearest[1]})" if dearest[1] else "dearest trial"
-        cost = _cost("max_cost_usd_per_trial", label, dearest[0], gate.max_cost_usd_per_trial, lacking)
+        cost = _cost("max_cost_usd_per_trial", f"dearest trial{named}", dearest, gate.max_cost_usd_per_trial, lacking)
         yield cost if cost.passed is False or (judged and not cost.computable) else _open(cost, awaiting)
     if gate.max_latency_s is not None:
-        longest = max(((tally.longest_s, id_) for id_, tally in judged), default=(None, ""))
-        label = f"slowest trial ({longest[1]})" if longest[1] else "slowest trial"
-        time = _time("max_latency_s", label, longest[0], gate.max_latency_s)
+        longest, named = _most([(tally.longest_s, id_) for id_, tally in judged])
+        time = _time("max_latency_s", f"slowest trial{named}", longest, gate.max_latency_s)
         yield time if time.passed is False else _open(time, awaiting)
     if gate.max_median_latency_s is not None:
         found = measure(counted.suite, counted.trials, counted.measured).get("latency_s")
         value = found.value if found else None
         yield _open(_time("max_median_latency_s", "median latency", value, gate.max_median_latency_s), awaiting)
+
+
+def _most(cases: Sequence[tuple[float, str]]) -> tuple[float | None, str]:
+    """The largest value, and its case in brackets: of several, the one that recommendations name first."""
+    value, id_ = min(cases, key=lambda case: (-case[0], case[1]), default=(None, ""))
+    return value, f" ({id_})" if id_ else ""
 
 
 def _open(check: GateCheck, awaiting: int) -> GateCheck:

@@ -55,6 +55,7 @@ def believed_of_comparison(told: Comparison) -> Iterator[str]:
     yield NOT_TOLD
     if not told.tells_all:
         yield "the baseline's side of the comparison, of which only the worst cases are told"
+        yield "whether others failed that always passed (strict_flips)"
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
@@ -79,7 +80,8 @@ def _of_cases(report: Report, told: Comparison) -> Iterator[Judged]:
     rule, changes = _rule(told), {change.case_id: change for change in told.cases}
     held = report.gate.quarantined if report.gate else ()
     left_out = {*told.added, *told.changed, *told.unjudged, *held}
-    pairs = [_pair(case, changes) for case in report.cases if case.case_id not in left_out]
+    told_pairs = (_pair(case, changes) for case in report.cases if case.case_id not in left_out)
+    pairs = [pair for pair in told_pairs if pair.old.trials > 0 and pair.new.trials > 0]
     if not pairs:
         yield "comparison.n_cases", told.n_cases, 0
         return
@@ -134,6 +136,7 @@ def _consistent(place: str, told: Difference, p_adjusted: float | None, rule: Re
         yield f"{place}.low", told.low, min(told.low, told.value)
     if told.high is not None:
         yield f"{place}.high", told.high, max(told.high, told.value)
+    yield f"{place}.risen", told.risen, min(told.risen, len(told.incomparable))
     yield f"{place}.p_adjusted", told.p_adjusted, p_adjusted
     yield f"{place}.verdict", told.verdict, verdict_of(told, rule)
 

@@ -1,44 +1,57 @@
 """Rejudging: the verdict of a report, and what its gate checked, decided anew from counted trials. Pure.
 
-A report does not hold its gate, but each check says what was wanted: enough to judge shares and limits again. A
-comparison with the baseline is taken as it is told: it is found anew in `recomparing.py`.
+By the gate of its run, where that is at hand. A report itself does not hold its gate, but each check says what was
+wanted: enough to judge by the same again. A comparison with the baseline is taken as it is told: it is found anew in
+`recomparing.py`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
-from evalharness.domain.gate import METRIC, Gate, GateCheck, GateResult, Thresholds
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import (
+    METRIC,
+    EachCase,
+    Gate,
+    GateCheck,
+    GateResult,
+    Quarantine,
+    RegressionRule,
+    Thresholds,
+)
 from evalharness.domain.report import Report, Verdict
-from evalharness.engine.gating import EXIT_CODES, as_decided, comparison_check, gate_verdict
+from evalharness.engine.gating import EXIT_CODES, gate_verdict, judge_gate
 from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
-from evalharness.engine.limiting import limit_checks
-from evalharness.engine.thresholding import Counted, threshold_checks
+from evalharness.engine.thresholding import Counted
 
 LIMITS = ("max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s")
 COMPARED = ("regression", "strict_flips")
+_JUDGED = ("passed", "value", "wanted", "computable", "basis")
+_EACH_CASE = re.compile(r"(\d{1,9}) of (\d{1,9}) trials of each case must pass")
 Judged = tuple[str, Any, Any]
 """A figure, as told and as found."""
 
 
-def rejudge(report: Report, counted: Counted) -> Iterator[Judged]:
-    """All that can be decided anew, told beside found."""
-    if report.gate is None:
+def rejudge(report: Report, counted: Counted, gate: Gate | None, comparison: Comparison | None) -> Iterator[Judged]:
+    """All that can be decided anew, told beside found. `gate` is that of the run; its quarantines all hold."""
+    told = report.gate
+    if told is None or gate is None:
+        is_due = gate is not None and may_be_gated(report.verdict, report.summary)
+        yield "gate", "not judged" if told is None else "judged", "judged" if is_due else "not judged"
         yield from _verdict(report)
         return
     is_gated = any(may_be_gated(verdict, report.summary) for verdict, _ in _verdicts(report))
     yield "gate", "judged", "judged" if is_gated else "not judged: errors, or trials to be done"
-    for told, made in _checks(report, report.gate, counted):
-        check = as_decided(made, report.sequential) if report.sequential else made
-        yield f"gate.checks.{told.name}.passed", told.passed, check.passed
-        yield f"gate.checks.{told.name}.value", told.value, check.value
-        if told.name not in COMPARED:
-            yield f"gate.checks.{told.name}.text", _needed(told), _needed(check)
-    found = gate_verdict(report.gate.checks)
-    yield "gate.verdict", report.gate.verdict, found
-    yield "gate.exit_code", report.gate.exit_code, _nearest(report.gate.exit_code, EXIT_CODES[found])
-    verdict, exit_code, _ = judge_by_gate(report.gate, report.summary)
+    found = _judged_anew(report, told, counted, gate, comparison)
+    yield from _checks(told, found)
+    yield "gate.quarantined", told.quarantined, found.quarantined
+    yield "gate.verdict", told.verdict, found.verdict
+    yield "gate.exit_code", told.exit_code, found.exit_code
+    verdict, exit_code, _ = judge_by_gate(found, report.summary)
     yield "verdict", report.verdict, verdict
     yield "exit_code", report.exit_code, exit_code
 
@@ -48,48 +61,96 @@ def may_say_so(report: Report) -> bool:
     return (report.verdict, report.exit_code) in _verdicts(report)
 
 
-def believed_checks(report: Report) -> list[str]:
-    """The checks that are not made anew."""
-    made = {*LIMITS, *_compared(report)}
-    checks = report.gate.checks if report.gate else ()
-    return [check.name for check in checks if check.name not in made and not _metric(check)]
+def gate_told(report: Report, counted: Counted) -> Gate | None:
+    """The gate that asks for what is told to have been checked, and for what a sequential run had to decide.
 
-
-def _compared(report: Report) -> tuple[str, ...]:
-    """The checks that follow from the comparison."""
-    told = report.comparison
-    return () if told is None else COMPARED if told.tells_all else COMPARED[:1]
-
-
-def _checks(report: Report, gate: GateResult, counted: Counted) -> Iterator[tuple[GateCheck, GateCheck]]:
-    held = set(gate.quarantined)
-    counted = counted.narrowed(tuple(case for case in counted.suite.cases if case.id not in held))
-    for told in gate.checks:
-        if told.name in LIMITS:
-            asked = Gate().model_copy(update={told.name: told.wanted})
-            found = list(limit_checks(asked, counted))
-        elif metric := _metric(told):
-            asked = Gate().model_copy(update={"thresholds": _thresholds(metric, told)})
-            found = [made for made in threshold_checks(asked, counted) if isinstance(made, GateCheck)]
-        elif report.comparison is not None and told.name in _compared(report):
-            found = [comparison_check(told.name, report.comparison)]
+    Unchecked: a value that no gate would take is one more thing that does not fit.
+    """
+    told, plan = report.gate, report.sequential
+    if told is None:
+        return None
+    minima: dict[str, dict[str, Any]] = {"": {}, "category": {}, "criticality": {}}
+    asked: dict[str, Any] = {}
+    for check in told.checks:
+        metric, _, group = check.name.partition(" ")
+        kind, _, name = group.partition(" ")
+        if METRIC.fullmatch(metric) and kind in minima and check.wanted is not None:
+            (minima[kind].setdefault(name, {}) if kind else minima[kind])[metric] = check.wanted
         else:
-            continue
-        missing = GateCheck(name=told.name, passed=None, text="no case of this group counts")
-        yield told, found[0] if found else missing
+            asked |= _asked(check, told, counted)
+    if plan is not None and plan.floor is not None:
+        minima[""]["pass_rate"] = plan.floor
+    if plan is not None and plan.baseline:
+        asked["regression"] = RegressionRule()
+    fields = zip(("default", "categories", "criticality"), minima.values(), strict=True)
+    held = (Quarantine(case=id_, reason="?", owner="?", expires=date.max) for id_ in told.quarantined if id_)
+    return Gate(inconclusive="fail" if told.exit_code == EXIT_CODES["INCONCLUSIVE"][-1] else "pass").model_copy(
+        update={"thresholds": Thresholds().model_copy(update=dict(fields)), "quarantine": tuple(held), **asked}
+    )
 
 
-def _metric(check: GateCheck) -> str:
-    metric = check.name.partition(" ")[0]
-    return metric if METRIC.fullmatch(metric) else ""
+def _asked(check: GateCheck, told: GateResult, counted: Counted) -> dict[str, Any]:
+    """By its key in the gate, what a check stands for."""
+    if check.name in LIMITS:
+        return {check.name: check.wanted}
+    if check.name == "each_case" and (rule := _EACH_CASE.match(check.text)):
+        passed, of = int(rule[1]), int(rule[2])
+        return {"each_case": EachCase.model_construct(passed=passed, of=None if of == counted.trials else of)}
+    if check.name == "required_cases":
+        return {"required_cases": check.cases or _met(told, counted)}
+    if check.name in COMPARED:
+        return {check.name: RegressionRule() if check.name == "regression" else True}
+    return {}
 
 
-def _thresholds(metric: str, check: GateCheck) -> Thresholds:
-    """Unchecked: a value that no gate would take is one more thing that does not fit."""
-    kind, _, name = check.name.partition(" ")[2].partition(" ")
-    minimum = {metric: check.wanted}
-    field = {"": "default", "category": "categories"}.get(kind, kind)
-    return Thresholds().model_copy(update={field: {name: minimum} if kind else minimum})
+def _met(gate: GateResult, counted: Counted) -> tuple[str, ...]:
+    """In place of required cases that are not told, as all of them passed: one that can have been."""
+    passed = (id_ for id_, state in counted.states().items() if state == "passed")
+    return (next(passed, next(iter(gate.quarantined), "none that passed")),)
+
+
+def _judged_anew(
+    report: Report, told: GateResult, counted: Counted, gate: Gate, comparison: Comparison | None
+) -> GateResult:
+    """Where not all cases that changed are told, that others flipped is believed."""
+    comparison = comparison or report.comparison
+    found = judge_gate(
+        gate,
+        counted.suite,
+        counted.trials,
+        counted.measured,
+        comparison=comparison,
+        today=date.min,
+        not_compared=report.not_compared,
+        sequential=report.sequential,
+    )
+    flips = next((check for check in told.checks if check.name == "strict_flips" and check.passed is False), None)
+    if flips is None or comparison is None or comparison.tells_all:
+        return found
+    checks = tuple(flips if check.name == flips.name else check for check in found.checks)
+    verdict = gate_verdict(checks)
+    exit_code = found.exit_code if verdict == found.verdict else EXIT_CODES[verdict][0]
+    return found.model_copy(update={"checks": checks, "verdict": verdict, "exit_code": exit_code})
+
+
+def _checks(told: GateResult, found: GateResult) -> Iterator[Judged]:
+    made = {check.name: check for check in found.checks}
+    yield "gate.checks", _names(told), _names(found)
+    for check in told.checks:
+        if check.name in made:
+            yield from _figures(check, made[check.name])
+
+
+def _names(gate: GateResult) -> str:
+    return ", ".join(sorted(check.name for check in gate.checks))
+
+
+def _figures(told: GateCheck, found: GateCheck) -> Iterator[Judged]:
+    place = f"gate.checks.{told.name}"
+    yield from ((f"{place}.{name}", getattr(told, name), getattr(found, name)) for name in _JUDGED)
+    if told.name not in COMPARED:
+        yield f"{place}.cases", told.cases, found.cases
+        yield f"{place}.text", _needed(told), _needed(found)
 
 
 def _needed(check: GateCheck) -> str:
@@ -111,8 +172,3 @@ def _verdicts(report: Report) -> Iterator[tuple[Verdict, int]]:
         for stopped in ("", "time limit", "spend cap", *(["max failures"] if failed else [])):
             verdict, exit_code, _ = judge(report.summary, limit, stopped)
             yield verdict, exit_code
-
-
-def _nearest(told: int, allowed: tuple[int, ...]) -> int:
-    """What an inconclusive gate means is for its suite to say."""
-    return told if told in allowed else allowed[0]

@@ -19,7 +19,7 @@ from evalharness.domain.verified import Mismatch, Verified
 from evalharness.engine.measuring import measure
 from evalharness.engine.recomparing import believed_of_comparison, recompare
 from evalharness.engine.recounting import suite_told, trials_told
-from evalharness.engine.rejudging import Judged, believed_checks, rejudge
+from evalharness.engine.rejudging import Judged, gate_told, rejudge
 from evalharness.engine.reported_figures import reported_figures
 from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 from evalharness.engine.summarising import case_results, error_bounds, failures, summarise, unjudged
@@ -57,7 +57,7 @@ def verify_report(
 ) -> Verified:
     """`suite` is that of the run, if it is at hand: else as much of it is believed as the report tells.
 
-    So is `comparison` that with its baseline, made anew.
+    Of its gate's quarantine, it holds what counted when that judged. `comparison` is that with its baseline, made anew.
     """
     known = suite_told(report) if suite is None else suite
     rows, odd = _sound_rows(known, report.metadata.trials_per_case, outcomes)
@@ -66,12 +66,15 @@ def verify_report(
     plan = report.sequential.plan if report.sequential else None
     decided = follow(plan, ids, report.metadata.trials_per_case, rows) if plan else None
     found = _anew(report.model_copy(update={"sequential": decided}), known, measured)
-    compared = [*_compared(report, found), *_rest(report, known, measured, comparison)]
+    counted = Counted(known, report.metadata.trials_per_case, measured)
+    gate = suite.gate if suite else gate_told(report, counted)
+    compared = [*_compared(report, found), *recompare(report, comparison), *rejudge(report, counted, gate, comparison)]
+    compared += _consistent(report)
     return Verified(
         figures=len(compared),
         rows=len(rows),
         mismatches=(*odd, *_mismatches(compared)),
-        believed=(*(() if suite else _FILE), *_believed(report, comparison)),
+        believed=(*(() if suite else _of_file(report)), *_believed(report, comparison)),
     )
 
 
@@ -79,12 +82,14 @@ def verify_cases(report: Report) -> Verified:
     """Of a report without its trials: what follows from its cases."""
     later = ["all that follows later answers (retry_failed)"] if report.metadata.retry_failed else []
     rest = ("the cases themselves", "verdicts by grader, tokens, the whole cost")
-    believed = (*rest, *later, *_FILE, *_believed(report))
+    believed = (*rest, *later, *_of_file(report), *_believed(report))
     rows = len(report.cases)
     if odd := list(_odd_cases(report)):
         return Verified(figures=len(odd), rows=rows, basis="cases", mismatches=tuple(odd), believed=believed)
     suite, measured = suite_told(report), trials_told(report)
-    found = [*_compared(report, _anew(report, suite, measured)), *_rest(report, suite, measured)]
+    counted = Counted(suite, report.metadata.trials_per_case, measured)
+    found = [*_compared(report, _anew(report, suite, measured)), *recompare(report, None)]
+    found += [*rejudge(report, counted, gate_told(report, counted), None), *_consistent(report)]
     follows = _follows_from_first_answers if report.metadata.retry_failed else _follows_from_cases
     compared = [each for each in found if follows(each[0])]
     trials = report.summary.trials
@@ -105,6 +110,8 @@ def _follows_from_cases(figure: str) -> bool:
     """Which of the unjudged trials were skipped is not told by their case."""
     if figure.startswith(("cases.", "failures.", "unjudged.")):
         return figure.endswith(".state")
+    if figure.endswith(".basis"):  # how many trials have a score
+        return False
     return not figure.startswith((*NOT_IN_CASES, *(f"summary.trials.{state}" for state in MIXED)))
 
 
@@ -172,10 +179,8 @@ def _compared(told: Report, found: Report) -> Iterator[Judged]:
     yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
 
 
-def _rest(report: Report, suite: Suite, measured: Measured, comparison: Comparison | None = None) -> Iterator[Judged]:
-    """Verdict, gate and comparison; and of what rests on other runs too, that it does not contradict itself."""
-    yield from recompare(report, comparison)
-    yield from rejudge(report, Counted(suite, report.metadata.trials_per_case, measured))
+def _consistent(report: Report) -> Iterator[Judged]:
+    """Of what rests on other runs too, that it does not contradict itself."""
     yield "metadata.sequential", report.metadata.sequential, report.sequential is not None
     for flaky in report.flaky:
         fits = 0 <= flaky.passed <= flaky.trials
@@ -196,10 +201,13 @@ def _same(figure: str, told: Any, found: Any) -> bool:
     return bool(told == found)
 
 
+def _of_file(report: Report) -> tuple[str, ...]:
+    gate = ("what the gate asks for (its checks, their limits, required cases)",) if report.gate else ()
+    return (*_FILE, *gate)
+
+
 def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[str]:
     yield from _ALWAYS
-    if checks := believed_checks(report):
-        yield f"the gate's {', '.join(checks)}"
     if report.comparison is not None:
         yield "the rule of the comparison (alpha, power, margin, tolerance)"
     if report.comparison is not None and comparison is None:

@@ -23,6 +23,7 @@ _TASKS = ("tasks", "n_tasks", "num_tasks")
 _TRIALS = ("trials", "num_trials", "trials_per_task")
 _NO_FIGURE = ("", "-", "–", "—", "n/a", "na", "none", "null")
 _NAMES = ("name", "label", "model", "model_name", "agent", "domain", "id")
+_ABOUT = {*_TASKS, *_TRIALS, *_NAMES}
 MOST_TASKS = 1_000_000
 MOST_TRIALS = 1000
 
@@ -102,15 +103,22 @@ def _json(path: Path) -> Any:
 def _json_rows(value: Any, place: tuple[str, ...]) -> Iterator[_Written]:
     """Rows may stand anywhere: in lists, or in groups that give them their names."""
     if isinstance(value, Mapping):
-        told = [key for key, inner in value.items() if not isinstance(inner, Mapping)]
-        if any(key in _LISTS or _PASS.fullmatch(str(key)) for key in told):
+        if _has_rates(value):
             yield _written(value, place)
-        for key, inner in value.items():
-            if key not in _LISTS:
-                yield from _json_rows(inner, (*place, str(key)))
-    elif isinstance(value, list):
-        for position, inner in enumerate(value, start=1):
-            yield from _json_rows(inner, (*place, f"row {position}"))
+        inner = {str(key): each for key, each in value.items() if key not in _LISTS}
+    else:
+        inner = {f"row {n}": each for n, each in enumerate(value if isinstance(value, list) else (), start=1)}
+    beside_rows = any(_has_rates(each) for each in inner.values())
+    for key, each in inner.items():
+        rows = list(_json_rows(each, (*place, key)))
+        if not rows and beside_rows and isinstance(each, Mapping) and _ABOUT & each.keys():
+            rows = [_written(each, (*place, key))]  # one without any figure
+        yield from rows
+
+
+def _has_rates(value: Any) -> bool:
+    told = (key for key, inner in value.items() if not isinstance(inner, Mapping)) if isinstance(value, Mapping) else ()
+    return any(key in _LISTS or _PASS.fullmatch(str(key)) for key in told)
 
 
 def _written(value: Mapping[str, Any], place: tuple[str, ...]) -> _Written:

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from reported import counted
 
 from evalharness.domain.case import Case
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
@@ -15,6 +16,7 @@ from evalharness.domain.gate import Gate, GateCheck, GateResult
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
 from evalharness.engine.gating import check_trials, judge_gate
+from evalharness.engine.recommending import recommend_limits
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import UsageError
 
@@ -295,6 +297,16 @@ def test_a_limit_stays_open_while_grades_are_due(key: str) -> None:
         assert judged({key: 5}, {"a": A, "b": P}).verdict == "INVALID", "grades do not tell what b cost"
 
 
+@pytest.mark.parametrize("key", ["max_cost_usd_per_trial", "max_latency_s"])
+def test_of_equal_cases_a_limit_names_the_one_that_the_recommendation_names(key: str) -> None:
+    states = {"b": P, "a": P, "c": P}
+    check = only(judged({key: 0.01}, states, cost_usd=1.0))
+    _, measured = counted({id_: [state] for id_, state in states.items()}, cost_usd=1.0)
+    [advice] = recommend_limits({key: 0.01}, measured.tallies)
+    assert "trial (a)" in check.text
+    assert advice.text.startswith("a has the ")
+
+
 def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
     over = only(judged({"max_latency_s": 0.1002}, {"a": P}, duration_s=0.1004))
     assert (over.passed, over.text) == (False, "slowest trial (a) 0.1004 s, less than 0.1002 s needed")
@@ -381,10 +393,8 @@ def test_where_critical_cases_decide_the_metrics_that_were_asked_for_are_told_to
 def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
     found = compared("NO REGRESSION", n_cases=17, changed=("c3", "c4"), removed=("c5",))
     result = judged({"regression": True, "strict_flips": True}, {"a": P}, comparison=found)
-    assert [check.text.endswith("(2 of 20 cases changed, 1 removed; compared on 17)") for check in result.checks] == [
-        True,
-        True,
-    ]
+    told = "(2 of 20 cases changed, 1 only in the old run; compared on 17)"
+    assert [check.text.endswith(told) for check in result.checks] == [True, True]
     whole = judged({"regression": True}, {"a": P}, comparison=compared("NO REGRESSION", n_cases=20))
     assert "compared on" not in only(whole).text
 

@@ -110,6 +110,12 @@ def test_what_cannot_be_is_told(place: str, value: float) -> None:
     assert verify_report(changed(report, f"comparison/{place}", value), rows).mismatches
 
 
+def test_a_case_that_was_compared_must_have_trials() -> None:
+    report, rows, _ = told()
+    found = verify_report(changed(report, "cases/0/trials", 0), rows)
+    assert {"cases.a.trials", "comparison.n_cases"} <= {wrong.figure for wrong in found.mismatches}
+
+
 def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
     states: dict[str, list[str]] = {f"case-{number}": [P] for number in range(KEPT_CASES + 1)}
     old, _ = reported(states)
