@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -82,12 +81,12 @@ async def regrade_trial(trial: Trial, planned: PlannedCase, keeps_verdicts: bool
     """
     last = trial.last
     if last.transcript is None or not is_gradable(last):
-        return Regraded(_with_last(trial, vars(_paid_before(last))), "kept")
+        return Regraded(_with_last(trial, _paid_before(last)), "kept")
     if planned.skip:
         skipped = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
-        return Regraded(_with_last(trial, skipped), "skipped")
+        return Regraded(_with_last(trial, last.holding({**vars(last), **skipped})), "skipped")
     before = said_before(_paid_before(last).grades, planned) if keeps_verdicts else [None] * len(planned.graders)
-    graded = _with_last(trial, vars(await _graded(last, planned, trial.index, trial.seed, before)))
+    graded = _with_last(trial, await _graded(last, planned, trial.index, trial.seed, before))
     given = [state for grade in before if grade for state in states_within(grade.state, grade.evidence)]
     return Regraded(graded, "graded", sum(state in VERDICTS for state in given))
 
@@ -119,10 +118,10 @@ async def _graded(
 ) -> Attempt:
     """`before`: what each grader has said. Verdicts stay, also those of judges in what is not one as a whole."""
     assert attempt.transcript is not None
-    context = GradeContext(planned.case, attempt.transcript, index, seed, attempt.duration_s)
+    about = (planned.case, attempt.transcript, index, seed, attempt.duration_s)
     grades = tuple(
         [
-            said if said and said.state in VERDICTS else await grade_once(*grader, replace(context, before=said))
+            said if said and said.state in VERDICTS else await grade_once(*grader, GradeContext(*about, said))
             for grader, said in zip(planned.graders, before, strict=True)
         ]
     )
@@ -171,8 +170,7 @@ def _asks_judges(grader: Grader) -> bool:
     return bool(getattr(grader, "judges", tuple)())
 
 
-def _with_last(trial: Trial, changes: dict[str, Any]) -> Trial:
-    last = trial.last.holding({**vars(trial.last), **changes})
+def _with_last(trial: Trial, last: Attempt) -> Trial:
     return trial.holding({**vars(trial), "attempts": (*map(_paid_before, trial.attempts[:-1]), last)})
 
 

@@ -10,11 +10,12 @@ from evalharness.domain.record import Json
 from evalharness.version import VERSION
 
 MAJOR = VERSION.partition(".")[0]
+_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
 def cache_key(*parts: Json) -> str:
     """Equal only for equal parts, of the same major version of the harness. Half a surrogate pair is fine, too."""
-    written = json.dumps([MAJOR, *parts], sort_keys=True, separators=(",", ":"), default=str)
+    written = _WRITER.encode([MAJOR, *parts])
     return f"judge:{hashlib.sha256(written.encode()).hexdigest()}"
 
 

@@ -158,11 +158,11 @@ class Form:
     def read(self, value: Any) -> dict[str, Json]:
         if not isinstance(value, Mapping):
             raise ValueError(f"{_told(value)} is no mapping")
-        missing = [f"'{name}' is missing" for name in self.slots if name not in value]
-        if unknown := sum(name not in self.slots for name in value):
-            missing.append(f"{unknown} unknown key{'' if unknown == 1 else 's'}")
-        if missing:
-            raise ValueError("; ".join(missing[:5]))
+        if value.keys() != self.slots.keys():
+            wrong = [f"'{name}' is missing" for name in self.slots if name not in value]
+            if unknown := sum(name not in self.slots for name in value):
+                wrong.append(f"{unknown} unknown key{'' if unknown == 1 else 's'}")
+            raise ValueError("; ".join(wrong[:5]))
         return {name: _read(name, slot, value[name]) for name, slot in self.slots.items()}
 
 

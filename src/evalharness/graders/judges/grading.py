@@ -79,18 +79,17 @@ class JudgeGrader(CodeGrader, ABC):
         if not seats or self.services.models is None:
             return self.due()
         names = [seat.judge for seat in seats]
-        askings = {
-            place: self.asking(seat.judge, context, names[:place].count(seat.judge))
+        votes = [
+            seat.vote or self.asking(seat.judge, context, names[:place].count(seat.judge))
             for place, seat in enumerate(seats)
-            if seat.vote is None
-        }
+        ]
 
-        async def opinion(place: int) -> Grade:
-            return seats[place].vote or await self._opinion(askings[place], context)
+        async def opinion(vote: Grade | Asking) -> Grade:
+            return vote if isinstance(vote, Grade) else await self._opinion(vote, context)
 
-        opinions = await together(opinion, range(len(seats)), len(seats))
+        opinions = await together(opinion, votes, len(votes))
         verdict = opinions[0] if len(opinions) == 1 else self.voted(names, opinions)
-        paid = (*(before.judging if before else ()), *(asking.judging for asking in askings.values()))
+        paid = [*(before.judging if before else ()), *(vote.judging for vote in votes if isinstance(vote, Asking))]
         return verdict.holding({**vars(verdict), "judging": added_up(paid)})
 
     def _seats(self, before: Grade | None) -> list[Seat]:

@@ -115,10 +115,14 @@ class Model(JudgeGrader):
         shows_examples = "examples" in own.places or not self.options.examples
         return own if shows_examples else Template(f"{own.text}\n\n{{examples}}", is_own=True)
 
+    @cached_property
+    def _examples(self) -> tuple[str | Foreign, ...]:
+        return tuple(_told(self.options.examples))
+
     def wording(self) -> Json:
         usual = [rubric_text(name) for name in (WITH_REFERENCE, WITHOUT_REFERENCE)]
         rubric = self.options.rubric
-        examples = [str(part) for part in _told(self.options.examples)]
+        examples = [str(part) for part in self._examples]
         said = usual if rubric is None else rubric_text(rubric)
         return [self._template.digest, said, self.options.sheet.form.digest, *examples]
 
@@ -135,7 +139,7 @@ class Model(JudgeGrader):
                 "expected": ("good answer", self._expected(context) or None),
                 "output": ("answer", text_of(context)),
             },
-            {"rubric": self.rubric_for(context), "examples": tuple(_told(self.options.examples))},
+            {"rubric": self.rubric_for(context), "examples": self._examples},
         )
 
     def rubric_for(self, context: GradeContext) -> str:
