@@ -145,6 +145,9 @@ class TestModels:
     def notes(self) -> tuple[str, ...]:
         return ()
 
+    def trouble(self) -> str:
+        return ""
+
     async def close(self) -> None: ...
 
 

@@ -70,6 +70,9 @@ class OneModel:
     def notes(self) -> tuple[str, ...]:
         return ()
 
+    def trouble(self) -> str:
+        return ""
+
     async def close(self) -> None: ...
 
 

@@ -134,6 +134,10 @@ class Models(Protocol):
         """What a reader of the report must know of how the models were asked, each once."""
         ...
 
+    def trouble(self) -> str:
+        """Why a server is asked again, in its words where it had any; empty where the last one asked has replied."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -66,16 +66,7 @@ class Redactor:
     Truthy when it knows at least one value; key shapes are replaced either way.
     """
 
-    __slots__ = (
-        "_forms",
-        "_gram_length",
-        "_grams",
-        "_in_numbers",
-        "_pieces",
-        "_placeholder",
-        "_short_forms",
-        "_stride",
-    )
+    __slots__ = ("_forms", "_gram_size", "_grams", "_in_numbers", "_pieces", "_placeholder", "_short_forms", "_stride")
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         """`secrets`: name → value. Values of fewer than 8 characters (spaces around them not counted) are ignored."""
@@ -96,9 +87,9 @@ class Redactor:
         self._short_forms = tuple(form for form in names if len(form) < _LONG_FORM)
         long_forms = [form for form in names if len(form) >= _LONG_FORM]
         shortest = min(map(len, long_forms), default=_LONG_FORM)
-        self._gram_length = shortest // 2
-        self._stride = shortest - self._gram_length + 1
-        self._grams = frozenset(form[i : i + self._gram_length] for form in long_forms for i in range(self._stride))
+        self._gram_size = shortest // 2
+        self._stride = shortest - self._gram_size + 1
+        self._grams = frozenset(form[i : i + self._gram_size] for form in long_forms for i in range(self._stride))
         self._pieces: frozenset[str] | None = None
 
     @classmethod
@@ -146,7 +137,7 @@ class Redactor:
     def _may_hold_value(self, text: str) -> bool:
         if any(map(text.__contains__, self._short_forms)):
             return True
-        length = self._gram_length
+        length = self._gram_size
         return not self._grams.isdisjoint([text[i : i + length] for i in range(0, len(text), self._stride)])
 
     def _replace_values(self, text: str) -> str:
@@ -261,7 +252,7 @@ def _encoded_forms(secret: str) -> set[str]:
     data = _as_bytes(secret)
     escaped = _json_escaped(secret)
     forms = {secret, data.hex(), data.hex().upper()}
-    forms |= escaped.union(*map(_json_escaped, escaped))
+    forms |= escaped.union(*map(_json_escaped, escaped), _html_escaped(secret))
     for hex_digits in ("%%%02X", "%%%02x"):
         forms.add("".join(hex_digits % byte for byte in data))
         for safe in _PERCENT_SAFE:
@@ -278,6 +269,13 @@ def _json_escaped(text: str) -> set[str]:
     plain = json.dumps(text, ensure_ascii=False)[1:-1]
     html_safe = plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return {json.dumps(text)[1:-1], plain, html_safe, plain.replace("/", "\\/")}
+
+
+def _html_escaped(text: str) -> set[str]:
+    """As most libraries write it, with and without quotes."""
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    quoted = {plain.replace('"', mark) for mark in ('"', "&quot;", "&#34;")}
+    return {each.replace("'", mark) for each in quoted for mark in ("'", "&#39;", "&#x27;", "&apos;")}
 
 
 def _base64_cores(data: bytes) -> Iterator[str]:

@@ -77,7 +77,7 @@ def test_each_example_is_scored_and_what_they_say_is_told(tmp_path: Path) -> Non
     assert "0.33 kinder" in line_of(done, "direction")
     assert "3 examples cannot show" in line_of(done, "too few")
     assert "1 of 4" in line_of(done, "no score")
-    assert "6 calls" in line_of(done, "cost"), "one each, and two repairs of the bad reply"
+    assert "7 calls" in line_of(done, "cost"), "it is tried out, then one each, and two repairs of the bad reply"
 
 
 def test_no_example_is_shown_to_the_judge_that_scores_it(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_judge_is_given_up_before_the_other_questions_are_asked(tmp_path: Path
     write(tmp_path, suite_yaml=panel, good_yaml=TRUSTING, judge_yaml=mute)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "-j", "60", "--json")
     calls = {took["model"]: took["calls"] for took in done.json["calibration"]["judging"]}
-    assert calls["scripted/judge.yaml"] == 15, "five questions, each with two repairs"
+    assert calls["scripted/judge.yaml"] == 16, "it is tried out, then five questions, each with two repairs"
 
 
 def test_what_one_judge_does_not_know_takes_nothing_from_the_others(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_one_judge_does_not_know_takes_nothing_from_the_others(tmp_path: Pa
     assert done.code == 3
     assert "2 of 3 examples" in line_of(done, "agreement")
     assert "scripted/mute.yaml cannot be a judge: 4 questions and no verdict" in line_of(done, "no verdict")
-    assert "scripted/mute.yaml: 12 calls" in done.out and "scripted/judge.yaml: 6 calls" in done.out
+    assert "scripted/mute.yaml: 13 calls" in done.out and "scripted/judge.yaml: 7 calls" in done.out
 
 
 def test_a_rubric_of_which_nothing_is_known_is_no_success(tmp_path: Path) -> None:
@@ -193,7 +193,9 @@ def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:
     assert "of 1,000,000 tokens" in line_of(again, "note")
     assert "from the cache" in line_of(again, "cost")
     write(tmp_path, capped_yaml=f"config: {{max_tokens: 300}}\n{SUITE}")
-    assert "of 300 tokens" in drive(tmp_path, "calibrate", "capped.yaml", "--no-cache").err
+    assert "in the cache" in done.err
+    uncached = drive(tmp_path, "calibrate", "capped.yaml", "--no-cache").err
+    assert "of 300 tokens" in uncached and "in the cache" not in uncached
 
 
 def test_examples_are_judged_as_the_run_would_judge_them(tmp_path: Path) -> None:

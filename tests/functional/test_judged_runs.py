@@ -113,8 +113,8 @@ def test_a_judge_for_what_is_due_leaves_other_verdicts_alone(tmp_path: Path) -> 
 name: half
 target: echo
 test_cases:
-  - {id: given, input: a kind word, graders: [{model: {rubric: "1. **Kindness** (weight: 1)", model: scripted/judge.yaml}}]}
-  - {id: due, input: a kind word, graders: [{model: {rubric: "1. **Kindness** (weight: 1)"}}]}
+  - {id: given, input: a kind word, graders: [{model: {rubric: "Kindness (weight: 1)", model: scripted/judge.yaml}}]}
+  - {id: due, input: a kind word, graders: [{model: {rubric: "Kindness (weight: 1)"}}]}
 """
     write(tmp_path, harsh_yaml=HARSH)
     run = judged(tmp_path, suite=suite)

@@ -92,7 +92,7 @@ def test_an_agent_behind_a_wire_uses_its_tools_and_leaks_no_key(tmp_path: Path) 
 
 
 def test_a_server_that_is_too_busy_until_the_time_limit_is_an_error_and_no_failure(tmp_path: Path) -> None:
-    write(tmp_path, suite_yaml=SUITE)
+    write(tmp_path, suite_yaml=SUITE.replace("timeout_seconds: 2", "timeout_seconds: 6"))
     with serving(lambda handler, body: Reply('{"error": {"message": "slow down"}}', 429)) as base:
         done = drive(tmp_path, "run", "suite.yaml", "--target", "chat:acme/m", "--json", env={"ACME_BASE_URL": base})
     assert done.code == 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import pickle
 from pathlib import Path
@@ -43,6 +44,9 @@ def json_twice(text: str, inner_ascii: bool, outer_ascii: bool) -> str:
         "".join(f"%{byte:02x}" for byte in SECRET.encode()),
         SECRET.encode().hex(),
         SECRET.encode().hex().upper(),
+        html.escape(SECRET),
+        html.escape(SECRET, quote=False),
+        html.escape(SECRET).replace("&#x27;", "&#39;"),
     ],
 )
 def test_every_encoding_of_a_value_is_replaced_by_its_name(encoded: str) -> None:

@@ -6,8 +6,9 @@ No target is asked and no run is stored; verdicts are kept in the cache like tho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn
 
 from evalharness.actions.check_llms import check_judges
@@ -16,10 +17,12 @@ from evalharness.actions.execute_runs import run_to_end
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.recall_spending import purse_for
 from evalharness.actions.regrade_run import without_targets
+from evalharness.actions.tell_waiting import waiting_told
 from evalharness.contracts import Services
 from evalharness.domain.calibration import AttackCalibration, Calibration, ExampleCalibration
 from evalharness.domain.case import Case
 from evalharness.domain.grade import added_up
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
@@ -30,6 +33,9 @@ from evalharness.formats.loading import LoadedFile
 from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
 from evalharness.stores.sql_store import SqlStore
+
+DEADLINE_S = 120.0
+"""Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +54,33 @@ class Rubric:
     cases: tuple[Case, ...]
 
 
-def calibrate_judge(file: LoadedFile, request: CalibrationRequest, store: SqlStore) -> Calibration:
-    """Raises UsageError where there is no judge or no example, NoVerdict where none gives a verdict, SpendCapReached,
-    and what `check_judges` raises."""
+def calibrate_judge(
+    file: LoadedFile, request: CalibrationRequest, store: SqlStore, say: Callable[[str], None] = lambda _: None
+) -> Calibration:
+    """`say` hears what is waited for, where that takes long.
+
+    Raises UsageError where there is no judge or no example, NoVerdict where none gives a verdict, SpendCapReached,
+    and what `check_judges` raises.
+    """
     suite = file.suite
     assert suite is not None, "files with problems have been refused"
-    return run_to_end(_calibrate(file, without_targets(suite), request, store))
+    return run_to_end(_calibrate(file, without_targets(suite), request, store, say))
 
 
-async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest, store: SqlStore) -> Calibration:
+async def _calibrate(
+    file: LoadedFile, suite: Suite, request: CalibrationRequest, store: SqlStore, say: Callable[[str], None]
+) -> Calibration:
     variables = collect_variables(suite, request.variables)
     variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
     spending = purse_for(request.options, suite.config)
-    services = services_for(file.root, request.options, suite.config, purse=spending, judge_cache=store.judge_cache)
+    services = services_for(
+        file.root,
+        request.options,
+        suite.config,
+        purse=spending,
+        judge_cache=store.judge_cache,
+        model_deadline_s=DEADLINE_S,
+    )
     at_once = concurrency_of(request.options, suite.config)
     try:
         planned = plan_cases(suite, variables.values, services)
@@ -74,35 +94,49 @@ async def _calibrate(file: LoadedFile, suite: Suite, request: CalibrationRequest
             check_examples(rubric.grader, rubric.cases)
         attacked = _judges(planned, services) if request.attacks else []
         names = dict.fromkeys((*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))))
-        await check_judges(services, spending, names)
-        judges = {name: Candidate(name) for name in names}
-        given_up: dict[str, NoVerdict] = {}
+        judges = [Candidate(name) for name in names]
+        given_up: list[NoVerdict] = []
         examples, attacks = [], []
-        for judge in judges.values():
-            try:
-                scored = [await _examples(each, judge, at_once) for each in rubrics if judge.name in _judges_of(each)]
-                withstood = [await _attacks(services, judge, at_once)] if judge.name in attacked else []
-                judge.check(patience=1)
-            except NoVerdict as error:
-                given_up[judge.name] = error
-            else:
-                examples += scored
-                attacks += withstood
+        async with waiting_told(say, partial(_waits_for, judges, services), partial(_answered, judges)):
+            await check_judges(services, spending, names)
+            for judge in judges:
+                its_own = [rubric for rubric in rubrics if judge.name in _judges_of(rubric)]
+                try:
+                    scored = [await _examples(rubric, judge, at_once) for rubric in its_own]
+                    withstood = [await _attacks(services, judge, at_once)] if judge.name in attacked else []
+                    judge.check(patience=1)
+                except NoVerdict as error:
+                    given_up.append(error)
+                else:
+                    examples += scored
+                    attacks += withstood
         if len(given_up) == len(judges):
-            raise next(iter(given_up.values()))
+            raise given_up[0]
         return Calibration(
             suite_name=suite.name,
             examples=tuple(examples),
             attacks=tuple(attacks),
-            without_verdict=tuple(error.message for error in given_up.values()),
-            judging=added_up(each for judge in judges.values() for each in judge.judgings),
+            without_verdict=tuple(error.message for error in given_up),
+            judging=added_up((*spending.checks, *(each for judge in judges for each in judge.judgings))),
             notes=(*told_of_models(services), *(spending.notes if spending.is_capped else ())),
         )
     except SpendCapReached as error:
         told = f"the spend cap was reached before the judge was through: {error.message}"
-        raise SpendCapReached(told, hint="verdicts so far are in the cache: with a higher cap it goes on") from None
+        kept = "verdicts so far are in the cache: with a higher cap it goes on"
+        raise SpendCapReached(told, hint=kept if services.judge_cache else "give it a higher cap") from None
     finally:
         await close_services(services)
+
+
+def _answered(judges: Iterable[Candidate]) -> int:
+    return sum(len(judge.judgings) for judge in judges)
+
+
+def _waits_for(judges: Sequence[Candidate], services: Services) -> str:
+    heard = services.models.trouble() if services.models is not None else ""
+    names = " and ".join(judge.name for judge in judges)
+    told = f"waiting for {names}: {count(_answered(judges), 'question')} answered"
+    return f"{told}; the last that was heard: {heard}" if heard else told
 
 
 def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalharness.contracts import Grader, Llm, Services, Target
+from evalharness.domain.grade import Judging
 from evalharness.engine.spending import Spending
 from evalharness.errors import UsageError
 from evalharness.graders.judges.validating import LIMIT_S, validate_judge
@@ -45,12 +46,12 @@ async def check_judges(
                 hint="name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
             )
     for llm in llms:
-        await check_judge(llm)
+        spending.checks.append(await check_judge(llm))
 
 
-async def check_judge(llm: Llm) -> None:
-    """Raises what `validate_judge` raises."""
-    await validate_judge(llm, LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
+async def check_judge(llm: Llm) -> Judging:
+    """What it took. Raises what `validate_judge` raises."""
+    return await validate_judge(llm, LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
 
 
 def _named(told: Iterable[object]) -> tuple[str, ...]:

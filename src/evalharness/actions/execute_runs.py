@@ -16,7 +16,7 @@ from evalharness import registry
 from evalharness.actions.check_llms import check_llms
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
-from evalharness.actions.recall_spending import spending_so_far
+from evalharness.actions.recall_spending import spending_so_far, told_of_rest, told_of_spending
 from evalharness.actions.stop_runs import Stopper, exits_guarded, stopped_by_signals, unblocked
 from evalharness.contracts import Services, Target, Watcher
 from evalharness.domain.run import Run
@@ -212,7 +212,8 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         for trial in skipped_trials(left, config.seed, stopping.reason, running.given_up):
             store.put(run.id, trial)  # those with a row keep theirs
     store.flush()
-    notes = (*told_of_models(ready.services), *(ready.spending.notes if ready.spending.is_capped else ()))
+    spent = (*told_of_spending(ready.spending), *told_of_rest(ready.spending, run, store))
+    notes = (*told_of_models(ready.services), *spent)
     ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
     execution.watcher.run_ended(ended)
     return ended

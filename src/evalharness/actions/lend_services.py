@@ -12,6 +12,7 @@ from evalharness.domain.run import RunOptions
 from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.offloading import Offloader
 from evalharness.llms.opening import OpenModels
+from evalharness.llms.posting import DEADLINE_S
 
 DEFAULT_CONCURRENCY = 10
 DEFAULT_SANDBOX = "bubblewrap"
@@ -32,6 +33,7 @@ def services_for(
     *,
     purse: Purse | None = None,
     judge_cache: JudgeCache | None = None,
+    model_deadline_s: float = DEADLINE_S,
 ) -> Services:
     """`options.sandbox` is the one for code that nobody vouches for."""
     concurrency = concurrency_of(options, config)
@@ -42,7 +44,7 @@ def services_for(
         in_thread=Offloader(concurrency),
         environment=environment,
         isolation=registry.load("sandbox", options.sandbox)(),
-        models=OpenModels(environment, root, concurrency, purse),
+        models=OpenModels(environment, root, concurrency, purse, model_deadline_s),
         judge_model=options.judge_model,
         usual_judge=config.judge_model,
         judge_cache=judge_cache if options.use_cache else None,

@@ -1,13 +1,18 @@
-"""Recall spending: the purse of a run, less what was taken out of it before, also by a process that was killed."""
+"""Recall spending: the purse of a run, less what was taken out of it before, also by a process that was killed.
+
+And what a report tells of it beside what its trials and their judges cost, so that all of it adds up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from evalharness.domain.grade import added_up
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import count_trials
+from evalharness.reports.figures import judging_text
 from evalharness.stores.sql_store import SqlStore
 
 
@@ -23,11 +28,43 @@ def spending_so_far(run: Run, store: SqlStore, runs_before: Iterable[Run] = ()) 
         return spending
     kept: list[tuple[float, int]] = []
     for before in runs_before:
-        measured = count_trials(before.suite, before.lock.trials, store.outcomes(before.id))
-        spending.charge(measured.cost_usd or 0.0, (measured.input_tokens or 0) + (measured.output_tokens or 0))
-        for judging in measured.judgings.values():
-            spending.charge(judging.cost_usd or 0.0, judging.input_tokens + judging.output_tokens)
+        spending.charge(*_in_trials(before, store))
         kept += [store.spending.read(before.id), store.spending.read(before.matrix_id)]
     spending.cost_usd = max(spending.cost_usd, *(cost_usd for cost_usd, _ in kept), 0.0)
     spending.tokens = max(spending.tokens, *(tokens for _, tokens in kept), 0)
     return spending
+
+
+def _in_trials(run: Run, store: SqlStore) -> tuple[float, int]:
+    """What the finished trials of a run and their judges took: dollars, tokens."""
+    measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    judged = measured.judgings.values()
+    tokens = (measured.input_tokens or 0) + (measured.output_tokens or 0)
+    return (
+        (measured.cost_usd or 0.0) + sum(each.cost_usd or 0.0 for each in judged),
+        tokens + sum(each.input_tokens + each.output_tokens for each in judged),
+    )
+
+
+def told_of_spending(spending: Spending) -> Iterator[str]:
+    """What a reader must know of it; of judges that cost nothing only where tokens are counted."""
+    for check in added_up(spending.checks):
+        if spending.is_capped or check.cost_usd != 0:
+            yield f"trying out the judge before the run took {judging_text(check)}"
+    if spending.is_capped:
+        yield from spending.notes
+
+
+def told_of_rest(spending: Spending, run: Run, store: SqlStore) -> Iterator[str]:
+    """Of a capped run: what was spent that neither its lines of cost nor what trying out judges took account for."""
+    if not spending.is_capped:
+        return
+    told = [_in_trials(each, store) for each in (store.matrix(run.matrix_id) if run.options.is_capped else [run])]
+    told += [(check.cost_usd or 0.0, check.input_tokens + check.output_tokens) for check in spending.checks]
+    cost_usd = spending.cost_usd - sum(cost for cost, _ in told)
+    tokens = spending.tokens - sum(number for _, number in told)
+    parts = [f"${cost_usd:.4f}"] if spending.max_cost_usd is not None and cost_usd >= 0.00005 else []
+    parts += [f"{tokens:,} tokens"] if spending.max_tokens is not None and tokens > 0 else []
+    if parts:
+        why = "trials broken off, judges tried out at an earlier start, replies thrown away or without their tokens"
+        yield f"{' and '.join(parts)} of that stand neither under `cost` nor under `judges`: {why}"

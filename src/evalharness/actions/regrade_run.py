@@ -24,7 +24,7 @@ from evalharness.actions.keep_verdicts import locked_as_judged
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.match_cases import Matched, match_cases, stored_suite
-from evalharness.actions.recall_spending import spending_so_far
+from evalharness.actions.recall_spending import spending_so_far, told_of_spending
 from evalharness.actions.stop_runs import exits_guarded
 from evalharness.contracts import Services, Watcher
 from evalharness.domain.digest import digest
@@ -247,7 +247,7 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
         answers = _answers(store, item, before)
         await regrade_trials(answers, item.planned, at_once, keep, keeps_verdicts=item.keeps_verdicts)
     store.flush()
-    spent = (*told_of_models(item.services), *(item.spending.notes if item.spending.is_capped else ()))
+    spent = (*told_of_models(item.services), *told_of_spending(item.spending))
     warnings = (*item.left_out, *_doubts(item, tally, list(redacted)), *spent)
     notes = (*_told(item, tally, _changes(item, before, now)), *warnings)
     stopped = _stopped(store, item)

@@ -61,9 +61,15 @@ def command(suite: str, **flags: Any) -> int:
     with open_store(flags["store"], redactor) as store:
         redact = redaction_of(store)
         with errors_redacted(redact):
-            calibration = calibrate_judge(files[0], request, store)
+            calibration = calibrate_judge(files[0], request, store, lambda line: _say(redact(line)))
     if flags["as_json"]:
         print(redact(json.dumps({"calibration": calibration.model_dump(mode="json")}, ensure_ascii=False, indent=1)))
     else:
         CalibrationReport(screen_on(sys.stdout, redact)).show(calibration)
     return calibration.exit_code
+
+
+def _say(line: str) -> None:
+    from evalharness.reports.wording import harmless
+
+    print(harmless(line), file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ class Options(Record):
     """`{contains: Ada}` means `{contains: {value: Ada}}` where `main = "value"`.
 
     `main_may_be_mapping` is for parts whose main option is itself a mapping (a JSON value, a schema): a mapping is then
-    the value, unless it holds the main option's own key.
+    the value, unless it holds the main option's own key, or nothing but names of other options.
     """
 
     main: ClassVar[str] = "value"
@@ -40,7 +40,9 @@ class Options(Record):
     @classmethod
     def are_named(cls, written: Mapping[str, Any]) -> bool:
         """Whether a mapping holds options by their names, and is not itself the main one."""
-        return not cls.main_may_be_mapping or bool(cls._main_keys() & written.keys())
+        if not cls.main_may_be_mapping or cls._main_keys() & written.keys():
+            return True
+        return bool(written) and written.keys() <= cls.known_keys()
 
     @classmethod
     def known_keys(cls) -> set[str]:

@@ -25,7 +25,7 @@ _MAYBE_OPENING = re.compile(rf"\[|{_ENTITY}|[^\x00-\x7f\w]")
 _CHARACTER = re.compile(rf"(?s){_ENTITY}|.")
 _LEADING_ZEROS = re.compile(r"(?<=#)0+(?=\w)|(?<=#[xX])0+(?=\w)")
 _UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-_READ_AS = str.maketrans("0134679i|", "oleagtgll")
+_READ_AS = str.maketrans("0134679i", "oleagtgl")
 _IN_LABELS = str.maketrans({"[": "(", "]": ")", '"': "'"})
 
 
@@ -76,19 +76,27 @@ def without_headers(text: str) -> str:
 def _reads_header(begun: str, text: str, start: int) -> bool:
     """Whether the word `agent` or `tool` comes next, whatever that is no letter stands before, in or behind it.
 
-    Signs of other scripts may look like any letter of these. A bracket ends the search: it has one of its own.
+    Signs of other scripts may look like any letter of these; a symbol or a `<tag>` may be read or passed over. A
+    bracket ends the search: it has one of its own.
     """
     written = (each[0] for each in _CHARACTER.finditer(text, start))
-    word = ""
+    read = {(header, 0) for header in HEADERS}  # what it may be so far: so many letters of that word
+    before_tag: set[tuple[str, int]] = set()
     for char in chain(begun, chain.from_iterable(map(_read, written))):
-        if char.isalnum() if char.isascii() else unicodedata.category(char)[0] in "LNS" and char not in _UNSEEN:
-            word += char
-            if not any(_looks_like(word, header[: len(word)]) for header in HEADERS):
+        is_symbol = char == "|" or (char > "\x7f" and unicodedata.category(char)[0] == "S")
+        if is_symbol or (char.isalnum() and char not in _UNSEEN):
+            longer = {(word, n + 1) for word, n in read if _looks_like(char, word[n : n + 1])}
+            read = read | longer if is_symbol else longer
+            if not read and not before_tag:
                 return False
-        elif any(_looks_like(word, header) for header in HEADERS):
+        elif any(n == len(word) for word, n in read):
             return True
         elif _is_bracket(char, "[", "Ps") or _is_bracket(char, "]", "Pe"):
             return False
+        elif char == "<":
+            before_tag |= read
+        elif char == ">":
+            read, before_tag = read | before_tag, set()
     return False
 
 
@@ -101,9 +109,8 @@ def _read(written: str) -> str:
     return unicodedata.normalize("NFKD", plain).casefold().translate(_READ_AS)
 
 
-def _looks_like(word: str, meant: str) -> bool:
-    pairs = zip(word, meant, strict=False)
-    return len(word) == len(meant) and all(seen == letter or not seen.isascii() for seen, letter in pairs)
+def _looks_like(char: str, letter: str) -> bool:
+    return bool(letter) and (char == letter or not char.isascii() or char + letter == "|l")
 
 
 def run_for_judge(transcript: Transcript, text: str) -> str:

@@ -14,6 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from evalharness.domain.grade import Judging
 from evalharness.domain.plain_numbers import count
 from evalharness.errors import SpendCapReached
 
@@ -49,6 +50,8 @@ class Spending:
     """What was charged without a price: a cap in dollars cannot count it."""
     broken_off: int = 0
     """Calls whose reply nobody waited for: no more than a guess of their input was charged."""
+    checks: list[Judging] = field(default_factory=list)
+    """What it took to try out judges: part of the sums, and of no trial."""
     kept: Callable[[float, int], None] | None = None
     _calls: dict[str, _Lane] = field(default_factory=lambda: defaultdict(_Lane))
     _trials: _Lane = field(default_factory=_Lane)

@@ -23,13 +23,17 @@ THRESHOLD = 0.8
 
 
 class SemanticSimilarityOptions(Options):
-    """`value` may be any data: it stands for its text, as an answer that is data does."""
+    """`value` may be any data: it stands for its text, as an answer that is data does. None is the case's reference."""
 
     main_may_be_mapping: ClassVar[bool] = True
 
-    value: Json
+    value: Json = None
     threshold: Annotated[float, Field(ge=0, le=1)] = THRESHOLD
     model: str | None = None
+
+    @property
+    def needs_reference(self) -> bool:
+        return self.value is None
 
 
 class SemanticSimilarity(CodeGrader):
@@ -44,9 +48,12 @@ class SemanticSimilarity(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
-        if problem := _other_status(context.output, options.value):
+        wanted = context.reference if options.value is None else options.value
+        if wanted is None:
+            raise Unscored("there is nothing to compare with: give `value`, or the case a reference")
+        if problem := _other_status(context.output, wanted):
             return Grade.of(False, reason=problem)
-        text, expected = _text(context.output), _text(options.value)
+        text, expected = _text(context.output), _text(wanted)
         try:
             score, judging = await nearness(text, expected, self.services, options.model)
         except UsageError as error:
@@ -57,8 +64,8 @@ class SemanticSimilarity(CodeGrader):
         grade = Grade.of(passed, score=score, reason="" if passed else reason, evidence=evidence)
         return grade.model_copy(update={"judging": judging})
 
-    def example(self) -> Example:
-        return Example(whole=self.options.value)
+    def example(self) -> Example | None:
+        return None if self.options.value is None else Example(whole=self.options.value)
 
 
 def _other_status(output: Json, expected: Json) -> str:

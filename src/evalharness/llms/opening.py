@@ -32,9 +32,15 @@ class OpenModels:
     """`concurrency`: how many trials run at once. It lives in one event loop, from the first question to `close`."""
 
     def __init__(
-        self, environment: Mapping[str, str], root: Path, concurrency: int, purse: Purse | None = None
+        self,
+        environment: Mapping[str, str],
+        root: Path,
+        concurrency: int,
+        purse: Purse | None = None,
+        usual_deadline_s: float = DEADLINE_S,
     ) -> None:
         self._environment = environment
+        self._usual_deadline_s = usual_deadline_s
         self.root = root
         self._concurrency = concurrency
         self._purse = purse
@@ -72,6 +78,9 @@ class OpenModels:
     def notes(self) -> tuple[str, ...]:
         return tuple(self._notes)
 
+    def trouble(self) -> str:
+        return self._posting.trouble if self._posting is not None else ""
+
     async def close(self) -> None:
         async with AsyncExitStack() as closing:
             if self._posting is not None:
@@ -94,7 +103,7 @@ class OpenModels:
             raise UsageError(f"{name.provider} has no embeddings", hint="name the model of another provider")
         if self._posting is None:
             self._posting = Posting(
-                deadline_s=deadline_s(self._environment),
+                deadline_s=deadline_s(self._environment, self._usual_deadline_s),
                 ceiling=max(CEILING, CALLS_PER_TRIAL * self._concurrency),
                 environment=self._environment,
                 may_ask_again=self._purse.check if self._purse is not None else anybody_may,
@@ -111,10 +120,10 @@ class OpenModels:
         return provider.wire, access, meter
 
 
-def deadline_s(environment: Mapping[str, str]) -> float:
+def deadline_s(environment: Mapping[str, str], usual_s: float = DEADLINE_S) -> float:
     written = environment.get(DEADLINE, "").strip()
     try:
-        seconds = float(written) if written else DEADLINE_S
+        seconds = float(written) if written else usual_s
     except ValueError:
         seconds = math.nan
     if not 0 < seconds <= LONGEST_DEADLINE_S:

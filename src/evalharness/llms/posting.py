@@ -63,10 +63,12 @@ class _Call:
     fault: Fault | None = None
     """Why the last attempt was not the last."""
 
+    def told(self, fault: Fault) -> str:
+        return f"{self.who}: {shown(without(self.endpoint.secrets, fault.words))}"
+
     def unavailable(self, fault: Fault, now: float) -> ModelUnavailable:
-        words = shown(without(self.endpoint.secrets, fault.words))
         tried = f" ({self.attempts} attempts in {now - self.began_at:.0f} s)" if self.attempts > 1 else ""
-        return ModelUnavailable(f"{self.who}: {words}{tried}", status=fault.status)
+        return ModelUnavailable(f"{self.told(fault)}{tried}", status=fault.status)
 
 
 def _written(body: Json) -> bytes:
@@ -96,6 +98,8 @@ class Posting:
         self._clock = clock or Clock()
         self._rng = rng or Random()
         self._sender = Sender(environment)
+        self.trouble = ""
+        """Why a server is asked again; empty where the last one asked has replied."""
         self._paces: dict[tuple[str, ...], Pace] = {}
 
     async def post(
@@ -181,6 +185,7 @@ class Posting:
         except ValueError as error:
             return Fault(f"the reply makes no sense: {error}", is_garbage=True)
         pace.succeeded()
+        self.trouble = ""
         return value
 
     def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
@@ -203,6 +208,7 @@ class Posting:
     async def _wait_after(self, fault: Fault, call: _Call, pace: Pace) -> None:
         """Until the next attempt is due; raises when there is to be none."""
         call.fault = fault
+        self.trouble = call.told(fault)
         now = self._clock.now()
         gives_up_at = call.gives_up_at
         if fault.is_silence and not pace.was_answered:

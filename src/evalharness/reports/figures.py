@@ -152,7 +152,8 @@ def judging_text(took: Judging) -> str:
     if took.cached:
         parts.append(f"{count(took.cached, 'verdict')} from the cache")
     if took.calls:
-        parts.append(f"{took.input_tokens:,} tokens in, {took.output_tokens:,} out")
+        tokens = f"{took.input_tokens:,} tokens in, {took.output_tokens:,} out"
+        parts.append(tokens if took.input_tokens or took.output_tokens else "tokens not told")
         parts.append("at an unknown price" if took.cost_usd is None else money(took.cost_usd))
     return f"{took.model}: {', '.join(parts)}"
 

@@ -233,6 +233,9 @@ NOTHING = "there is nothing for '{}' to compare the answer with: add `reference`
         ("", "expected: {pairwise: {rubric: It is polite.}}", "pairwise"),
         ("", "graders: [{any_of: [{contains: x}, {not: pairwise}]}]", "any_of"),
         ("graders: [pairwise]", "tags: [x]", "pairwise"),
+        ("", "graders: [semantic_similarity]", "semantic_similarity"),
+        ("", "graders: [{semantic_similarity: {threshold: 0.5}}]", "semantic_similarity"),
+        ("", "expected: {semantic_similarity: {threshold: 0.5, model: openai/x}}", "semantic_similarity"),
     ],
 )
 def test_a_comparison_without_another_answer_is_told_with_its_case(
@@ -244,6 +247,17 @@ def test_a_comparison_without_another_answer_is_told_with_its_case(
 
     assert told(tmp_path, written(f", {case}")) == [f"evals.yaml:5: test_cases[1]: {NOTHING.format(kind)}"]
     assert told(tmp_path, written(f", reference: Ada, {case}")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("structural_match", "{strict: true}"), ("numeric_deltas", "{ignore_fields: [a]}")]
+)
+def test_options_alone_are_never_what_an_answer_is_compared_with(tmp_path: Path, kind: str, options: str) -> None:
+    for written in (f"graders: [{{{kind}: {options}}}]", f"expected: {{{kind}: {options}}}, grader: code"):
+        [line] = told(tmp_path, f"test_cases: [{{id: a, input: hi, {written}}}]")
+        assert line.endswith("is missing")
+    beside = f"{options[:-1]}, tone: 4}}"
+    assert told(tmp_path, f"test_cases: [{{id: a, input: hi, graders: [{{{kind}: {beside}}}]}}]") == []
 
 
 def test_another_answer_may_stand_in_the_grader(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ def test_data_is_compared_as_text_and_of_a_response_the_body(grade: Callable[...
     assert grade(expected, {"status": 200, "headers": {"date": "now", "etag": "x"}, "body": CAT}).score == 1
     verdict = grade(expected, {"status": 500, "headers": {}, "body": CAT})
     assert (verdict.state, verdict.reason) == ("fail", "status 500, expected 200")
+
+
+def test_without_a_value_the_answer_is_compared_with_the_cases_reference(build: Callable[..., Grader]) -> None:
+    case = Case(id="a", input="?", reference=CAT)
+    for written in ({"semantic_similarity": {"threshold": 0.9}}, "semantic_similarity"):
+        context = GradeContext(case, Transcript(output=CAT), index=0, seed=0)
+        assert asyncio.run(build(written).grade(context)).score == 1
+    with pytest.raises(Unscored, match="nothing to compare with"):
+        asyncio.run(build("semantic_similarity").grade(replace(context, case=Case(id="a", input="?"))))
 
 
 def test_the_same_text_needs_no_model(build: Callable[..., Grader]) -> None:

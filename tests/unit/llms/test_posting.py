@@ -116,6 +116,28 @@ def test_exhausted_is_unavailable_and_says_what_the_server_said() -> None:
     assert server.requests > 3, "it was tried again"
 
 
+def test_what_keeps_everybody_waiting_is_known_until_there_is_a_reply() -> None:
+    heard: list[str] = []
+
+    async def sleep(_: float) -> None:
+        heard.append(posting.trouble)
+
+    posting = Posting(clock=Clock(sleep=sleep), rng=Random(4))
+
+    async def reply(request: web.Request) -> web.Response:
+        if not heard:
+            return web.json_response({"error": {"message": f"busy, {KEY}"}}, status=503)
+        return web.json_response({"choices": [{"message": {"content": "hi"}}]})
+
+    async def run() -> list[str | BaseException]:
+        async with serving(reply) as url:
+            return await ask_all(posting, url, 1)
+
+    assert asyncio.run(run()) == ["hi"]
+    assert [line.startswith("openai/m: ") and "busy" in line and KEY not in line for line in heard] == [True]
+    assert posting.trouble == ""
+
+
 def test_a_wait_that_is_longer_than_the_deadline_is_not_waited_for() -> None:
     server = MisbehavingServer({**QUIET, "429 seconds": 1.0}, retry_after_s=500)
 

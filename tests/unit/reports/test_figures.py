@@ -8,8 +8,9 @@ import pytest
 from reported import A, E, F, P, reported
 
 from evalharness.domain.case import Case
+from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
-from evalharness.reports.figures import Line, figures
+from evalharness.reports.figures import Line, figures, judging_text
 
 
 def lines(states: Any, **given: Any) -> dict[str, Line]:
@@ -127,6 +128,12 @@ def test_times_and_costs() -> None:
     assert found["slowest"].text.split("   ")[0].endswith("#1 1.5 s")
     assert found["slowest"].small == "(whole run 2.5 s)"
     assert found["cost"].text.startswith("$0.7500 in all   3,000 tokens in, 3,000 out   a trial: median $0.2500")
+
+
+def test_where_no_tokens_were_told_none_are_shown() -> None:
+    silent = Judging(model="e/x", calls=2)
+    assert judging_text(silent) == "e/x: 2 calls, tokens not told, at an unknown price"
+    assert judging_text(silent.model_copy(update={"input_tokens": 7})).startswith("e/x: 2 calls, 7 tokens in, 0 out")
 
 
 def test_a_median_counts_clusters_where_cases_share_them() -> None:

@@ -128,6 +128,10 @@ def _native(value: Mapping[str, Json]) -> Expected | None:
     shared = {name: getattr(spec, name) for name in SHARED}
     if isinstance(spec.options, Mapping) and "value" in spec.options:
         return Expected(spec.kind, (spec.options["value"],), _without(spec.options, ("value",)), shared)
+    if isinstance(spec.options, Mapping) and is_grader(spec.kind):
+        options = registry.load("grader", spec.kind).Options
+        if options.main_may_be_mapping and options.are_named(spec.options):
+            return Expected(spec.kind, (), spec.options, shared)
     return Expected(spec.kind, (spec.options,), shared=shared)
 
 

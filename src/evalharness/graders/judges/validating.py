@@ -11,6 +11,7 @@ import asyncio
 from types import MappingProxyType
 
 from evalharness.contracts import Llm
+from evalharness.domain.grade import Judging
 from evalharness.errors import BadReply, ModelUnavailable, UsageError, waited_for
 from evalharness.graders.judges.asking import Asking
 from evalharness.graders.judges.relevance import ask_one
@@ -27,14 +28,15 @@ NEXT_STEPS = MappingProxyType(
 )
 
 
-async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> None:
-    """Raises ModelUnavailable where it cannot be reached in time, UsageError where it cannot judge."""
+async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> Judging:
+    """What it took. Raises ModelUnavailable where it cannot be reached in time, UsageError where it cannot judge."""
+    asking = Asking(llm)
     try:
         async with asyncio.timeout(limit_s) as limit:
             for _ in range(SLIPS + 1):
-                result = await ask_one(Asking(llm), RESPONSE, CRITERION)
+                result = await ask_one(asking, RESPONSE, CRITERION)
                 if result.passed:
-                    return
+                    return asking.judging
     except ModelUnavailable as error:
         raise _unavailable(llm, error) from error
     except TimeoutError as error:

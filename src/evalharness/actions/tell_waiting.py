@@ -1,0 +1,29 @@
+"""Tell waiting: a sign of life for somebody who watches a command that nothing has come back to for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+PATIENCE_S = 5.0
+
+
+@asynccontextmanager
+async def waiting_told(
+    say: Callable[[str], None], waits_for: Callable[[], str], done: Callable[[], int], patience_s: float = PATIENCE_S
+) -> AsyncIterator[None]:
+    """While it lasts, `say` is told what is waited for, as often as `done` stays the same for so many seconds."""
+
+    async def watch() -> None:
+        before = done()
+        while True:
+            await asyncio.sleep(patience_s)
+            if before == (before := done()):
+                say(waits_for())
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()

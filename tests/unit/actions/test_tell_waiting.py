@@ -1,0 +1,33 @@
+"""Somebody who watches is told what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+
+from evalharness.actions.tell_waiting import waiting_told
+
+
+def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
+    told: list[str] = []
+    answered = 0
+
+    async def main() -> None:
+        nonlocal answered
+        heard = asyncio.Event()
+
+        def say(line: str) -> None:
+            told.append(line)
+            if len(told) == 2:
+                heard.set()
+
+        async with waiting_told(say, lambda: f"{answered} answered", lambda: answered, patience_s=0.01):
+            await heard.wait()
+        before = len(told)
+        await asyncio.sleep(0.05)
+        assert len(told) == before, "nothing is told any more"
+        async with waiting_told(say, lambda: "moving", lambda: next(moving), patience_s=0.01):
+            await asyncio.sleep(0.05)
+
+    moving = iter(range(1000))
+    asyncio.run(main())
+    assert set(told) == {"0 answered"}
