@@ -430,7 +430,7 @@ def test_a_judge_without_a_verdict_gives_no_score() -> None:
 def test_a_judge_takes_a_list_of_criteria_and_refuses_what_is_none() -> None:
     scorer = create_llm_judge_scorer("main.text", ["Is it kind?", "Is it short?"])
     assert scorer.criteria == "- Is it kind?\n- Is it short?"
-    wrong: list[Any] = ["", [], 5, [1], "code_qualty", "1. **Tone** (40%)\n2. **Length**"]
+    wrong: list[Any] = ["", [], 5, [1], "code_qualty", "1. **Tone** (weight: 4)\n2. **Length**"]
     for criteria in wrong:
         with pytest.raises(UsageError, match="criteria"):
             create_llm_judge_scorer("main.text", criteria)
