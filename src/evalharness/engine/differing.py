@@ -108,9 +108,9 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
         return None
     weights = [pair.new.weight for pair, _, _ in scored]
     observed = observed_in([pair for pair, _, _ in scored], [new - old for _, old, new in scored], weights)
+    before = observed_in([pair for pair, _, _ in scored], [old for _, old, _ in scored], weights).values
     found = _interval(observed, rule)
-    steps = observed.steps
-    tested = sign_flip(steps)
+    tested = sign_flip(observed.steps)
     return Evidence(
         Difference(
             metric="score",
@@ -118,7 +118,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
             **_told([pair for pair, _, _ in scored], found, tested),
         ),
-        0.5 ** len(steps),
+        0.5 ** sum(score > 0 for score in before),
         observed.figures(math.inf if _say_more_than_passes(pairs) else _least_trials(pairs)),
     )
 
@@ -147,8 +147,9 @@ def ratios_differ(
 ) -> Evidence | None:
     """Times or costs as a ratio: logarithms of each case's means, since a few slow cases would carry a plain mean away.
 
-    Here more is worse. What rose from 0 or fell to 0 has no ratio, but counts in the test, which needs no more than how
-    far each case moved; what one run does not tell counts nowhere. None where nothing can be told.
+    Here more is worse. What rose from 0 or fell to 0 has no ratio; where there is some, the test is of the amounts
+    themselves, so that neither can outweigh all others. What one run does not tell counts nowhere. None where nothing
+    can be told.
     """
     sides = Sides.of(pairs, figure)
     if not sides.compared:
@@ -159,8 +160,14 @@ def ratios_differ(
     risen = sides.risen or [pair for pair, old, new in sides.compared if new > old <= 0]
     observed = observed_in(known, turned)
     found = _interval(observed, rule, span=math.inf)
-    moved = [-_LARGEST_LOG] * len(sides.risen) + [_LARGEST_LOG] * len(sides.fallen)
-    steps = observed_in([*known, *sides.risen, *sides.fallen], [*turned, *moved]).steps
+    scale, tested_on = "logarithms", observed
+    if sides.risen or sides.fallen:
+        both = [*known, *sides.risen, *sides.fallen]
+        scale, tested_on = (
+            "amounts",
+            observed_in(both, [(figure(old) or 0.0) - (figure(new) or 0.0) for old, new in both]),
+        )
+    steps = tested_on.steps
     tested = sign_flip(steps)
     told = _told(known, found, tested)
     on_logarithms = {
@@ -169,7 +176,7 @@ def ratios_differ(
         "high": _ratio(-found.low),
         "lower_bound": None,
         "upper_bound": _ratio(-found.lower_bound),
-        "method": f"{tested.method}, on logarithms",
+        "method": f"{tested.method}, on {scale}",
         "interval_method": f"{told['interval_method']}, on logarithms",
     }
     if not any(new > 0 for _, _, new in sides.compared):  # what is free now has no ratio that could be doubted

@@ -24,12 +24,15 @@ class Observed(NamedTuple):
     @property
     def steps(self) -> list[float]:
         """Values whose plain mean is the weighted one; what only rounding left of a value is nothing."""
-        steps = self.values
-        if self.weights is not None:
-            scale = len(steps) / math.fsum(self.weights)
-            steps = [value * weight * scale for value, weight in zip(steps, self.weights, strict=True)]
+        steps = self._weighted(self.values)
         dust = SAME * max(map(abs, steps))
         return [step if abs(step) > dust else 0.0 for step in steps]
+
+    def _weighted(self, values: list[float]) -> list[float]:
+        if self.weights is None:
+            return values
+        scale = len(values) / math.fsum(self.weights)
+        return [value * weight * scale for value, weight in zip(values, self.weights, strict=True)]
 
     def figures(self, trials: float = math.inf) -> Figures:
         """`trials`: pass/fail trials behind all of them, where they are nothing but shares of passes."""
@@ -40,12 +43,16 @@ class Observed(NamedTuple):
 
     @property
     def variance(self) -> float | None:
-        """That of the steps, which is 0 where only rounding tells them apart; None of a single one."""
-        steps = self.steps
-        if len(steps) < 2:
+        """Of values that count by their weights around their mean: a change that all share is none of it.
+
+        0 where only rounding tells them apart; None of a single one.
+        """
+        number = len(self.values)
+        if number < 2:
             return None
-        mean = math.fsum(steps) / len(steps)
-        found = math.fsum([(step - mean) ** 2 for step in steps]) / (len(steps) - 1)
+        mean = math.fsum(self._weighted(self.values)) / number
+        apart = self._weighted([value - mean for value in self.values])
+        found = math.fsum([each * each for each in apart]) / (number - 1)
         return found if found > (SAME * mean) ** 2 else 0.0
 
 

@@ -16,7 +16,7 @@ from evalharness.domain.comparison import CaseChange, Comparison, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
-from evalharness.engine.deciding import decisive, verdict_of
+from evalharness.engine.deciding import asked, decisive, verdict_of
 from evalharness.engine.differing import metric_differs
 from evalharness.engine.pairing import Pair
 from evalharness.engine.rejudging import Judged
@@ -80,7 +80,7 @@ def _of_cases(report: Report, told: Comparison) -> Iterator[Judged]:
     rule, changes = _rule(told), {change.case_id: change for change in told.cases}
     held = report.gate.quarantined if report.gate else ()
     left_out = {*told.added, *told.changed, *told.unjudged, *held}
-    told_pairs = (_pair(case, changes) for case in report.cases if case.case_id not in left_out)
+    told_pairs = (_pair(case, changes) for case in _scored_as_told(report.cases, told) if case.case_id not in left_out)
     pairs = [pair for pair in told_pairs if pair.old.trials > 0 and pair.new.trials > 0]
     if not pairs:
         yield "comparison.n_cases", told.n_cases, 0
@@ -122,7 +122,7 @@ def _of_itself(told: Comparison) -> Iterator[Judged]:
         yield from _consistent(_place(metric), difference, adjusted.get(metric), rule)
     if told.critical is not None:
         yield from _consistent("comparison.critical", told.critical, told.critical.p, rule)
-    deciding = decisive(told.differences, told.critical)
+    deciding = decisive(asked(told.differences, told.critical))
     yield "comparison.decisive", told.decisive, tuple(difference.metric for difference in deciding)
     yield "comparison.verdict", told.verdict, deciding[0].verdict if deciding else None
 
@@ -139,6 +139,13 @@ def _consistent(place: str, told: Difference, p_adjusted: float | None, rule: Re
     yield f"{place}.risen", told.risen, min(told.risen, len(told.incomparable))
     yield f"{place}.p_adjusted", told.p_adjusted, p_adjusted
     yield f"{place}.verdict", told.verdict, verdict_of(told, rule)
+
+
+def _scored_as_told(cases: Sequence[CaseResult], told: Comparison) -> Sequence[CaseResult]:
+    """A comparison leaves all scores out where one of the runs tried failed answers again."""
+    if "score" in told.differences or any(change.new_score is not None for change in told.cases):
+        return cases
+    return [replace(case, score=None) for case in cases]
 
 
 def _pair(case: CaseResult, changes: Mapping[str, CaseChange]) -> Pair:

@@ -107,7 +107,7 @@ def baseline_line(comparison: Comparison) -> str:
     found = _decisive(comparison)
     _, moved, interval = difference_text(found, comparison.n_cases)
     if found.metric != "pass_rate":
-        moved = f"{'critical cases' if found.metric == 'critical' else found.metric} {moved}"
+        moved = f"{found.label} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
         shows = found.why if found.metric == "critical" or found.incomparable else _shows(found)
@@ -122,16 +122,24 @@ def baseline_line(comparison: Comparison) -> str:
 
 
 def baseline_basis(comparison: Comparison) -> str:
-    """What that line rests on."""
+    """What that line rests on; where it is of critical cases, what became of all."""
     found = _decisive(comparison)
-    return f"{compared_text(comparison)}; {_method_text(found, comparison)}"
+    if found.metric != "critical":
+        return f"{compared_text(comparison)}; {_method_text(found, comparison)}"
+    rate = comparison.differences["pass_rate"]
+    _, moved, interval = difference_text(rate, comparison.n_cases)
+    cases = f"{count(found.n_cases, 'critical case')} ({_trials_text(found)})"
+    return f"{cases}; {_method_text(found, comparison)}; of all {compared_text(comparison)}: {moved}, {interval}"
 
 
 def compared_text(comparison: Comparison) -> str:
     """`3 of 50 cases changed; compared on 47`, and how many trials that are."""
-    rate = comparison.differences["pass_rate"]
-    trials = f"{count(rate.n_trials_old, 'trial')} before, {rate.n_trials_new:,} now"
+    trials = _trials_text(comparison.differences["pass_rate"])
     return f"{comparison.left_out or count(comparison.n_cases, 'case')} ({trials})"
+
+
+def _trials_text(found: Difference) -> str:
+    return f"{count(found.n_trials_old, 'trial')} before, {found.n_trials_new:,} now"
 
 
 def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:

@@ -88,6 +88,10 @@ class TestCostsOfOneRunOnly:
         )
         assert (found.differences["cost"].detectable or 0) > 0.001, "equal but for rounding"
 
+    def test_what_is_free_now_hides_no_rise_of_the_others(self) -> None:
+        found = compared(costs((38, 0.01), (2, 0.01)), costs((38, 0.02), (2, 0.0)), metrics=("cost",))
+        assert (found.verdict, found.differences["cost"].method) == ("REGRESSION", "sign-flip test, exact, on amounts")
+
     def test_only_what_rose_from_nothing_is_counted_as_risen(self) -> None:
         old = costs((20, 0.0), (11, None), (969, 0.01))
         new = costs((31, 0.01), (4, 0.0), (965, 0.01))

@@ -49,6 +49,10 @@ def figures(report: Report) -> dict[str, Any]:
     return dict(numbers(report.comparison.model_dump(mode="json"), "comparison"))
 
 
+def has_score(report: Report) -> bool:
+    return report.comparison is not None and "score" in report.comparison.differences
+
+
 def is_believed(place: str) -> bool:
     return any(place.endswith(f"/{name}") for name in BELIEVED) and not place.startswith("comparison/cases/0/p")
 
@@ -61,6 +65,14 @@ def test_a_comparison_agrees_with_its_report() -> None:
     with_baseline = verify_report(report, rows, comparison=compare(old, report, RULE))
     assert with_baseline.mismatches == ()
     assert not any("p-values" in each for each in with_baseline.believed)
+
+
+def test_where_failed_answers_were_tried_again_scores_are_not_compared() -> None:
+    report, rows, old = told(RegressionRule())
+    again = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
+    again = again.model_copy(update={"comparison": compare(old, again, RegressionRule())})
+    found = [each for each in verify_cases(again).mismatches if each.figure.startswith("comparison")]
+    assert found == [] and has_score(report) and not has_score(again)
 
 
 @pytest.mark.parametrize("by", [0.3, -0.3])

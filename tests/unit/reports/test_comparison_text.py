@@ -258,6 +258,9 @@ def test_undecided_critical_cases_are_named_even_where_all_others_are_fine() -> 
     told = baseline_line(compared(old, new))
     assert told.startswith("critical cases -100 points")
     assert "INCONCLUSIVE: every critical case that passed before fails now (c300, c301, c302)" in told
+    basis = baseline_basis(compared(old, new))
+    assert basis.startswith("3 critical cases (3 trials before, 3 now); exact stratified permutation test")
+    assert "; of all 303 cases (303 trials before, 303 now): -0.99 points, 95 % interval" in basis
 
 
 def test_both_ends_of_an_interval_have_as_many_digits() -> None:

@@ -16,7 +16,7 @@ from evalharness.graders.human import Range
 from evalharness.graders.judges.criteria import LONGEST_NAME, Criterion, checked
 
 HIGHEST = 100
-"""Of a scale: larger numbers are years or pages."""
+"""Of a scale, which begins with 0 or 1: other numbers are years or pages."""
 SHOWN = 60
 HOW = (
     "write NAME (weight: 0.4) on a line of its own for each; "
@@ -26,15 +26,19 @@ _LINE = re.compile(
     r"(?P<indent>[ \t>]*)(?P<heading>#*)[ \t]*"
     r"(?:(?P<bullet>[-*+•])(?=\s)|\(?(?:(?P<number>\d{1,3})|(?P<letter>[^\W\d_]{1,3}))[.)](?=\s|\*\*))?(?P<text>.*)"
 )
-_WEIGHT = re.compile(r"[(\[]\s*weight\b([^()\[\]]*)[)\]]", re.IGNORECASE)
-_NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})\s*(%?)")
+_BRACKET = re.compile(r"[(\[]([^()\[\]{}]*)[)\]]")
+_WORD = re.compile(r"\bweights?\b", re.IGNORECASE)
+_GIVES = re.compile(r"[\d:=]")
+_BEGUN = re.compile(r"[(\[]\s*weight\s*[:=]", re.IGNORECASE)
+_WEIGHT = re.compile(r"weight ?[:=]? ?(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9}) ?(%?)", re.IGNORECASE)
+_TOTAL = re.compile(r"(?:total|sum)\b", re.IGNORECASE)
 _SCALE = re.compile(r"[(\[]\s*(\d{1,3})\s*(?:[-–—]|to)\s*(\d{1,3})\s*[)\]]")
 _AROUND = " \t*_`:=,;.–—-"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of a list. Those with the same `list` stand beside each other."""
+    """A line. Those with the same `list` stand beside each other."""
 
     line: str
     list: tuple[int, str] | None
@@ -68,7 +72,7 @@ def _item(line: str) -> Item:
     parts = _LINE.match(line)
     assert parts is not None, "it matches every line"
     text = parts["text"]
-    weights = [found for found in _WEIGHT.finditer(text) if re.search(r"\d|^\s*[:=]", found[1])]
+    weights = [found for found in _BRACKET.finditer(text) if _WORD.search(found[1]) and _GIVES.search(found[1])]
     if len(weights) > 1:
         raise ValueError(
             f"'{_shown(line)}' has several weights (`rubric: >` makes one line of many, `|` does not): {HOW}"
@@ -76,8 +80,9 @@ def _item(line: str) -> Item:
     scale = _scale(text, has_weight=bool(weights), is_numbered=parts["number"] is not None)
     ends = [found.start() for found in (*weights, scale) if found]
     name = text[: min(ends, default=0)].partition(": ")[0].strip(_AROUND)
-    number = _NUMBER.fullmatch(weights[0][1].strip(" \t:=")) if weights else None
-    if (weights and not number) or (ends and not 0 < len(name) <= LONGEST_NAME) or (ends and "|" in name):
+    number = _WEIGHT.fullmatch(" ".join(weights[0][1].split())) if weights else None
+    is_broken = len(_BEGUN.findall(text)) > len(weights)
+    if is_broken or (weights and not number) or (ends and not 0 < len(name) <= LONGEST_NAME) or (ends and "|" in name):
         raise ValueError(f"'{_shown(line)}' cannot be read as a criterion: {HOW}")
     weight = float(number[1]) / (100 if number[2] else 1) if number else None
     bounds = (float(scale[1]), float(scale[2])) if scale else None
@@ -86,7 +91,7 @@ def _item(line: str) -> Item:
 
 def _scale(text: str, *, has_weight: bool, is_numbered: bool) -> re.Match[str] | None:
     """Beside a weight wherever it stands; else only at the end of a numbered line, as elsewhere it is prose."""
-    scales = [found for found in _SCALE.finditer(text) if int(found[1]) < int(found[2]) <= HIGHEST]
+    scales = [found for found in _SCALE.finditer(text) if int(found[1]) <= 1 < int(found[2]) <= HIGHEST]
     if not scales or has_weight:
         return scales[0] if scales else None
     return scales[-1] if is_numbered and not text[scales[-1].end() :].strip(_AROUND) else None
@@ -103,7 +108,7 @@ def _check(found: Sequence[Item], in_lists: Sequence[Item]) -> None:
         if item.list != found[0].list:
             told = f"'{_shown(found[0].line)}' and '{_shown(item.line)}' do not stand in the same list"
             raise ValueError(f"{told}: criteria do, and their parts have no weights of their own; {HOW}")
-        if item.name.lower() in ("total", "sum"):
+        if _TOTAL.match(item.name):
             raise ValueError(f"'{_shown(item.line)}' is no criterion: leave the sum out, weights count by their share")
     for item in in_lists:
         if found and not item.is_criterion and item.list == found[0].list:

@@ -1,0 +1,40 @@
+"""What can be shown of cases, or clusters of them, that weigh differently."""
+
+from __future__ import annotations
+
+import pytest
+from compared import case, report
+
+from evalharness.domain.comparison import Difference
+from evalharness.domain.gate import RegressionRule
+from evalharness.engine.comparing import compare
+
+JITTER = (0.02, -0.02, 0.01, -0.01)
+
+
+def score_after(drop: float, *, before: float = 0.9, number: int = 20) -> Difference:
+    """All cases fell by the same, but for some noise; half of them weigh ten times as much as the others."""
+    old = [case(f"c{n}", 4, 2, score=before, weight=1 + 9 * (n % 2)) for n in range(number)]
+    new = [case(f"c{n}", 4, 2, score=before - drop + JITTER[n // 2 % 4], weight=1 + 9 * (n % 2)) for n in range(number)]
+    return compare(report(*old), report(*new), RegressionRule()).differences["score"]
+
+
+@pytest.mark.parametrize("drop", [0.05, 0.3, 0.6])
+def test_what_can_be_shown_does_not_depend_on_the_drop_that_was_found(drop: float) -> None:
+    assert score_after(drop).detectable == pytest.approx(score_after(0.0).detectable)
+
+
+def test_clusters_of_unequal_size_that_break_as_one_show_a_drop() -> None:
+    sizes = (1, 1, 1, 1, 2, 2, 6, 10)
+    ids = [(f"c{k}-{n}", f"k{k}") for k, size in enumerate(sizes) for n in range(size)]
+    old = report(*(case(each, 4, 4, cluster=cluster) for each, cluster in ids))
+    new = report(*(case(each, 4, 2, cluster=cluster) for each, cluster in ids))
+    found = compare(old, new, RegressionRule())
+    assert found.verdict == "REGRESSION"
+    assert found.differences["pass_rate"].detectable is not None
+
+
+def test_a_score_of_nothing_cannot_fall() -> None:
+    old = [case(f"c{n}", 4, 0, score=0.0, weight=1 + n % 2) for n in range(8)]
+    found = compare(report(*old), report(*old), RegressionRule()).differences["score"]
+    assert found.detectable is None
