@@ -40,7 +40,7 @@ def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:
         {P: 1.0, F: 0.0}.get(state),
         given.get("reason", "" if passed else f"{case_id} {state}"),
         given.get("duration_s", 0.25 + index / 8),
-        given.get("cost_usd", 0.01 * (index + 1)),
+        None if (case_id, index) in given.get("unpriced", ()) else given.get("cost_usd", 0.01 * (index + 1)),
         given.get("tokens", 10),
         given.get("tokens", 3),
         json.dumps(grades if state in (P, F) else []),

@@ -223,6 +223,22 @@ def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
     assert sum(map(int, (*checked, rest))) == int(spent)
 
 
+@pytest.mark.parametrize("command", ["run", "regrade"])
+def test_runs_that_share_a_cap_tell_once_what_trying_out_their_judges_took(command: str, tmp_path: Path) -> None:
+    judge = ("--judge-model", "scripted/judge.yaml", "--max-tokens", "100000", "--no-cache", "--json")
+    done = judged(tmp_path, "--target", "echo", "--target", "oracle", *judge)
+    if command == "regrade":
+        name = done.json["eval_reports"][0]["metadata"]["run_name"]
+        done = drive(tmp_path, "regrade", name, "--matrix", *judge)
+    notes = ["; ".join(report["notes"]).replace(",", "") for report in done.json["eval_reports"]]
+    assert [note.count("trying out the judge took") for note in notes] == [0, 1]
+    assert "before the run" not in notes[1]
+    took = done.json["eval_reports"][0]["judging"][0]
+    [checked] = re.findall(r"took scripted/judge.yaml: 2 calls (\d+) tokens in (\d+) out", notes[1])
+    spent = [int(SPENT.findall(note)[0]) for note in notes]
+    assert spent[0] == spent[1] == sum(map(int, checked)) + took["input_tokens"] + took["output_tokens"]
+
+
 def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(tmp_path: Path) -> None:
     twice = SUITE.replace("graders:", 'graders:\n  - model: {rubric: "1. **Kindness** (weight: 2)"}')
     judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1")
@@ -398,6 +414,40 @@ def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
     done = judged(tmp_path, "--only", "warm", suite=scored)
     assert done.code == 0
     assert "model: no score in 1 trial: no judge is set" in done.out
+
+
+SCORED = """
+name: scored
+target: echo
+graders:
+  - llm-judge: {criteria: "1. **Kindness** (weight: 1)", enabled: true}
+    required: false
+test_cases:
+  - {id: cold, input: a harsh word}
+  - {id: odd, input: a garbled word}
+"""
+
+
+def test_a_judge_without_a_verdict_does_not_raise_the_score(tmp_path: Path) -> None:
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=SCORED)
+    assert (done.code, done.states()) == (3, {"cold": ["passed"], "odd": ["error"]})
+    assert done.report["metrics"]["score"] == 0
+    assert {trial["case_id"]: trial["score"] for trial in done.report["trials"]} == {"cold": 0, "odd": None}
+    said = next(each for each in done.report["failures"] if each["eval_id"] == "odd")
+    assert said["reason"].startswith("no grader gave a verdict: llm-judge: ")
+    beside = SCORED.replace("graders:\n", "graders:\n  - {contains: word, weight: 0}\n")
+    done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=beside)
+    assert (done.code, done.states()) == (0, {"cold": ["passed"], "odd": ["passed"]})
+    assert done.report["metrics"]["score"] == 0, "that of the judge, as far as it has one"
+
+
+def test_scores_that_nobody_was_there_to_give_are_due(tmp_path: Path) -> None:
+    done = judged(tmp_path, suite=SCORED)
+    assert done.code == 4
+    assert re.search(r"regrade \S+ --judge-model M", done.out), "how to have them given"
+    assert "score  " not in done.out
+    later = drive(tmp_path, "regrade", name_of(done), "--judge-model", "scripted/judge.yaml", "--json")
+    assert later.states()["cold"] == ["passed"]
 
 
 OFF = """

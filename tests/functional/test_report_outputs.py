@@ -41,7 +41,7 @@ def test_a_run_without_so_many_trials_knows_no_such_k(project: Path) -> None:
     assert done.report["measurements"]["pass_at_5"]["value"] is None
 
 
-@pytest.mark.parametrize("written", ["0", "a", "1,x", "-1", "1.5"])
+@pytest.mark.parametrize("written", ["0", "a", "1,x", "-1", "1.5", "", "1,,3"])
 def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> None:
     done = drive(project, "run", "suite.yaml", "--k", written)
     assert done.code == 2

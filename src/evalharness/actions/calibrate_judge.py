@@ -28,13 +28,14 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
+from evalharness.engine.spending import Spending
 from evalharness.errors import NoVerdict, SpendCapReached, UsageError
 from evalharness.formats.loading import LoadedFile
 from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
 from evalharness.stores.sql_store import SqlStore
 
-DEADLINE_S = 120.0
+CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
 
 
@@ -79,7 +80,7 @@ async def _calibrate(
         suite.config,
         purse=spending,
         judge_cache=store.judge_cache,
-        model_deadline_s=DEADLINE_S,
+        model_deadline_s=CALIBRATION_DEADLINE_S,
     )
     at_once = concurrency_of(request.options, suite.config)
     try:
@@ -97,9 +98,12 @@ async def _calibrate(
         judges = [Candidate(name) for name in names]
         given_up: list[NoVerdict] = []
         examples, attacks = [], []
-        async with waiting_told(say, partial(_waits_for, judges, services), partial(_answered, judges)):
+        asked: list[Candidate] = []
+        waiting = partial(waits_for, judges, asked, spending, services)
+        async with waiting_told(say, waiting, partial(_answered, judges)):
             await check_judges(services, spending, names)
             for judge in judges:
+                asked.append(judge)
                 its_own = [rubric for rubric in rubrics if judge.name in _judges_of(rubric)]
                 try:
                     scored = [await _examples(rubric, judge, at_once) for rubric in its_own]
@@ -123,7 +127,7 @@ async def _calibrate(
     except SpendCapReached as error:
         told = f"the spend cap was reached before the judge was through: {error.message}"
         kept = "verdicts so far are in the cache: with a higher cap it goes on"
-        raise SpendCapReached(told, hint=kept if services.judge_cache else "give it a higher cap") from None
+        raise SpendCapReached(told, hint="give it a higher cap" if services.judge_cache is None else kept) from None
     finally:
         await close_services(services)
 
@@ -132,10 +136,11 @@ def _answered(judges: Iterable[Candidate]) -> int:
     return sum(len(judge.judgings) for judge in judges)
 
 
-def _waits_for(judges: Sequence[Candidate], services: Services) -> str:
+def waits_for(judges: Sequence[Candidate], asked: Sequence[Candidate], spending: Spending, services: Services) -> str:
+    """One judge after the other is tried out; after that, one after the other is asked."""
+    judge = asked[-1] if asked else judges[len(spending.checks)]
     heard = services.models.trouble() if services.models is not None else ""
-    names = " and ".join(judge.name for judge in judges)
-    told = f"waiting for {names}: {count(_answered(judges), 'question')} answered"
+    told = f"waiting for {judge.name}: {count(len(judge.judgings), 'question')} answered"
     return f"{told}; the last that was heard: {heard}" if heard else told
 
 

@@ -163,13 +163,15 @@ async def execute(ready: Sequence[ReadyRun], execution: Execution) -> list[Run]:
                 item.spending.kept = partial(execution.store.spending.keep, item.run.purse)
                 item.spending.charge(0.0, 0)
             for item in ready:
-                ended.append(await _execute_one(item, execution))
+                is_last = item is ready[-1] or item.spending is not ready[-1].spending
+                ended.append(await _execute_one(item, execution, is_last=is_last))
         finally:
             await _close(ready)
     return ended
 
 
-async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
+async def _execute_one(ready: ReadyRun, execution: Execution, *, is_last: bool) -> Run:
+    """`is_last` of all that share its purse."""
     run, store = ready.run, execution.store
     done, taken_up = finished_before(store, run)
     stopping = stopping_so_far(store, run)
@@ -212,8 +214,8 @@ async def _execute_one(ready: ReadyRun, execution: Execution) -> Run:
         for trial in skipped_trials(left, config.seed, stopping.reason, running.given_up):
             store.put(run.id, trial)  # those with a row keep theirs
     store.flush()
-    spent = (*told_of_spending(ready.spending), *told_of_rest(ready.spending, run, store))
-    notes = (*told_of_models(ready.services), *spent)
+    rest = told_of_rest(ready.spending, run, store) if is_last else ()
+    notes = (*told_of_models(ready.services), *told_of_spending(ready.spending, is_last=is_last), *rest)
     ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
     execution.watcher.run_ended(ended)
     return ended

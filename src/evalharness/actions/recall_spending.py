@@ -13,6 +13,8 @@ from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import count_trials
 from evalharness.reports.figures import judging_text
+from evalharness.reports.wording import money
+from evalharness.stats.thresholds import SAME
 from evalharness.stores.sql_store import SqlStore
 
 
@@ -46,24 +48,30 @@ def _in_trials(run: Run, store: SqlStore) -> tuple[float, int]:
     )
 
 
-def told_of_spending(spending: Spending) -> Iterator[str]:
-    """What a reader must know of it; of judges that cost nothing only where tokens are counted."""
-    for check in added_up(spending.checks):
+def told_of_spending(spending: Spending, *, is_last: bool) -> Iterator[str]:
+    """What a reader must know of it; of judges that cost nothing only where tokens are counted.
+
+    Of runs that share a purse only the last tells what trying out their judges took.
+    """
+    for check in added_up(spending.checks) if is_last else ():
         if spending.is_capped or check.cost_usd != 0:
-            yield f"trying out the judge before the run took {judging_text(check)}"
+            yield f"trying out the judge took {judging_text(check)}"
     if spending.is_capped:
         yield from spending.notes
 
 
 def told_of_rest(spending: Spending, run: Run, store: SqlStore) -> Iterator[str]:
-    """Of a capped run: what was spent that neither its lines of cost nor what trying out judges took account for."""
+    """Of a capped run: what was spent that neither its lines of cost nor what trying out judges took account for.
+
+    For the last of all that share its purse: what those before it took is counted from their trials.
+    """
     if not spending.is_capped:
         return
     told = [_in_trials(each, store) for each in (store.matrix(run.matrix_id) if run.options.is_capped else [run])]
     told += [(check.cost_usd or 0.0, check.input_tokens + check.output_tokens) for check in spending.checks]
     cost_usd = spending.cost_usd - sum(cost for cost, _ in told)
     tokens = spending.tokens - sum(number for _, number in told)
-    parts = [f"${cost_usd:.4f}"] if spending.max_cost_usd is not None and cost_usd >= 0.00005 else []
+    parts = [money(cost_usd)] if spending.max_cost_usd is not None and cost_usd > SAME else []
     parts += [f"{tokens:,} tokens"] if spending.max_tokens is not None and tokens > 0 else []
     if parts:
         why = "trials broken off, judges tried out at an earlier start, replies thrown away or without their tokens"

@@ -123,7 +123,7 @@ async def _regrade_ready(ready: list[_Ready], store: SqlStore, watcher: Watcher)
             for run in runs:
                 claims.enter_context(store.claim(run))
             named = [replace(item, run=run) for item, run in zip(ready, runs, strict=True)]
-            return [await _regrade(item, store, watcher) for item in named]
+            return [await _regrade(item, named[-1], store, watcher) for item in named]
     except BaseException:
         _remove(store, runs)
         raise
@@ -220,7 +220,7 @@ def without_targets(suite: Suite) -> Suite:
     return suite.model_copy(update={"cases": tuple(case.model_copy(update={"target": None}) for case in suite.cases)})
 
 
-async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
+async def _regrade(item: _Ready, last: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
     run, old = item.run, item.old
     at_once = concurrency_of(run.options, run.suite.config)
     tally: Counter[str] = Counter()
@@ -247,11 +247,11 @@ async def _regrade(item: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
         answers = _answers(store, item, before)
         await regrade_trials(answers, item.planned, at_once, keep, keeps_verdicts=item.keeps_verdicts)
     store.flush()
-    spent = (*told_of_models(item.services), *told_of_spending(item.spending))
+    is_last = item is last or item.spending is not last.spending
+    spent = (*told_of_models(item.services), *told_of_spending(item.spending, is_last=is_last))
     warnings = (*item.left_out, *_doubts(item, tally, list(redacted)), *spent)
     notes = (*_told(item, tally, _changes(item, before, now)), *warnings)
-    stopped = _stopped(store, item)
-    ended = finish_run(store, run, stopped=stopped, took_s=time.monotonic() - began, notes=notes)
+    ended = finish_run(store, run, stopped=_stopped(store, item), took_s=time.monotonic() - began, notes=notes)
     watcher.run_ended(ended)
     return Regrade(ended, warnings)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 PATIENCE_S = 5.0
 
@@ -13,7 +13,10 @@ PATIENCE_S = 5.0
 async def waiting_told(
     say: Callable[[str], None], waits_for: Callable[[], str], done: Callable[[], int], patience_s: float = PATIENCE_S
 ) -> AsyncIterator[None]:
-    """While it lasts, `say` is told what is waited for, as often as `done` stays the same for so many seconds."""
+    """While it lasts, `say` is told what is waited for, as often as `done` stays the same for so many seconds.
+
+    What `say` raises is raised at the end.
+    """
 
     async def watch() -> None:
         before = done()
@@ -27,3 +30,5 @@ async def waiting_told(
         yield
     finally:
         watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching

@@ -62,7 +62,7 @@ def split_at_commas(values: tuple[str, ...]) -> tuple[str, ...]:
 
 def numbers(_context: click.Context, _option: click.Parameter, written: str | None) -> tuple[int, ...]:
     """`--k 1,3,5`: whole numbers from 1 on."""
-    words = [word.strip() for word in (written or "").split(",") if word.strip()]
+    words = [] if written is None else [word.strip() for word in written.split(",")]
     if not all(word.isdecimal() and 1 <= int(word) <= MOST_TRIALS for word in words):
         raise click.BadParameter(
             f"'{written}' must be whole numbers from 1 to {MOST_TRIALS:,}, with commas between them: 1,3,5"

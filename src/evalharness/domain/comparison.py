@@ -72,6 +72,10 @@ class Difference(Record):
     why: str = ""
 
     @property
+    def label(self) -> str:
+        return "critical cases" if self.metric == "critical" else self.metric.replace("_", " ")
+
+    @property
     def at_worst(self) -> float | None:
         return self.upper_bound if self.unit == "ratio" else self.lower_bound
 

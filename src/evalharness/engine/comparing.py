@@ -14,7 +14,7 @@ from evalharness.domain.comparison import ComparedRun, Comparison, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
-from evalharness.engine.deciding import decide, decisive, incomparable, of_critical
+from evalharness.engine.deciding import asked, decide, decisive, incomparable, moved, of_critical
 from evalharness.engine.differing import Evidence, has_scores_of_its_own, metric_differs
 from evalharness.engine.pairing import Pair, Pairing, other_grading, pair_cases, rows_of
 from evalharness.engine.settling import Undecided, settle
@@ -123,10 +123,13 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
     pairing = draft.pairing
     differences = {metric: decide(evidence, rule) for metric, evidence in draft.found.items()}
     critical = _critical(draft, rule)
-    deciding = decisive(differences, critical)
+    can_decide = asked(differences, critical)
+    deciding = decisive(can_decide)
     verdict = deciding[0].verdict
-    why = "; ".join(difference.why for difference in deciding)
-    is_open = verdict == "INCONCLUSIVE"
+    in_full = deciding if verdict == "REGRESSION" else deciding[:1]
+    besides = [f"{moved(each)}: {each.verdict}" for each in can_decide if each not in in_full]
+    why = "; ".join([*(each.why for each in in_full), *besides])
+    open_ = deciding if verdict == "INCONCLUSIVE" else []
     pairs = pairing.pairs
     rows = rows_of(pairs)
     expected = strict_flips_false_alarm([(n, c) for n, c, _, _ in rows], max([n for _, _, n, _ in rows]))
@@ -136,7 +139,7 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
         verdict=verdict,
         why=why,
         decisive=tuple(difference.metric for difference in deciding),
-        settle="; ".join(_settle(draft, each, rule, differences.values()) for each in deciding) if is_open else "",
+        settle="; ".join(_settle(draft, each, rule, is_alone=len(can_decide) == 1) for each in open_),
         notes=(*_notes(draft), *_notes_on_ratios(differences, why)),
         n_cases=len(pairs),
         changed=pairing.changed,
@@ -164,17 +167,14 @@ def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
     return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
 
 
-def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, all_found: Iterable[Difference]) -> str:
-    if decided.metric == "critical":
-        assert draft.critical is not None  # it was decided by it
-        return settle(Undecided(decided, draft.critical, draft.critical_pairs, rule))
-    pairs = draft.pairing.pairs
-    others = [
-        Undecided(each, draft.found[each.metric], pairs, rule)
-        for each in all_found
-        if each.gated and each.verdict == "INCONCLUSIVE" and each.metric != decided.metric
-    ]
-    return settle(Undecided(decided, draft.found[decided.metric], pairs, rule, others))
+def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, is_alone: bool) -> str:
+    """Where several figures can decide, each is settled by itself, so it is named."""
+    is_critical = decided.metric == "critical"
+    evidence = draft.critical if is_critical else draft.found[decided.metric]
+    pairs = draft.critical_pairs if is_critical else draft.pairing.pairs
+    assert evidence is not None  # it was decided by it
+    told = settle(Undecided(decided, evidence, pairs, rule))
+    return told if is_alone else f"for the {decided.label}, {told}"
 
 
 def _notes(draft: _Draft) -> Iterable[str]:

@@ -34,20 +34,22 @@ def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
     return found.model_copy(update={"verdict": verdict, "why": why, "detectable": evidence.detectable(rule)})
 
 
-def decisive(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
-    """The differences that the verdict rests on. A loss counts wherever it is; that there is none, everywhere.
+def asked(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
+    """The differences that can decide.
 
     Critical cases are few: where they lost nothing, they would hardly ever let a comparison be conclusive, so then
     they do not count. Where they lost, they are never passed over.
     """
     gated = [difference for difference in differences.values() if difference.gated]
-    asked = [critical, *gated] if critical is not None and critical.value < -SAME else gated
-    if lost := [difference for difference in asked if difference.verdict == "REGRESSION"]:
-        return lost
-    undecided = [difference for difference in asked if difference.verdict == "INCONCLUSIVE"]
-    if undecided and undecided[0] is critical:
-        return undecided[:2]
-    return undecided[:1] or gated[:1]
+    return [critical, *gated] if critical is not None and critical.value < -SAME else gated
+
+
+def decisive(figures: Sequence[Difference]) -> list[Difference]:
+    """Those of all asked that the verdict rests on. A loss counts wherever it is; that there is none, everywhere."""
+    for verdict in ("REGRESSION", "INCONCLUSIVE"):
+        if found := [difference for difference in figures if difference.verdict == verdict]:
+            return found
+    return [difference for difference in figures if difference.metric != "critical"][:1]
 
 
 def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> str:
@@ -56,7 +58,8 @@ def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], ru
     if decided.new < SAME and not evidence.can_fail(rule.alpha):
         told = f"every critical case that passed before fails now ({names}), but so few trials prove nothing"
         return f"{told}: {_even_the_worst(evidence, rule)}"
-    return f"critical cases got worse ({names}): {decided.why}"
+    moved = "got worse" if decided.verdict == "REGRESSION" else "passed less often"
+    return f"critical cases {moved} ({names}): {decided.why}"
 
 
 def incomparable(found: Difference) -> str:

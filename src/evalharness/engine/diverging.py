@@ -20,7 +20,10 @@ SHOWN = 80
 LED_IN = 30
 """How much of what both have in common is shown before the place where two long steps part."""
 PIECE = 20
-"""Of a word that is too long to be shown whole: enough to know it, too little to use it if it is a secret."""
+"""Of a word too long to be shown whole, on each side of the place where two part: enough to see how they do.
+
+Secrets are no concern here: transcripts are stored without them.
+"""
 
 
 class _Step(NamedTuple):

@@ -208,16 +208,9 @@ def _regression(comparison: Comparison) -> GateCheck:
     worse = tuple(change.case_id for change in comparison.cases if change.flagged or change.case_id in lost)
     passed = CHANGES[comparison.verdict]
     settle = f"; to settle it: {comparison.settle}" if passed is None and comparison.settle else ""
-    text = f"{comparison.verdict}: {comparison.why}{_besides(comparison)}{settle}{_left_out(comparison)}"
+    text = f"{comparison.verdict}: {comparison.why}{settle}{_left_out(comparison)}"
     rate = comparison.differences.get("pass_rate")
     return GateCheck(name="regression", passed=passed, text=text, value=rate.value if rate else None, cases=worse)
-
-
-def _besides(comparison: Comparison) -> str:
-    """Where critical cases alone decide: what became of the metrics that were asked for."""
-    if comparison.decisive != ("critical",):
-        return ""
-    return "".join(f"; {metric_label(d.metric)}: {d.verdict}" for d in comparison.differences.values() if d.gated)
 
 
 def _strict_flips(comparison: Comparison) -> GateCheck:

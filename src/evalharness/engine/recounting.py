@@ -5,6 +5,8 @@ So that a gate can judge a report file, and that a report can be verified.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.report import Report
@@ -67,9 +69,32 @@ def suite_told(report: Report) -> Suite:
 
 
 def trials_told(report: Report) -> Measured:
-    """First answers only: where a failing answer was tried again, its second one is not told."""
+    """First answers only: where a failing answer was tried again, its second one is not told.
+
+    How many judged trials have no score or no cost is told, which ones is not: no figure depends on it.
+    """
     trials = report.metadata.trials_per_case
-    return Measured({case.case_id: _tally(case, trials) for case in report.cases}, cost_usd=report.cost_usd)
+    tallies = {case.case_id: _tally(case, trials) for case in report.cases}
+    score, cost = report.measurements.get("score"), report.measurements.get("cost_usd")
+    weighing = [tallies[case.case_id] for case in report.cases if case.score is not None and case.weight > 0]
+    without_score = sum(tally.scored for tally in weighing) - score.n_trials if score else 0
+    for tally, fewer in _spread(without_score, [(tally, tally.scored) for tally in weighing]):
+        tally.score_sum *= 1 - fewer / tally.scored
+        tally.scored -= fewer
+    priced = [tally for tally in tallies.values() if tally.priced]
+    without_cost = sum(tally.priced for tally in priced) - cost.n_trials if cost else 0
+    for tally, fewer in _spread(without_cost, [(tally, tally.priced) for tally in priced]):
+        tally.cost_sum_usd *= 1 - fewer / tally.priced
+        tally.priced -= fewer
+    return Measured(tallies, cost_usd=report.cost_usd)
+
+
+def _spread(number: int, tallies: Sequence[tuple[CaseTally, int]]) -> Iterator[tuple[CaseTally, int]]:
+    """How many of `number` each loses of what it has, so that it keeps one."""
+    for tally, has in tallies:
+        if fewer := max(0, min(number, has - 1)):
+            number -= fewer
+            yield tally, fewer
 
 
 def _tally(case: CaseResult, trials: int) -> CaseTally:

@@ -8,7 +8,7 @@ wanted: enough to judge by the same again. A comparison with the baseline is tak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date
 from typing import Any
 
@@ -28,7 +28,8 @@ from evalharness.engine.gating import EXIT_CODES, gate_verdict, judge_gate
 from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 from evalharness.engine.thresholding import Counted
 
-LIMITS = ("max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s")
+COSTS = ("max_cost_usd", "max_cost_usd_per_trial")
+LIMITS = (*COSTS, "max_latency_s", "max_median_latency_s")
 COMPARED = ("regression", "strict_flips")
 _JUDGED = ("passed", "value", "wanted", "computable", "basis")
 _EACH_CASE = re.compile(r"(\d{1,9}) of (\d{1,9}) trials of each case must pass")
@@ -36,8 +37,13 @@ Judged = tuple[str, Any, Any]
 """A figure, as told and as found."""
 
 
-def rejudge(report: Report, counted: Counted, gate: Gate | None, comparison: Comparison | None) -> Iterator[Judged]:
-    """All that can be decided anew, told beside found. `gate` is that of the run; its quarantines all hold."""
+def rejudge(
+    report: Report, counted: Counted, gate: Gate | None, comparison: Comparison | None, believed: Collection[str] = ()
+) -> Iterator[Judged]:
+    """All that can be decided anew, told beside found. `gate` is that of the run; its quarantines all hold.
+
+    `believed` are the checks for which not enough was counted.
+    """
     told = report.gate
     if told is None or gate is None:
         is_due = gate is not None and may_be_gated(report.verdict, report.summary)
@@ -46,7 +52,8 @@ def rejudge(report: Report, counted: Counted, gate: Gate | None, comparison: Com
         return
     is_gated = any(may_be_gated(verdict, report.summary) for verdict, _ in _verdicts(report))
     yield "gate", "judged", "judged" if is_gated else "not judged: errors, or trials to be done"
-    found = _judged_anew(report, told, counted, gate, comparison)
+    compared = comparison or report.comparison
+    found = _with_believed(_judged_anew(report, counted, gate, compared), told, believed, compared)
     yield from _checks(told, found)
     yield "gate.quarantined", told.quarantined, found.quarantined
     yield "gate.verdict", told.verdict, found.verdict
@@ -109,12 +116,8 @@ def _met(gate: GateResult, counted: Counted) -> tuple[str, ...]:
     return (next(passed, next(iter(gate.quarantined), "none that passed")),)
 
 
-def _judged_anew(
-    report: Report, told: GateResult, counted: Counted, gate: Gate, comparison: Comparison | None
-) -> GateResult:
-    """Where not all cases that changed are told, that others flipped is believed."""
-    comparison = comparison or report.comparison
-    found = judge_gate(
+def _judged_anew(report: Report, counted: Counted, gate: Gate, comparison: Comparison | None) -> GateResult:
+    return judge_gate(
         gate,
         counted.suite,
         counted.trials,
@@ -124,10 +127,19 @@ def _judged_anew(
         not_compared=report.not_compared,
         sequential=report.sequential,
     )
-    flips = next((check for check in told.checks if check.name == "strict_flips" and check.passed is False), None)
-    if flips is None or comparison is None or comparison.tells_all:
-        return found
-    checks = tuple(flips if check.name == flips.name else check for check in found.checks)
+
+
+def _with_believed(
+    found: GateResult, told: GateResult, believed: Collection[str], comparison: Comparison | None
+) -> GateResult:
+    """Where not all cases that changed are told, that others flipped is believed, too."""
+    is_cut = comparison is not None and not comparison.tells_all
+    kept = {
+        check.name: check
+        for check in told.checks
+        if check.name in believed or (is_cut and check.name == "strict_flips" and check.passed is False)
+    }
+    checks = tuple(kept.get(check.name, check) for check in found.checks)
     verdict = gate_verdict(checks)
     exit_code = found.exit_code if verdict == found.verdict else EXIT_CODES[verdict][0]
     return found.model_copy(update={"checks": checks, "verdict": verdict, "exit_code": exit_code})
@@ -154,8 +166,11 @@ def _figures(told: GateCheck, found: GateCheck) -> Iterator[Judged]:
 
 
 def _needed(check: GateCheck) -> str:
-    """Of a limit, what was wanted: times are written with fewer digits than they were measured with."""
-    return check.text.rpartition(", ")[2] if check.name in LIMITS else check.text
+    """Of a limit, what was wanted: times are written with fewer digits than they were measured with.
+
+    How many trials are to be graded is told elsewhere.
+    """
+    return check.text.rpartition(", ")[2].partition("; ")[0] if check.name in LIMITS else check.text
 
 
 def _verdict(report: Report) -> Iterator[Judged]:

@@ -1,4 +1,4 @@
-"""Settling: how much more of the same would decide an inconclusive comparison. Pure.
+"""Settling: how much more of the same would decide an inconclusive difference. Pure.
 
 What was found is made larger, by more trials of these cases or by more cases like these, and judged by the very rule
 that judged it: so what is said is what that rule would answer if nothing but the size changed.
@@ -32,15 +32,8 @@ class Undecided:
     evidence: Evidence
     pairs: Sequence[Pair]
     rule: RegressionRule
-    others: Sequence[Undecided] = ()
-    """What would keep the whole undecided even if this were not."""
 
     def verdict(self, pairs: Sequence[Pair]) -> Change:
-        """Of the whole: one loss is enough, and what is undecided leaves it so."""
-        found = {self.own_verdict(pairs), *(other.own_verdict(pairs) for other in self.others)}
-        return next(change for change in ("REGRESSION", "INCONCLUSIVE", "NO REGRESSION") if change in found)
-
-    def own_verdict(self, pairs: Sequence[Pair]) -> Change:
         """By the same rule, whatever the other figures of its family would show."""
         evidence = metric_differs(self.found.metric, pairs, self.rule)
         assert evidence is not None  # what had figures still has them
@@ -81,14 +74,12 @@ def _by_trials(undecided: Undecided) -> str:
     now = numbers.pop()
     size = f" ({times * now:,}, now {now:,})" if not numbers else ""
     often = "twice" if times == 2 else f"{times} times"
-    each = "critical case" if found.metric == "critical" else "case"
-    return f"{often} as many trials per {each} in both runs{size} would make the same drop a REGRESSION"
+    return f"{often} as many trials per case in both runs{size} would make the same drop a REGRESSION"
 
 
 def _by_cases(undecided: Undecided) -> str:
     pairs = undecided.pairs
     number = len(pairs)
-    like_these = f"{'critical cases' if undecided.found.metric == 'critical' else 'cases'} like these"
 
     def verdict(cases: int) -> Change:
         return undecided.verdict(_like(pairs, cases))
@@ -96,13 +87,13 @@ def _by_cases(undecided: Undecided) -> str:
     # Whole copies first: they alone keep all shares as they are. Then as few of the last copy as lead to the same.
     copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
     if copies is None:
-        return f"more than {max(number, MOST_CASES):,} {like_these} (now {number:,}); how many cannot be said"
+        return f"more than {max(number, MOST_CASES):,} cases like these (now {number:,}), how many cannot be said"
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
     if now < number:  # a part of a cluster is not like it
         size = f"in {copies * now:,} clusters (now {number:,} in {now:,})"
-        return f"about {copies * number:,} {like_these} {size} would mean {decided}"
+        return f"about {copies * number:,} cases like these {size} would mean {decided}"
     more = fewest(lambda more: more == number or verdict(whole + more) == decided, number)
-    return f"about {whole + (more or number):,} {like_these} (now {number:,}) would mean {decided}"
+    return f"about {whole + (more or number):,} cases like these (now {number:,}) would mean {decided}"
 
 
 def _clusters(pairs: Sequence[Pair]) -> int:

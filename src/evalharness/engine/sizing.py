@@ -117,6 +117,7 @@ def seen_on_others(spread: Spread, units: int, trials: float, wish: Wish) -> flo
     within, between = spread.within / size, spread.between
     if between is None:  # the two add up to at most `within`: all of it is where it hurts most
         within, between = (within, 0.0) if trials * size < 2 else (0.0, spread.within)
+    between /= spread.evenness  # the larger a cluster, the more its drop counts
     chance = mde_sampled_cases(units, between, within, within, trials, trials, 2 * wish.alpha, wish.power)
     chance *= few_for_many(units, wish.rule)
     if math.isinf(trials):
@@ -176,7 +177,8 @@ def make_plan(
         )
 
     recommended = row(needed)
-    between = spread.between or 0.0  # nothing to say of cases unlike each other where they are not, or may not be
+    # Nothing to say of cases unlike each other where they are not, or may not be.
+    between = (spread.between or 0.0) / spread.evenness
     return TrialPlan(
         suite_name=suite_name,
         cases=cases,
@@ -190,7 +192,7 @@ def make_plan(
         trials=trials,
         is_chosen=is_chosen,
         recommended=recommended,
-        is_reasonable=_shows(recommended.detectable, wish) if is_fixed else needed <= MOST_TRIALS,
+        is_reasonable=_shows(recommended.detectable, wish) and (is_fixed or needed <= MOST_TRIALS),
         cases_at_best=cases_needed(spread, math.inf, wish) if between else None,
         enough_trials=_enough_trials(spread.within / spread.cluster_size, between),
         error_at_best=se_for_trials(between, 0.0, clusters or cases, 1) if between else None,

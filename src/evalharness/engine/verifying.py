@@ -19,7 +19,7 @@ from evalharness.domain.verified import Mismatch, Verified
 from evalharness.engine.measuring import measure
 from evalharness.engine.recomparing import believed_of_comparison, recompare
 from evalharness.engine.recounting import suite_told, trials_told
-from evalharness.engine.rejudging import Judged, gate_told, rejudge
+from evalharness.engine.rejudging import COSTS, Judged, gate_told, rejudge
 from evalharness.engine.reported_figures import reported_figures
 from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 from evalharness.engine.summarising import case_results, error_bounds, failures, summarise, unjudged
@@ -82,14 +82,16 @@ def verify_cases(report: Report) -> Verified:
     """Of a report without its trials: what follows from its cases."""
     later = ["all that follows later answers (retry_failed)"] if report.metadata.retry_failed else []
     rest = ("the cases themselves", "verdicts by grader, tokens, the whole cost")
-    believed = (*rest, *later, *_of_file(report), *_believed(report))
+    untold = list(_checks_untold(report))
+    checks = [f"what the gate found for {', '.join(untold)}"] if untold else []
+    believed = (*rest, *later, *checks, *_of_file(report), *_believed(report))
     rows = len(report.cases)
     if odd := list(_odd_cases(report)):
         return Verified(figures=len(odd), rows=rows, basis="cases", mismatches=tuple(odd), believed=believed)
     suite, measured = suite_told(report), trials_told(report)
     counted = Counted(suite, report.metadata.trials_per_case, measured)
     found = [*_compared(report, _anew(report, suite, measured)), *recompare(report, None)]
-    found += [*rejudge(report, counted, gate_told(report, counted), None), *_consistent(report)]
+    found += [*rejudge(report, counted, gate_told(report, counted), None, untold), *_consistent(report)]
     follows = _follows_from_first_answers if report.metadata.retry_failed else _follows_from_cases
     compared = [each for each in found if follows(each[0])]
     trials = report.summary.trials
@@ -97,6 +99,19 @@ def verify_cases(report: Report) -> Verified:
     compared.append(("summary.trials, added up", told, trials.planned))
     wrong = tuple(_mismatches(compared))
     return Verified(figures=len(compared), rows=rows, basis="cases", mismatches=wrong, believed=believed)
+
+
+def _checks_untold(report: Report) -> Iterator[str]:
+    """What a gate checked that its cases do not tell: which of their judged trials had no cost, which were skipped."""
+    priced = report.measurements.get("cost_usd")
+    judged = sum(case.trials for case in report.cases if case.cost_usd is not None)
+    lacks_costs = priced is not None and priced.n_trials < judged
+    waiting = [case for case in report.cases if case.state == "awaiting"]
+    unjudged = sum(report.metadata.trials_per_case - case.trials - case.errors for case in waiting)
+    is_mixed = report.summary.trials.awaiting < unjudged
+    for check in report.gate.checks if report.gate else ():
+        if (lacks_costs and check.name in COSTS) or (is_mixed and check.name == "each_case"):
+            yield check.name
 
 
 def _odd_cases(report: Report) -> Iterator[Mismatch]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from evalharness.actions.tell_waiting import waiting_told
 
 
@@ -31,3 +33,17 @@ def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
     moving = iter(range(1000))
     asyncio.run(main())
     assert set(told) == {"0 answered"}
+
+
+def test_one_who_cannot_be_told_is_noticed() -> None:
+    async def main() -> None:
+        async with waiting_told(say, lambda: "waiting", lambda: 0, patience_s=0.01):
+            await heard.wait()
+
+    def say(_: str) -> None:
+        heard.set()
+        raise BrokenPipeError("nobody listens")
+
+    heard = asyncio.Event()
+    with pytest.raises(BrokenPipeError, match="nobody listens"):
+        asyncio.run(main())

@@ -141,7 +141,8 @@ class TestSize:
         assert found.why == (
             "too small to ever show a loss: with 5 cases × 1 trial even a drop to 0 % would come up in "
             "31 of 1,000 runs by chance, in 62 of 1,000 for one of all the figures that are checked, "
-            "and the limit is 50 of 1,000; 100 points fewer trials pass than before (100 % → 0 %)"
+            "and the limit is 50 of 1,000; 100 points fewer trials pass than before (100 % → 0 %); "
+            "the score is 50 points lower than before (50 % → 0 %): INCONCLUSIVE"
         )
         assert {d.detectable for d in found.differences.values()} == {None}
         assert compared(old, new, metrics=("pass_rate",)).verdict == "REGRESSION"
@@ -207,7 +208,8 @@ class TestMetrics:
         assert found.differences["cost"].value == 0
         gated = compared(old, new, metrics=("pass_rate", "latency"))
         assert gated.verdict == "REGRESSION"
-        assert gated.why == gated.differences["latency"].why
+        besides = "as many trials pass as before (100 %): INCONCLUSIVE"
+        assert gated.why == f"{gated.differences['latency'].why}; {besides}"
 
     def test_ratios_are_means_of_ratios(self) -> None:
         """Twice as slow and twice as fast is no change, however slow the one case is."""
@@ -267,16 +269,19 @@ class TestCriticalCases:
         assert found.why == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
             "with 3 cases × 1 trial even a drop to 0 % would come up in 13 of 100 runs by chance, "
-            "and the limit is 5 of 100"
+            "and the limit is 5 of 100; 0.99 points fewer trials pass than before (100 % → 99.01 %): NO REGRESSION"
         )
-        twice = "twice as many trials per critical case in both runs (2, now 1) would make the same drop a REGRESSION"
-        assert found.settle == twice
+        assert found.settle == (
+            "for the critical cases, twice as many trials per case in both runs (2, now 1) "
+            "would make the same drop a REGRESSION"
+        )
 
     def test_a_small_loss_of_critical_cases_leaves_it_open_and_a_gain_does_not(self) -> None:
         few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (3, 4))
         lost = compared(report(*many), report(*few))
         assert (lost.verdict, lost.decisive) == ("INCONCLUSIVE", ("critical",))
-        assert lost.why.startswith("critical cases got worse (c300, c301, c302): 25 points fewer trials of critical")
+        fewer = "25 points fewer trials of critical cases pass than before (100 % → 75 %), which may be chance: "
+        assert lost.why.startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
         assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
 
     def test_few_critical_cases_do_not_make_everything_inconclusive(self) -> None:
@@ -296,16 +301,54 @@ def test_cases_that_weigh_more_are_compared_by_their_weights_too() -> None:
     assert found.verdict == "INCONCLUSIVE"
 
 
-def test_what_settles_it_settles_every_figure() -> None:
-    """Of so many cases the pass rate is decided before the weighted score, which weighs one case three times."""
+class TestSeveralFigures:
+    def test_each_that_is_undecided_is_told_and_settled_by_itself(self) -> None:
+        """Of so many cases the pass rate is decided before the weighted score, which weighs one case three times."""
 
-    def of(number: int) -> Report:
-        return report(*(case(f"c{n}", 1, 1, score=1.0, weight=3.0 if n % 8 == 0 else 1.0) for n in range(number)))
+        def of(number: int) -> Report:
+            return report(*(case(f"c{n}", 1, 1, score=1.0, weight=3.0 if n % 8 == 0 else 1.0) for n in range(number)))
 
-    found = compared(of(8), of(8))
-    needed = int(found.settle.split()[1])
-    assert found.settle.startswith("about")
-    assert compared(of(8 * -(-needed // 8)), of(8 * -(-needed // 8))).verdict == "NO REGRESSION"
+        found = compared(of(8), of(8))
+        assert found.decisive == ("pass_rate", "score")
+        assert found.why.endswith("; the score is the same as before (100 %): INCONCLUSIVE")
+        assert found.settle == (
+            "for the pass rate, about 59 cases like these (now 8) would mean NO REGRESSION; "
+            "for the score, about 76 cases like these (now 8) would mean NO REGRESSION"
+        )
+        differences = compared(of(64), of(64)).differences
+        assert [d.verdict for d in differences.values() if d.gated] == ["NO REGRESSION", "INCONCLUSIVE"]
+        assert compared(of(80), of(80)).verdict == "NO REGRESSION"
+
+    def test_what_would_settle_the_one_is_not_said_of_the_other(self) -> None:
+        costs = (0.5, 2.0, 1.0, 1.0)
+        old = report(*alike(40, 1, 1, cost_usd=1.0))
+        new = report(*(case(f"c{n}", 1, 1, cost_usd=costs[n % 4]) for n in range(40)))
+        found = compared(old, new, metrics=("pass_rate", "cost"))
+        assert found.why.endswith("is not ruled out; answers cost as much as before: INCONCLUSIVE")
+        rate, _, cost = found.settle.partition("; ")
+        assert rate == "for the pass rate, about 59 cases like these (now 40) would mean NO REGRESSION"
+        assert cost.startswith("for the cost, about ")
+
+    def test_critical_cases_that_lost_and_the_pass_rate_are_settled_apart(self) -> None:
+        """60 such cases would decide the pass rate, and leave the critical ones as they are."""
+
+        def of(copies: int, *passes: int) -> Report:
+            cases = (
+                case(f"c{n} {copy}", 4, passed, criticality="critical" if n < 3 else "")
+                for copy in range(copies)
+                for n, passed in enumerate((*passes, *[4] * 15))
+            )
+            return report(*cases)
+
+        old, new = (4, 4, 3, 3, 3), (3, 4, 3, 4, 3)
+        found = compared(of(1, *old), of(1, *new))
+        assert found.settle == (
+            "for the critical cases, 9 times as many trials per case in both runs (36, now 4) would make the same drop "
+            "a REGRESSION; for the pass rate, about 60 cases like these (now 20) would mean NO REGRESSION"
+        )
+        larger = compared(of(3, *old), of(3, *new))
+        assert (larger.verdict, larger.decisive) == ("INCONCLUSIVE", ("critical",))
+        assert larger.differences["pass_rate"].verdict == "NO REGRESSION"
 
 
 def test_weights_of_any_size_are_compared() -> None:

@@ -11,7 +11,7 @@ import pytest
 from reported import counted
 
 from evalharness.domain.case import Case
-from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
+from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison
 from evalharness.domain.gate import Gate, GateCheck, GateResult
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
@@ -377,17 +377,6 @@ def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool |
     assert (only(result).passed, result.exit_code, only(result).cases) == (passed, exit_code, ("a",))
     assert only(result).text.startswith(f"{verdict}: because")
     assert ("; to settle it: 8 trials" in only(result).text) == (passed is None)
-
-
-def test_where_critical_cases_decide_the_metrics_that_were_asked_for_are_told_too() -> None:
-    cost = Difference(metric="cost", unit="ratio", old=1, new=1, value=0, gated=True, verdict="NO REGRESSION")
-    rate = Difference(metric="pass_rate", old=1, new=0.8, value=-0.2)
-    found = compared("REGRESSION", decisive=("critical",), differences={"pass_rate": rate, "cost": cost})
-    assert only(judged({"regression": True}, {"a": F}, comparison=found)).text == (
-        "REGRESSION: because; cost: NO REGRESSION"
-    )
-    by_cost = found.model_copy(update={"decisive": ("cost",)})
-    assert only(judged({"regression": True}, {"a": F}, comparison=by_cost)).text == "REGRESSION: because"
 
 
 def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:

@@ -68,7 +68,7 @@ def test_a_comparison_agrees_with_its_report() -> None:
 
 
 def test_where_failed_answers_were_tried_again_scores_are_not_compared() -> None:
-    report, rows, old = told(RegressionRule())
+    report, _, old = told(RegressionRule())
     again = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
     again = again.model_copy(update={"comparison": compare(old, again, RegressionRule())})
     found = [each for each in verify_cases(again).mismatches if each.figure.startswith("comparison")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from reported import reported
 
 from evalharness.domain.case import Case
 from evalharness.domain.report import Report, RunMetadata
@@ -52,6 +53,31 @@ def test_every_figure_comes_out_again() -> None:
         assert (found[name].low, found[name].high) == pytest.approx((measurement.low, measurement.high)), name
     assert measured.cost_usd == told.cost_usd
     assert {id_: tally.dearest_usd for id_, tally in measured.tallies.items()} == {"a": 0.1, "b": 0.1, "s": 0, "w": 0.1}
+
+
+def test_trials_without_a_score_are_allowed_for() -> None:
+    """Passed, while whoever was to score had no verdict."""
+    suite = Suite(name="s", cases=tuple(Case(id=id_, input="?") for id_ in "abc"))
+    scores = {"a": [0.5, None, None], "b": [0.2, 0.8, None], "c": [None, None, None]}
+    rows = [
+        Outcome(id_, index, P, P, score, "", 0.5, None, None, None, "[]")
+        for id_, listed in scores.items()
+        for index, score in enumerate(listed)
+    ]
+    measured = count_trials(suite, 3, rows)
+    cases = tuple(case_results(suite, {}, measured))
+    told = report({id_: [(P, P)] * 3 for id_ in scores})
+    told = told.model_copy(update={"measurements": measure(suite, 3, measured), "cases": cases})
+    assert (told.measurements["score"].value, told.measurements["score"].n_trials) == (0.5, 3)
+    assert [case.score for case in cases] == [0.5, 0.5, None]
+    found = measure(*recount(told)[:1], 3, recount(told)[1])["score"]
+    assert found.model_dump() == pytest.approx(told.measurements["score"].model_dump())
+
+
+def test_trials_without_a_cost_are_counted_as_such() -> None:
+    told, _ = reported({"a": [P, P], "b": [P, P]}, unpriced={("a", 1)})
+    _, measured = recount(told)
+    assert sum(tally.graded - tally.priced for tally in measured.tallies.values()) == 1
 
 
 def test_answers_after_a_failed_first_one_are_not_in_the_cases() -> None:

@@ -102,7 +102,7 @@ def test_other_figures_of_the_family_are_allowed_for() -> None:
     same: dict[str, Any] = {"score": 0.6, "duration_s": 1.0, "cost_usd": 1.0}
     old, new = report(*alike(10, 4, 2, **same)), report(*alike(3, 4, 1, **same), *alike(7, 4, 2, first=3, **same))
     told, _ = settled(old, new, metrics=("pass_rate", "score", "latency", "cost"))
-    assert told.startswith("12 times as many trials per case")
+    assert told.startswith("for the pass rate, 12 times as many trials per case")
 
 
 def test_what_no_size_can_settle_is_said_to_be_so() -> None:
@@ -112,4 +112,4 @@ def test_what_no_size_can_settle_is_said_to_be_so() -> None:
     nothing, _ = settled(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
     assert nothing == "nothing: no trial passed before, so none can get worse"
     far, _ = settled(*other_ways(), margin=0.001)
-    assert far == "more than 8,192 cases like these (now 20); how many cannot be said"
+    assert far == "more than 8,192 cases like these (now 20), how many cannot be said"

@@ -105,6 +105,11 @@ def test_a_drop_that_the_pass_rate_does_not_allow_is_none_that_could_be_seen() -
     assert not make_plan("s", 1, 6, Known([(6, 3)]), Wish(0.5), is_chosen=True).is_reasonable
 
 
+def test_a_drop_that_is_impossible_is_not_reasonable_to_plan_for() -> None:
+    plan = make_plan("s", 50, 4, Known([(4, 0)] * 49 + [(4, 1)]), FIVE_POINTS)
+    assert (plan.recommended.detectable, plan.is_possible, plan.is_reasonable) == (None, False, False)
+
+
 def test_where_cases_hardly_differ_trials_are_as_good_as_cases() -> None:
     """Then there is no number of trials from which on cases are to be added instead."""
     alike = [(4, passed) for passed, cases in enumerate((350, 1400, 2000, 1400, 350)) for _ in range(cases)]
@@ -168,6 +173,22 @@ def test_one_cluster_of_most_cases_shows_less_than_even_ones() -> None:
     uneven = spread_of(counts, ["big"] * 30 + [f"k{n}" for n in range(10)])
     seen = [seen_on_these(spread, 40, 4, FIVE_POINTS, 11) or 0 for spread in (even, uneven)]
     assert seen[1] > 1.5 * seen[0]
+
+
+def test_of_uneven_clusters_more_are_needed() -> None:
+    """A comparison weighs them by their cases: three of four have hardly a say."""
+    even, uneven = (
+        spread_of(
+            [(4, 4 * (n % 2)) for n in range(48)], [f"k{n}" for n, size in enumerate(sizes * 4) for _ in range(size)]
+        )
+        for sizes in ((3, 3, 3, 3), (9, 1, 1, 1))
+    )
+    assert (even.evenness, uneven.evenness) == (1.0, pytest.approx(144 / 84 / 4))
+    alike = uneven.model_copy(update={"within": 0.0, "between": 0.05})
+    needed = cases_needed(alike, 4, Wish(0.1))
+    by_normal_law = sample_size_paired(0.1, 0.05 / uneven.evenness, 0, 0, 4, 4, alpha=0.1)
+    assert by_normal_law < needed <= by_normal_law + 3
+    assert cases_needed(alike.model_copy(update={"evenness": 1.0}), 4, Wish(0.1)) < needed / 2
 
 
 def test_cases_that_are_their_own_clusters_are_planned_as_cases() -> None:

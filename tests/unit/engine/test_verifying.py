@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from reported import E, F, P, S, changed, numbers, reported, told_numbers
+from reported import A, E, F, P, S, changed, numbers, reported, told_numbers
 
 from evalharness.domain.case import Case
 from evalharness.domain.verified import Verified
@@ -185,3 +185,23 @@ class TestWithoutTrials:
         report, _ = reported({"a": [P, F], "b": [P, P]})
         [wrong] = verify_cases(changed(report, "cases/0/passed", 3)).mismatches
         assert (wrong.figure, wrong.told) == ("cases.a", "3 of 2 passed, 0 errors")
+
+    @pytest.mark.parametrize("limit", [0.001, 5], ids=["too dear", "within the limit, or not"])
+    @pytest.mark.parametrize("name", ["max_cost_usd", "max_cost_usd_per_trial"])
+    def test_that_some_trials_of_a_case_told_no_cost_is_believed(self, name: str, limit: float) -> None:
+        report, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit}, unpriced={("a", 1)})
+        assert report.gate is not None
+        assert report.gate.verdict == ("FAILED" if limit < 1 else "INVALID")
+        found = verify_cases(report)
+        assert found.mismatches == ()
+        assert f"what the gate found for {name}" in found.believed
+        passed = report.gate.model_copy(update={"verdict": "PASSED", "exit_code": 0})
+        assert "gate.verdict" in disputed(verify_cases(report.model_copy(update={"gate": passed})))
+        whole, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit})
+        assert not any(name in each for each in verify_cases(whole).believed)
+
+    @pytest.mark.parametrize("gate", [{"max_latency_s": 5}, {"each_case": 2}], ids=str)
+    def test_trials_to_be_graded_are_told_from_skipped_ones(self, gate: Any) -> None:
+        report, _ = reported({"a": [P, S, A], "b": [S, S, A], "c": [P, P, P]}, gate=gate)
+        assert report.gate is not None
+        assert verify_cases(report).mismatches == ()

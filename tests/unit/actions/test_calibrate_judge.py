@@ -1,0 +1,32 @@
+"""Somebody who waits for a calibration is told for whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalharness.actions.calibrate_judge import waits_for
+from evalharness.contracts import Services
+from evalharness.domain.grade import Judging
+from evalharness.engine.offloading import Offloader
+from evalharness.engine.spending import Spending
+from evalharness.graders.judges.calibrating import Candidate
+from evalharness.sandboxes.none import NoSandbox
+
+
+def test_only_the_judge_that_is_being_asked_is_named() -> None:
+    services = Services(Path.cwd(), NoSandbox(), Offloader(1), {})
+    first, second = Candidate("scripted/one.yaml"), Candidate("scripted/two.yaml")
+    judges, asked, spending = [first, second], [], Spending()
+
+    def told() -> str:
+        return waits_for(judges, asked, spending, services)
+
+    assert told() == "waiting for scripted/one.yaml: 0 questions answered"
+    spending.checks.append(Judging(model=first.name, calls=1))
+    assert told() == "waiting for scripted/two.yaml: 0 questions answered"
+    spending.checks.append(Judging(model=second.name, calls=1))
+    asked.append(first)
+    assert told() == "waiting for scripted/one.yaml: 0 questions answered"
+    first.judgings.append(Judging(model=first.name, calls=1))
+    asked.append(second)
+    assert told() == "waiting for scripted/two.yaml: 0 questions answered"
