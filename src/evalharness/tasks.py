@@ -235,13 +235,14 @@ def _category(results: list[EvalResult]) -> CategorySummary:
     return CategorySummary(
         passed=states.count("passed"),
         failed=states.count("failed"),
-        avg_score=_mean([result.score for result in results if result.state in GRADED]),
+        avg_score=_mean([result.score for result in results if result.state in GRADED]) or 0.0,
     )
 
 
-def _mean(scores: list[float]) -> float:
-    """Of what was judged: an error is no wrong answer, and no 0 either."""
-    return fmean(scores) if scores else 0.0
+def _mean(scores: list[float | None]) -> float | None:
+    """Of what was judged: an error is no wrong answer, and no 0 either. None where all that was judged has no score."""
+    known = [score for score in scores if score is not None]
+    return fmean(known) if known else None if scores else 0.0
 
 
 def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
@@ -255,7 +256,7 @@ def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
         task_id=case.id,
         task_category=case.category,
         passed=state == "passed",
-        score=_mean([trial.score or 0.0 for trial in trials if trial.state in GRADED]),
+        score=_mean([_score(trial) for trial in trials if trial.state in GRADED]),
         duration_ms=1000 * sum(trial.duration_s for trial in trials),
         tokens_used=sum((trial.input_tokens or 0) + (trial.output_tokens or 0) for trial in trials),
         cost_usd=sum(trial.cost_usd or 0.0 for trial in trials),
@@ -264,6 +265,10 @@ def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
         details=_details(last, run.suite.graders_for(case)) if last else (),
         state=state,
     )
+
+
+def _score(trial: Trial) -> float | None:
+    return 0.0 if trial.score is None and trial.state == "failed" else trial.score
 
 
 def _details(trial: Trial, graders: Sequence[GraderSpec]) -> tuple[CheckDetail, ...]:

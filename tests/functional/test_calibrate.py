@@ -104,6 +104,21 @@ def test_words_are_compared_by_what_they_are_worth(tmp_path: Path) -> None:
     assert (found["mean_distance"], found["scale"], found["cases"]) == (0.75, "poor, fair, good", ["a"])
 
 
+def test_a_mean_of_several_criteria_and_what_is_wanted_are_told_alike(tmp_path: Path) -> None:
+    grader = {
+        "model": "scripted/judge.yaml",
+        "rubric": "1. **Kind** (weight: 1)\n2. **Short** (weight: 1)",
+        "scoring": {"type": "boolean"},
+        "examples": [{"output": "x", "score": True}],
+    }
+    suite = {"name": "s", "test_cases": [{"id": "a", "input": "Hi", "graders": [{"model": grader}]}]}
+    judge = JUDGE.replace("overall_score: 1", "scores: {kind: true, short: false}, overall_score: true")
+    write(tmp_path, suite_yaml=json.dumps(suite), judge_yaml=judge)
+    [example] = calibrated(tmp_path)["examples"][0]["examples"]
+    assert (example["wanted"], example["judged"], example["difference"]) == (1, 0.5, -0.5)
+    assert example["wanted"] is not True
+
+
 def test_tricks_that_succeed_are_counted_by_kind(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE, judge_yaml=TRUSTING)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks")

@@ -145,6 +145,10 @@ def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
         assert done.code == 0, done.both
     rewrite(project, lambda told: told["sequential"].update(trials_used=3))
     assert drive(project, "verify", "report.json").code == 1
+    rewrite(project, lambda told: told.pop("trials"))
+    believed = drive(project, "verify", "report.json").out
+    assert "what the sequential run decided" in believed
+    assert "how many of their trials did" in believed
 
 
 @pytest.mark.parametrize(
@@ -241,6 +245,26 @@ def test_figures_of_cases_kept_beside_the_report_are_checked(project: Path) -> N
         cases["passed"][0] += 1
         connection.execute("UPDATE runs SET cases = ?", (json.dumps(cases).encode(),))
     assert f"cases.{cases['case_id'][0]}.passed" in drive(project, "verify", name).out
+
+
+@pytest.mark.parametrize(
+    ("column", "forged"), [("category", "other"), ("criticality", "low"), ("weight", 9.0), ("topic", "other")]
+)
+def test_what_the_suite_says_of_a_case_is_checked(project: Path, column: str, forged: Any) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        cases = json.loads(unpack(connection.execute("SELECT cases FROM runs").fetchone()[0]))
+        cases[column] = [forged] * len(cases["case_id"])
+        connection.execute("UPDATE runs SET cases = ?", (json.dumps(cases).encode(),))
+    assert f"cases.{cases['case_id'][0]}.{column}" in drive(project, "verify", name).out
+
+
+def test_cases_that_are_gone_are_told_as_not_checked(project: Path) -> None:
+    name = ran(project)["metadata"]["run_name"]
+    assert "which are not kept" not in drive(project, "verify", name).out
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        connection.execute("UPDATE runs SET cases = NULL")
+    assert "the figures of its cases, which are not kept" in drive(project, "verify", name).out
 
 
 def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:

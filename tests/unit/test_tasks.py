@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,18 @@ def test_scores_are_means_over_trials(tmp_path: Path) -> None:
     [result] = run_suite(suite, lambda _: next(answers), store=":memory:").results
     assert isinstance(result, EvalResult)
     assert (result.score, result.passed) == (0.75, False)
+
+
+def test_what_nobody_scored_is_no_0(tmp_path: Path) -> None:
+    """The judge that was to score is missing; a check that weighs nothing decides."""
+    unsure = [{"contains": "a", "weight": 0}, {"model": {"rubric": "Is it kind?"}, "required": False}]
+    cases = [{"id": "a", "input": "a", "graders": unsure}, {"id": "b", "input": "b", "expected": "b"}]
+    file = tmp_path / "suite.json"
+    file.write_text(json.dumps({"name": "s", "test_cases": cases}), encoding="utf-8")
+    summary = run_suite(file, lambda text: text, store=":memory:")
+    assert [(result.passed, result.score) for result in summary.results] == [(True, None), (True, 1.0)]
+    assert summary.per_category[""].avg_score == 1.0
+    assert detect_regressions(summary, summary) == []
 
 
 def test_suites_are_kept_by_name(tmp_path: Path) -> None:

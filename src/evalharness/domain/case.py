@@ -12,7 +12,7 @@ from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 
 
 class CaseFile(Record):
@@ -54,12 +54,12 @@ class Case(Record):
     target: TargetSpec | None = None
     """Its own target, where it has one; `--target` and variants replace it."""
     required_tools: tuple[str, ...] = ()
-    max_rounds: Annotated[int, Field(ge=0)] | None = None
+    max_rounds: Annotated[int, Field(ge=0, strict=True)] | None = None
     tags: tuple[str, ...] = ()
     category: str = ""
     eval_type: str = ""
     timeout_seconds: Seconds | None = None
-    retries: Annotated[int, Field(ge=0)] | None = None
+    retries: Annotated[int, Field(ge=0, strict=True)] | None = None
     weight: Weight = 1.0
     cluster: str = ""
     criticality: Literal["", "critical", "high", "medium", "low"] = ""

@@ -99,8 +99,8 @@ def _merged(under: Mapping[Any, Minimum], over: Mapping[Any, Minimum]) -> dict[A
 class EachCase(Record):
     """At least `passed` trials of every case must pass; with `of`, there must be so many trials per case."""
 
-    passed: Annotated[int, Field(ge=1)]
-    of: Annotated[int, Field(ge=1)] | None = None
+    passed: Annotated[int, Field(ge=1, strict=True)]
+    of: Annotated[int, Field(ge=1, strict=True)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -149,7 +149,7 @@ class RegressionRule(Record):
     metrics: tuple[Literal["pass_rate", "score", "latency", "cost"], ...] = ()
     alpha: Annotated[float, Field(ge=LEAST_ALPHA, lt=0.5)] = 0.05
     power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
-    margin: Annotated[float, Field(gt=0, le=1)] | None = None
+    margin: Annotated[float, Field(gt=0, le=1, strict=True)] | None = None
     tolerance: Share = 0.0
 
     @model_validator(mode="before")
@@ -169,7 +169,7 @@ class RegressionRule(Record):
 
 class Gate(Record):
     preset: Preset | None = None
-    k: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+    k: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = 3
     thresholds: Thresholds = Field(default_factory=Thresholds)
     each_case: EachCase | None = None
     required_cases: tuple[str, ...] = ()

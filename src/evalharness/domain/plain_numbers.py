@@ -7,6 +7,7 @@ the same words as reports.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from evalharness.stats.thresholds import SAME
 
@@ -15,11 +16,23 @@ ROUGH = 0.05
 LARGEST_RATIO = 1000
 """Times and costs that differ by more are told to do so: further digits would say nothing."""
 _RAREST = 1e-6
+_MOST_DECIMALS = 12
 
 
 def count(number: int, noun: str) -> str:
     """`1 case`, `1,200 cases`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def beside_limit(value: float, limit: float, decimals: int) -> tuple[str, str]:
+    """Both, the value with as many decimals as it takes to see on which side it lies, and that it is not nothing."""
+    is_less = value < limit and not math.isclose(value, limit)
+    while decimals < _MOST_DECIMALS:
+        shown = round(value, decimals)
+        if (shown < limit) == is_less and (shown or not value):
+            break
+        decimals += 1
+    return f"{value:.{decimals}f}", f"{Decimal(f'{limit:.10g}'):f}"
 
 
 def percent(value: float, decimals: int = 1) -> str:

@@ -19,11 +19,11 @@ from evalharness.domain.transcript import ToolCall, Transcript
 
 LONGEST_RESPONSE_BYTES = 500
 CUT = "...(truncated)"
-HEADERS = ("agent", "tool")
-_ENTITY = r"&(?:#[xX]?0*)?\w{1,12};?"
-_MAYBE_OPENING = re.compile(rf"\[|{_ENTITY}|[^\x00-\x7f\w]")
+HEADERS = ("agent", "tool", "tools")
+_ENTITY = r"&(?:amp;)*(?:#[xX]?0*)?\w{1,12};?"
+_MAYBE_OPENING = re.compile(rf"\[|%(?:25)*5[bB]|{_ENTITY}|[^\x00-\x7f\w]")
 _CHARACTER = re.compile(rf"(?s){_ENTITY}|.")
-_LEADING_ZEROS = re.compile(r"(?<=#)0+(?=\w)|(?<=#[xX])0+(?=\w)")
+_PADDING = re.compile(r"(?<=&)(?:amp;)+(?=[#\w])|(?<=#)0+(?=\w)|(?<=#[xX])0+(?=\w)")
 _UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _READ_AS = str.maketrans("0134679i", "oleagtgl")
 _IN_LABELS = str.maketrans({"[": "(", "]": ")", '"': "'"})
@@ -105,7 +105,9 @@ def _is_bracket(char: str, usual: str, kind: str) -> bool:
 
 
 def _read(written: str) -> str:
-    plain = html.unescape(_LEADING_ZEROS.sub("", written)) if written[0] == "&" else written
+    if written[0] == "%" != written:
+        return "["
+    plain = html.unescape(_PADDING.sub("", written)) if written[0] == "&" else written
     return unicodedata.normalize("NFKD", plain).casefold().translate(_READ_AS)
 
 

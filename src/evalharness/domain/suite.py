@@ -13,10 +13,10 @@ from evalharness.domain.gate import Gate
 from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0)]
-Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Trials = Annotated[int, Field(ge=1, le=1_000_000)]
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+Count = Annotated[int, Field(ge=0, strict=True)]
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+Trials = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 
 
 def _either(name: str, other: str) -> Any:
@@ -37,7 +37,7 @@ class SuiteConfig(Record):
     judge_model: str = ""
     """Who judges where a grader names no model."""
     max_cost_usd: Amount | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
 class Variant(Record):

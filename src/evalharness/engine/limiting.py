@@ -10,11 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from evalharness.domain.gate import Gate, GateCheck
-from evalharness.domain.plain_numbers import count
+from evalharness.domain.plain_numbers import beside_limit, count
 from evalharness.engine.measuring import measure
 from evalharness.engine.thresholding import Counted
-
-MOST_DECIMALS = 9
 
 
 def limit_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck]:
@@ -63,30 +61,21 @@ def _cost(name: str, label: str, value: float | None, limit: float, lacking: int
         trials = count(lacking, "judged trial")
         return _unknown(name, label, limit, f"{trials} did not say what {'it' if lacking == 1 else 'they'} cost")
     untold = f" ({count(lacking, 'judged trial')} did not say)" if lacking else ""
-    return _check(name, label, value, limit, f"${_told_apart(value, limit, 4)}{untold}", f"${limit:.10g}")
+    shown, most = beside_limit(value, limit, 4)
+    return _check(name, label, value, limit, f"${shown}{untold}", f"${most}")
 
 
 def _time(name: str, label: str, value: float | None, limit: float) -> GateCheck:
     if value is None:
         return _unknown(name, label, limit, "no trial was judged")
-    return _check(name, label, value, limit, f"{_told_apart(value, limit, 3)} s", f"{limit:.10g} s")
+    shown, most = beside_limit(value, limit, 3)
+    return _check(name, label, value, limit, f"{shown} s", f"{most} s")
 
 
 def _check(name: str, label: str, value: float, limit: float, shown: str, most: str) -> GateCheck:
     text = f"{label} {shown}, less than {most} needed"
-    return GateCheck(name=name, passed=_is_less(value, limit), text=text, value=value, wanted=limit)
-
-
-def _is_less(value: float, limit: float) -> bool:
-    return value < limit and not math.isclose(value, limit)  # sums of costs end a last bit below or above
-
-
-def _told_apart(value: float, limit: float, decimals: int) -> str:
-    """With as many decimals as it takes to see on which side of its limit the value lies."""
-    is_less = _is_less(value, limit)
-    while decimals < MOST_DECIMALS and (round(value, decimals) < limit) != is_less:
-        decimals += 1
-    return f"{value:.{decimals}f}"
+    is_less = value < limit and not math.isclose(value, limit)  # sums of costs end a last bit below or above
+    return GateCheck(name=name, passed=is_less, text=text, value=value, wanted=limit)
 
 
 def _unknown(name: str, label: str, limit: float, why: str) -> GateCheck:

@@ -9,7 +9,7 @@ from datetime import date
 
 from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import Gate
-from evalharness.domain.plain_numbers import count
+from evalharness.domain.plain_numbers import beside_limit, count
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
@@ -62,7 +62,7 @@ def _errors(tallied: Tallied, then: str) -> Iterator[Recommendation]:
         trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
         yield Recommendation(
             kind="errors",
-            text=f"Mend what stopped {count(trials, 'trial')} from being judged{then}: {reason}",
+            text=f"mend what stopped {count(trials, 'trial')} from being judged{then}: {reason}",
             cases=tuple(members),
         )
 
@@ -156,7 +156,9 @@ def recommend_limits(
         of = sorted(counting, key=lambda each: (-each[0], each[1]))
         over = [(value, case_id) for value, case_id in of if value and (whole or value >= limit)]
         if over:
-            worst = f"{told.format(case=over[0][1], value=over[0][0])}: make it leaner"
+            most, dearest = over[0]
+            shown, _ = beside_limit(most, limit, 4 if "$" in told else 3)
+            worst = f"{told.format(case=dearest, value=shown)}: make it leaner"
             is_even = whole and len(over) > 1 and math.isclose(over[0][0], over[-1][0])
             if is_even:
                 worst = (
@@ -172,19 +174,19 @@ def recommend_limits(
 _STOPS = ("spend cap", "time limit")
 """What stopped a run, in its own words; all others are keys of a gate."""
 _OVERRUN: dict[str, tuple[bool, Callable[[CaseTally], float], str]] = {
-    "spend cap": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value:.4f}"),
-    "time limit": (True, lambda tally: tally.duration_sum_s, "{case} took the longest, {value:.3f} s in all"),
-    "max_cost_usd": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value:.4f}"),
+    "spend cap": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value}"),
+    "time limit": (True, lambda tally: tally.duration_sum_s, "{case} took the longest, {value} s in all"),
+    "max_cost_usd": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value}"),
     "max_cost_usd_per_trial": (
         False,
         lambda tally: tally.dearest_usd,
-        "{case} has the dearest trial, ${value:.4f}",
+        "{case} has the dearest trial, ${value}",
     ),
-    "max_latency_s": (False, lambda tally: tally.longest_s, "{case} has the slowest trial, {value:.3f} s"),
+    "max_latency_s": (False, lambda tally: tally.longest_s, "{case} has the slowest trial, {value} s"),
     "max_median_latency_s": (
         False,
         lambda tally: tally.duration_sum_s / max(1, tally.graded),
-        "{case} is the slowest, {value:.3f} s a trial",
+        "{case} is the slowest, {value} s a trial",
     ),
 }
 """By limit: whether it is one of the whole run, what a case adds to it, and how the worst case is told."""

@@ -16,7 +16,7 @@ from evalharness.domain.run import CaseLock
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Outcome, Trial
 from evalharness.engine.attempting import grade_once
-from evalharness.engine.grading import decide
+from evalharness.engine.grading import decide, decisive_grades
 from evalharness.engine.planning import PlannedCase, lock_cases
 
 REDACTION_MARK = "[redacted"
@@ -181,7 +181,7 @@ def is_gradable(attempt: Attempt) -> bool:
 
 def is_worth_another_try(attempt: Attempt) -> bool:
     """After an error: not where a judge was asked again and again already, and nothing else is missing."""
-    missing = [grade for grade in attempt.grades if grade.required and grade.state == "unscored"]
+    missing = [grade for grade in decisive_grades(attempt.grades) if grade.state == "unscored"]
     return not missing or not all(grade.is_final for grade in missing)
 
 

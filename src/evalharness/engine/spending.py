@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from evalharness.domain.grade import Judging
-from evalharness.domain.plain_numbers import count
+from evalharness.domain.plain_numbers import beside_limit, count
 from evalharness.errors import SpendCapReached
 
 
@@ -162,7 +162,8 @@ class Spending:
     def told(self) -> str:
         caps = []
         if self.max_cost_usd is not None:
-            caps.append(f"${self.cost_usd:.4f} of ${self.max_cost_usd:g}")
+            spent, cap = beside_limit(self.cost_usd, self.max_cost_usd, 4)
+            caps.append(f"${spent} of ${cap}")
         if self.max_tokens is not None:
             caps.append(f"{self.tokens:,} of {count(self.max_tokens, 'token')}")
         return f"spent {' and '.join(caps)}"

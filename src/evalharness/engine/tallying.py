@@ -155,7 +155,7 @@ def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str)
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
             if grade["state"] == "fail" and grade.get("required", True):
                 tally.failed_kinds |= {grade.get("kind", "")}
-        elif grade["state"] == state == "awaiting":
+        if grade["state"] == state == "awaiting":
             said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
             measured.awaited |= {type_ for type_, found in said if found == "awaiting"}
     for kind, passed in verdicts.items():

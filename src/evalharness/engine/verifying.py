@@ -42,6 +42,7 @@ NOT_IN_CASES = (
 _ALWAYS = (
     "what is said in words (why, notes, reasons, recommendations)",
     "which trials were the slowest",
+    "how often a trial was tried (attempts)",
     "the environment it ran in",
 )
 _FILE = (
@@ -49,6 +50,12 @@ _FILE = (
     "whose run it was and when (names, variant, regrade_of, timestamp)",
     "how long the whole run took",
 )
+_UNTOLD_BY_CASES = (
+    "the cases themselves",
+    "verdicts by grader, tokens, the whole cost",
+    "of the cases that failed or were not judged: how many of their trials did",
+)
+OUTLINE = ("weight", "cluster", "category", "criticality", "topic")
 MIXED = ("skipped", "awaiting", "pending")
 
 
@@ -69,7 +76,7 @@ def verify_report(
     counted = Counted(known, report.metadata.trials_per_case, measured)
     gate = suite.gate if suite else gate_told(report, counted)
     compared = [*_compared(report, found), *recompare(report, comparison), *rejudge(report, counted, gate, comparison)]
-    compared += _consistent(report)
+    compared += [*_consistent(report), *(_as_in_suite(report, found) if suite else ())]
     return Verified(
         figures=len(compared),
         rows=len(rows),
@@ -81,10 +88,10 @@ def verify_report(
 def verify_cases(report: Report) -> Verified:
     """Of a report without its trials: what follows from its cases."""
     later = ["all that follows later answers (retry_failed)"] if report.metadata.retry_failed else []
-    rest = ("the cases themselves", "verdicts by grader, tokens, the whole cost")
+    decided = ["what the sequential run decided, and from which trials"] if report.sequential else []
     untold = list(_checks_untold(report))
     checks = [f"what the gate found for {', '.join(untold)}"] if untold else []
-    believed = (*rest, *later, *checks, *_of_file(report), *_believed(report))
+    believed = (*_UNTOLD_BY_CASES, *decided, *later, *checks, *_of_file(report), *_believed(report))
     rows = len(report.cases)
     if odd := list(_odd_cases(report)):
         return Verified(figures=len(odd), rows=rows, basis="cases", mismatches=tuple(odd), believed=believed)
@@ -194,6 +201,15 @@ def _compared(told: Report, found: Report) -> Iterator[Judged]:
     yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
 
 
+def _as_in_suite(told: Report, found: Report) -> Iterator[Judged]:
+    """What the suite says of each case."""
+    known = {case.case_id: case for case in found.cases}
+    for case in told.cases:
+        if case.case_id in known:
+            for name in OUTLINE:
+                yield f"cases.{case.case_id}.{name}", getattr(case, name), getattr(known[case.case_id], name)
+
+
 def _consistent(report: Report) -> Iterator[Judged]:
     """Of what rests on other runs too, that it does not contradict itself."""
     yield "metadata.sequential", report.metadata.sequential, report.sequential is not None
@@ -223,6 +239,8 @@ def _of_file(report: Report) -> tuple[str, ...]:
 
 def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[str]:
     yield from _ALWAYS
+    if not report.cases:
+        yield "the figures of its cases, which are not kept"
     if report.comparison is not None:
         yield "the rule of the comparison (alpha, power, margin, tolerance)"
     if report.comparison is not None and comparison is None:

@@ -24,12 +24,15 @@ class ResponseScore(TaskRecord):
 
 
 class EvalResult(TaskRecord):
-    """One task, over all its trials: the mean score, sums of time, tokens and cost, the checks of the last trial."""
+    """One task, over all its trials: the mean score, sums of time, tokens and cost, the checks of the last trial.
+
+    `score` is None where the task was judged, and nobody scored it.
+    """
 
     task_id: str
     task_category: str
     passed: bool
-    score: float
+    score: float | None
     duration_ms: float
     tokens_used: int = 0
     cost_usd: float = 0.0

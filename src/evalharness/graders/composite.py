@@ -10,14 +10,14 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, ValidationError, field_validator, model_validator
 
 from evalharness import registry
 from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example, merge_examples
-from evalharness.domain.grade import Grade, added_up
-from evalharness.domain.options import Options
+from evalharness.domain.grade import VERDICTS, Grade, added_up
+from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
 from evalharness.graders.part import CodeGrader
@@ -162,7 +162,8 @@ class AllOf(Composite):
     def _whole(self, grades: Graded) -> Grade:
         required = [(spec, grade) for spec, grade in grades if spec.required]
         reasons = _reasons(required)
-        return _without_verdict(required, grades) or Grade.of(
+        is_judged = required or any(grade.state in VERDICTS for _, grade in grades)
+        return _without_verdict(required if is_judged else grades, grades) or Grade.of(
             not reasons, score=_mean_score(grades), reason=reasons, evidence=_evidence(grades)
         )
 
@@ -216,7 +217,7 @@ class Not(Composite):
 
 
 class WeightedOptions(SeveralOptions):
-    threshold: Annotated[float, Field(ge=0, le=1)] = 0.7
+    threshold: Share = 0.7
 
     @model_validator(mode="after")
     def _something_weighs(self) -> WeightedOptions:

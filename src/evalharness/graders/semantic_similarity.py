@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
@@ -12,7 +10,7 @@ from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.http_responses import is_response
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.meanings import due, embedding_model, named_embedders, nearness
@@ -25,10 +23,8 @@ THRESHOLD = 0.8
 class SemanticSimilarityOptions(Options):
     """`value` may be any data: it stands for its text, as an answer that is data does. None is the case's reference."""
 
-    main_may_be_mapping: ClassVar[bool] = True
-
     value: Json = None
-    threshold: Annotated[float, Field(ge=0, le=1)] = THRESHOLD
+    threshold: Share = THRESHOLD
     model: str | None = None
 
     @property

@@ -105,7 +105,8 @@ def without(secrets: Iterable[str], text: str) -> str:
     parts = {part for secret in secrets for part in (secret, secret.rpartition(" ")[2]) if len(part) >= SHORTEST_SECRET}
     for part in parts:
         text = text.replace(part, "[key]")
-    return Redactor({f"key {number}": part for number, part in enumerate(sorted(parts), 1)}).redact(text)
+    redactor = Redactor({f"key {number}": part for number, part in enumerate(sorted(parts), 1)})
+    return re.sub(r"\[redacted:key_\d+\]", "[key]", redactor.redact(text))
 
 
 def shown(text: str) -> str:

@@ -67,7 +67,9 @@ def provider_named(name: str, environment: Mapping[str, str], others: Iterable[s
         return Provider(wire=name, needs_key=False)
     if environment.get(variable(name, "BASE_URL")):
         return Provider()
-    unknown = UnknownName("provider of models", name, [*PROVIDERS, *others])
+    unknown = UnknownName(
+        "provider of models", name, [*PROVIDERS, *(other for other in others if other != OPENAI_COMPATIBLE)]
+    )
     unknown.hint += f"; for an OpenAI-compatible server of any name set {variable(name, 'BASE_URL')}"
     raise unknown
 

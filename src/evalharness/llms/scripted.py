@@ -158,7 +158,9 @@ def _read(model: str, access: Access) -> Script:
     try:
         return Script.model_validate(written)
     except ValidationError as error:
-        raise UsageError("\n".join([f"the script {path} is wrong:", *map(_told, error.errors())])) from None
+        # Where an entry is wrong, pydantic leaves it out and then says that too few are left.
+        problems = [found for found in error.errors() if found["type"] != "too_short" or not found["input"]]
+        raise UsageError("\n".join([f"the script {path} is wrong:", *map(_told, problems)])) from None
 
 
 def _told(problem: Mapping[str, Any]) -> str:

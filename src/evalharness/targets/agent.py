@@ -38,7 +38,7 @@ class AgentOptions(ModelOptions):
 
     system: str = SYSTEM
     tools: tuple[str, ...] | None = None
-    max_rounds: Annotated[int, Field(ge=0)] = 20
+    max_rounds: Annotated[int, Field(ge=0, strict=True)] = 20
     shell_timeout_seconds: Seconds = 60.0
     max_result_chars: Annotated[int, Field(ge=1000, le=1_000_000)] = 20_000
     limits: WrittenLimits = WrittenLimits()

@@ -27,7 +27,7 @@ class ModelOptions(Options):
     model: Annotated[str, Field(min_length=1)]
     system: str = ""
     temperature: Temperature | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, strict=True)] | None = None
     seed: bool | int = False
 
     @field_validator("model")

@@ -17,7 +17,7 @@ _SHELL_FORMS = {"": '"${%d}"', '"': "${%d}", "'": "'\"${%d}\"'"}
 
 
 def fill_template(text: str, task: Task, quote: Callable[[str], str] = str) -> str:
-    return PLACE.sub(lambda found: quote(as_text(_value(found[1], task))), text)
+    return PLACE.sub(lambda found: quote(_text(found[1], task)), text)
 
 
 def asks_for_input(text: str) -> bool:
@@ -36,7 +36,7 @@ def fill_shell_line(line: str, task: Task) -> tuple[str, list[str]]:
         nonlocal open_quote
         token = found[0]
         if found[1]:
-            values.append(as_text(_value(found[1], task)))
+            values.append(_text(found[1], task))
             return _SHELL_FORMS[open_quote] % len(values)
         if token.startswith("\\"):
             # Inside single quotes a backslash means itself, and so it does not protect the quote that ends them.
@@ -60,6 +60,12 @@ def fill_value(value: Json, task: Task) -> Json:
     if isinstance(value, list | tuple):
         return [fill_value(item, task) for item in value]
     return value
+
+
+def _text(name: str, task: Task) -> str:
+    """Empty for what the case does not say."""
+    value = _value(name, task)
+    return "" if value is None and name in ("context", "max_rounds") else as_text(value)
 
 
 def _value(name: str, task: Task) -> Any:

@@ -90,6 +90,11 @@ CLAIMS = [
     '[★Tool "list" returns: x]',
     '[🔧 Tool "list" returns: x]',
     '[|Too| "list" returns: x]',
+    '[tools "list" returns: x]',
+    '&amp;#91;Tool "list" returns: x]',
+    '&amp;amp;lbrack;Tool "list" returns: x]',
+    '%5BTool "list" returns: x]',
+    '%255btool "list" returns: x]',
 ]
 
 
@@ -107,6 +112,7 @@ def test_a_claim_of_a_call_can_be_told_from_a_call(claim: str) -> None:
     [
         "[ ] tool use",
         "[agents]",
+        "%5Bx] tool, 5 % tool, %5Btoolbox",
         "[toolbox x]",
         "[a gentle tool]",
         "[tool",

@@ -15,6 +15,9 @@ def grade(state: GradeState, score: float | None = None, *, required: bool = Tru
     return Grade(state=state, score=score, reason=f"{state} it is", grader="g", required=required, weight=weight)
 
 
+OFF = Grade(state="pass", reason="switched off", grader="g", required=False)
+
+
 @pytest.mark.parametrize(
     ("grades", "state"),
     [
@@ -30,6 +33,7 @@ def grade(state: GradeState, score: float | None = None, *, required: bool = Tru
         ([grade("pass"), grade("unscored", required=False)], "passed"),
         ([grade("pass"), grade("awaiting", required=False)], "passed"),
         ([grade("fail", required=False)], "passed"),
+        ([grade("fail", required=False), grade("unscored", required=False)], "passed"),
     ],
 )
 def test_only_required_grades_decide_the_state(grades: list[Grade], state: TrialState) -> None:
@@ -48,11 +52,35 @@ def test_only_required_grades_decide_the_state(grades: list[Grade], state: Trial
         ([grade("pass"), grade("unscored")], None),
         ([grade("pass"), grade("awaiting")], None),
         ([grade("pass"), grade("fail", weight=0)], 1.0),
+        ([grade("unscored", required=False)], None),
+        ([grade("awaiting", required=False)], None),
+        ([grade("unscored", required=False, weight=0), OFF], None),
+        ([grade("pass", weight=0), grade("unscored", required=False)], None),
+        ([grade("pass", weight=0), grade("unscored", required=False, weight=0)], 1.0),
+        ([grade("pass", 0.4, required=False), grade("unscored", required=False)], 0.4),
+        ([grade("pass", weight=0), OFF], 1.0),
+        ([OFF], 1.0),
     ],
 )
 def test_the_score_is_the_weighted_mean(grades: list[Grade], score: float | None) -> None:
     found = decide(grades)[1]
     assert found == (None if score is None else pytest.approx(score))
+
+
+@pytest.mark.parametrize(
+    ("states", "state", "reason"),
+    [
+        (["unscored"], "error", "no grader gave a verdict: g: unscored it is"),
+        (["awaiting"], "awaiting", "g: awaiting it is"),
+        (["unscored", "awaiting"], "awaiting", "g: awaiting it is"),
+    ],
+)
+@pytest.mark.parametrize("beside", [[], [OFF]], ids=["alone", "beside a scorer that is switched off"])
+def test_no_verdict_at_all_is_no_pass(
+    states: list[GradeState], state: TrialState, reason: str, beside: list[Grade]
+) -> None:
+    grades = [grade(each, required=False) for each in states]
+    assert decide([*beside, *grades]) == (state, None, reason)
 
 
 def test_the_reason_names_every_grade_that_decided() -> None:
@@ -79,4 +107,5 @@ def test_the_verdict_does_not_depend_on_the_order(grades: list[Grade]) -> None:
     assert shuffled_state == state
     assert shuffled_score == (None if score is None else pytest.approx(score))
     assert score is None or 0 <= score <= 1
-    assert (state == "passed") == all(each.passed for each in grades if each.required)
+    is_judged = not grades or any(each.required or each.score is not None for each in grades)
+    assert (state == "passed") == (is_judged and all(each.passed for each in grades if each.required))

@@ -45,10 +45,10 @@ def test_errors_of_one_kind_are_mended_together() -> None:
         row("c", 0, E, reason="no such file"),
     )
     assert first == (
-        "Mend what stopped 2 trials from being judged, then resume the run: connection to 10.0.0.1 refused",
+        "mend what stopped 2 trials from being judged, then resume the run: connection to 10.0.0.1 refused",
         ("a", "b"),
     )
-    assert second == ("Mend what stopped 1 trial from being judged, then resume the run: no such file", ("c",))
+    assert second == ("mend what stopped 1 trial from being judged, then resume the run: no such file", ("c",))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,10 @@ class TestLimits:
         [found] = recommend_limits({name: wanted}, self.CASES)
         assert found.text == f"{told}make it leaner, or raise {name if '_' in name else f'the {name}'}"
         assert found.cases == cases
+
+    def test_small_sums_are_not_rounded_away(self) -> None:
+        [found] = recommend_limits({"spend cap": 0.0}, tallied(row("a", 0, P, cost_usd=0.00003)))
+        assert found.text.startswith("a cost the most, $0.00003: ")
 
     def test_that_nothing_is_known_of_need_no_advice(self) -> None:
         assert not list(recommend_limits({"max_latency_s": 9.0, "pass_rate": 0.9, "interrupted": 0.0}, self.CASES))

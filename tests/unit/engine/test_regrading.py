@@ -247,4 +247,5 @@ def test_a_judge_that_was_asked_often_enough_is_no_reason_for_another_try() -> N
     final, broken = Grade.unscored("nonsense", is_final=True), Grade.unscored("nobody there")
     assert not worth(final)
     assert worth(final, broken)
+    assert not worth(final.model_copy(update={"required": False}))
     assert worth()

@@ -301,6 +301,21 @@ def test_both_caps_are_told() -> None:
     assert purse.told == "spent $0.5000 of $5 and 100 of 100 tokens"
 
 
+@pytest.mark.parametrize(
+    ("spent", "cap", "told"),
+    [
+        (0.00004, 0.00004, "spent $0.00004 of $0.00004"),
+        (0.000044, 0.00004, "spent $0.00004 of $0.00004"),
+        (0.00012, 0.00015, "spent $0.0001 of $0.00015"),
+        (0.00003, 5.0, "spent $0.00003 of $5"),
+    ],
+)
+def test_small_sums_are_not_rounded_away(spent: float, cap: float, told: str) -> None:
+    purse = Spending(max_cost_usd=cap)
+    purse.charge(spent, 1)
+    assert purse.told == told
+
+
 def test_every_new_sum_is_kept() -> None:
     sums: list[tuple[float, int]] = []
     purse = Spending(max_cost_usd=5.0, kept=lambda cost, tokens: sums.append((cost, tokens)))

@@ -92,6 +92,8 @@ def test_a_part_that_is_not_required_may_be_unsure(grade: Grading) -> None:
     optional = GraderSpec(kind="function", options={"live": "x"}, function=cannot_say, required=False)
     verdict = grade({"all_of": [PASS, optional]}, "a")
     assert (verdict.state, verdict.score) == ("pass", 1.0)
+    alone = grade({"all_of": [optional]}, "a")
+    assert (alone.state, alone.score) == ("unscored", None), "somebody must have a verdict"
 
 
 @pytest.mark.parametrize("written", [{"all_of": [PASS, waits]}, {"any_of": [FAIL, waits]}, {"not": waits}])

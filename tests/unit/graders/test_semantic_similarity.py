@@ -46,8 +46,8 @@ def test_the_score_is_the_nearness_and_the_threshold_decides(grade: Callable[...
 
 def test_data_is_compared_as_text_and_of_a_response_the_body(grade: Callable[..., Grade]) -> None:
     need_wordllama()
-    assert grade({"semantic_similarity": {"summary": CAT}}, {"summary": SITTING}).passed
-    expected = {"semantic_similarity": {"status": 200, "headers": {"date": "then"}, "body": CAT}}
+    assert grade({"semantic_similarity": {"value": {"summary": CAT}}}, {"summary": SITTING}).passed
+    expected = {"semantic_similarity": {"value": {"status": 200, "headers": {"date": "then"}, "body": CAT}}}
     assert grade(expected, {"status": 200, "headers": {"date": "now", "etag": "x"}, "body": CAT}).score == 1
     verdict = grade(expected, {"status": 500, "headers": {}, "body": CAT})
     assert (verdict.state, verdict.reason) == ("fail", "status 500, expected 200")
@@ -60,6 +60,14 @@ def test_without_a_value_the_answer_is_compared_with_the_cases_reference(build: 
         assert asyncio.run(build(written).grade(context)).score == 1
     with pytest.raises(Unscored, match="nothing to compare with"):
         asyncio.run(build("semantic_similarity").grade(replace(context, case=Case(id="a", input="?"))))
+
+
+@pytest.mark.parametrize(
+    "written", [{"threshhold": 0.5}, {"Threshold": 0.5}, {"threshold": 0.5, "modle": "vllm/half"}, {"threshold": True}]
+)
+def test_a_mapping_holds_options_and_is_never_the_expected_answer(written: Any) -> None:
+    with pytest.raises(ValueError, match=r"Extra inputs|is true, not a number"):
+        registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
 
 
 def test_the_same_text_needs_no_model(build: Callable[..., Grader]) -> None:

@@ -103,3 +103,5 @@ def test_a_key_that_the_server_quotes_is_taken_out() -> None:
     told = without(["Bearer abcdefgh12"], f"bad key {base64.b64encode(b'abcdefgh12').decode()} {b'abcdefgh12'.hex()}")
     assert "YWJjZ" not in told
     assert "6162" not in told
+    assert told.startswith("bad key [key]")
+    assert told.endswith(" [key]")

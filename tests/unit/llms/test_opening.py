@@ -162,6 +162,13 @@ def test_what_cannot_be_opened_is_told_before_anything_is_sent(name: str, messag
         models.embedder(name)
 
 
+def test_a_hint_names_providers_and_no_way_of_talking_to_them(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as told:
+        OpenModels({}, tmp_path, 1).llm("nobody/x")
+    assert "scripted" in told.value.hint
+    assert "openai-compatible" not in told.value.hint
+
+
 @pytest.mark.parametrize("noun", ["llm", "embedder"])
 def test_prices_that_cannot_be_read_are_told_before_anything_is_sent(noun: str, tmp_path: Path) -> None:
     models = OpenModels({"OPENAI_API_KEY": "key-of-mine-1234", "EVALHARNESS_PRICES": "missing.json"}, tmp_path, 1)

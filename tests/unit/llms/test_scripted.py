@@ -136,6 +136,7 @@ def test_everything_that_is_wrong_with_a_script_is_told(script: str, problems: l
     for problem in problems:
         assert problem in told.value.message
     assert str(tmp_path / "s.yaml") in told.value.message
+    assert ("must not be empty" in told.value.message) is (script == "replies: []")
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe"])

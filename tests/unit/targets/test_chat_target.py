@@ -90,6 +90,12 @@ def test_what_the_case_says_beside_its_question_is_told(tmp_path: Path, system: 
     assert llm.requests[0].messages[0].content == sent
 
 
+def test_a_case_that_says_nothing_beside_its_question_leaves_its_place_empty(tmp_path: Path) -> None:
+    llm = Talking(said("4"))
+    ask(tmp_path, llm, {"chat": {"model": "test/m", "system": "Be brief. {context}"}})
+    assert llm.requests[0].messages[0].content == "Be brief. "
+
+
 def test_a_conversation_is_held_turn_by_turn(tmp_path: Path) -> None:
     llm = Talking(said("Hello Ada."), said("Ada."))
     messages = [{"role": "user", "content": "I am Ada."}, {"role": "user", "content": "Who am I?"}]

@@ -142,9 +142,12 @@ def _compared(grader: Model, example: GradedExample, grade: Grade) -> ExampleSco
     text = _shown(example)
     if grade.score is None:
         return ExampleScore(text=text, wanted=example.score, problem=grade.reason)
-    scoring = grader.options.sheet.scoring
-    difference = (grade.score - scoring.worth(example.score)) * scoring.width
-    return ExampleScore(text=text, wanted=example.score, judged=_on_scale(grader, grade), difference=difference)
+    sheet = grader.options.sheet
+    worth = sheet.scoring.worth(example.score)
+    # The mean of several criteria need not be one of the words: both are then told by what they are worth.
+    wanted = worth if sheet.criteria and sheet.scoring.type != "numeric" else example.score
+    difference = (grade.score - worth) * sheet.scoring.width
+    return ExampleScore(text=text, wanted=wanted, judged=_on_scale(grader, grade), difference=difference)
 
 
 def _shown(example: GradedExample) -> str:

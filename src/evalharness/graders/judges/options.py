@@ -32,7 +32,7 @@ class JudgeOptions(Options):
     model: ModelName | None = None
     panel: tuple[ModelName, ...] = ()
     temperature: Temperature = 0.0
-    max_tokens: Annotated[int, Field(ge=1)] = 1000
+    max_tokens: Annotated[int, Field(ge=1, strict=True)] = 1000
     cache: bool = True
 
     @field_validator("panel", mode="before")
