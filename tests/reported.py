@@ -37,7 +37,7 @@ def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:
         index,
         state,
         given.get("first_state", state),
-        {P: 1.0, F: 0.0}.get(state),
+        None if (case_id, index) in given.get("unscored", ()) else {P: 1.0, F: 0.0}.get(state),
         given.get("reason", "" if passed else f"{case_id} {state}"),
         given.get("duration_s", 0.25 + index / 8),
         None if (case_id, index) in given.get("unpriced", ()) else given.get("cost_usd", 0.01 * (index + 1)),

@@ -235,7 +235,7 @@ def _category(results: list[EvalResult]) -> CategorySummary:
     return CategorySummary(
         passed=states.count("passed"),
         failed=states.count("failed"),
-        avg_score=_mean([result.score for result in results if result.state in GRADED]) or 0.0,
+        avg_score=_mean([result.score for result in results if result.state in GRADED]),
     )
 
 

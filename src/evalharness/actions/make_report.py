@@ -167,8 +167,13 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
 
 
 def _without_score(measured: Measured) -> Iterator[str]:
+    lacking = sum(tally.graded - tally.scored for tally in measured.tallies.values())
+    if lacking:
+        judged = count(sum(tally.graded for tally in measured.tallies.values()), "judged trial")
+        yield f"the score leaves out {lacking:,} of {judged}, which {'has' if lacking == 1 else 'have'} none"
     for grader, (number, reason) in measured.without_score.items():
-        yield f"{grader}: no score in {count(number, 'trial')}: {reason}"
+        first, *others = reason.strip().splitlines() or [""]
+        yield f"{grader}: no score in {count(number, 'trial')}: {first}{'…' if others else ''}"
 
 
 def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 PATIENCE_S = 5.0
 
@@ -30,5 +30,6 @@ async def waiting_told(
         yield
     finally:
         watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+        await asyncio.wait([watching])
+        if not watching.cancelled():
+            watching.result()

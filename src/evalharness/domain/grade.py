@@ -73,6 +73,11 @@ class Grade(Record):
     def passed(self) -> bool:
         return self.state == "pass"
 
+    @property
+    def is_verdict(self) -> bool:
+        """A scorer that is switched off passes without a score: it has said nothing."""
+        return self.state == "fail" or self.score is not None
+
     @classmethod
     def of(cls, passed: bool, *, score: float | None = None, reason: str = "", evidence: Json = None) -> Grade:
         if score is None and reason == "" and evidence is None:

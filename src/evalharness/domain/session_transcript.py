@@ -105,7 +105,7 @@ def _is_bracket(char: str, usual: str, kind: str) -> bool:
 
 
 def _read(written: str) -> str:
-    if written[0] == "%" != written:
+    if len(written) > 1 and written[0] == "%":
         return "["
     plain = html.unescape(_PADDING.sub("", written)) if written[0] == "&" else written
     return unicodedata.normalize("NFKD", plain).casefold().translate(_READ_AS)

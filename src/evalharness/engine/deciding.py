@@ -19,6 +19,7 @@ from evalharness.stats.thresholds import SAME
 
 NAMED = 5
 """Cases that a sentence names."""
+_OF_CASES = {"score": "scores", "latency": "times", "cost": "costs"}
 
 
 def decide(evidence: Evidence, rule: RegressionRule) -> Difference:
@@ -63,9 +64,11 @@ def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], ru
 
 
 def incomparable(found: Difference) -> str:
-    """Which cases no ratio can hold, and why; empty where there are none."""
+    """Which cases have no difference, and why; empty where there are none."""
     if not found.incomparable:
         return ""
+    if found.metric == "score":
+        return _apart(found, found.incomparable, "are told by one of the runs only")
     if not found.from_nothing:
         return _apart(found, found.incomparable, "cannot be compared: 0 before, or told by one of the runs only")
     rose, untold = found.incomparable[: found.risen], found.incomparable[found.risen :]
@@ -74,13 +77,13 @@ def incomparable(found: Difference) -> str:
 
 
 def _apart(found: Difference, ids: Sequence[str], what: str) -> str:
-    return f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(ids), 'case')} {what} ({_listed(ids)})"
+    return f"{_OF_CASES[found.metric]} of {count(len(ids), 'case')} {what} ({_listed(ids)})"
 
 
 def _fallen(found: Difference) -> str:
     if not found.to_nothing:
         return ""
-    return f"{'times' if found.metric == 'latency' else 'costs'} of {count(len(found.to_nothing), 'case')} fell to 0"
+    return f"{_OF_CASES[found.metric]} of {count(len(found.to_nothing), 'case')} fell to 0"
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -95,7 +98,8 @@ def moved(found: Difference) -> str:
     size, rates = change(found.old, found.new, width) if found.value else ("", percent(found.new, digits(width)))
     if found.metric == "score":
         told = f"{size} {'lower' if found.value < 0 else 'higher'} than" if found.value else "the same as"
-        return f"the score is {told} before ({rates})"
+        apart = f"{incomparable(found)}; in the others " if found.incomparable else ""
+        return f"{apart}the score is {told} before ({rates})"
     trials = "trials of critical cases" if found.metric == "critical" else "trials"
     if not found.value:
         return f"as many {trials} pass as before ({rates})"
@@ -119,13 +123,19 @@ def verdict_of(found: Difference, rule: RegressionRule) -> Change:
         return "REGRESSION"
     possible = _possible_loss(found)
     is_free = found.unit == "ratio" and found.new == 0
-    is_ruled_out = (is_free or (possible is not None and possible < rule.least_loss)) and not found.incomparable
-    return "NO REGRESSION" if is_ruled_out else "INCONCLUSIVE"
+    is_ruled_out = is_free or (possible is not None and possible < rule.least_loss)
+    is_doubtful = found.incomparable or (loss_of(found) <= SAME and _is_rare(found, rule))
+    return "NO REGRESSION" if is_ruled_out and not is_doubtful else "INCONCLUSIVE"
 
 
 def _is_significant(found: Difference, rule: RegressionRule) -> bool:
+    return _is_rare(found, rule) and loss_of(found) > SAME
+
+
+def _is_rare(found: Difference, rule: RegressionRule) -> bool:
+    """By the test of a loss, which may be of amounts where the loss that is told is a ratio."""
     p = found.p if found.p_adjusted is None else found.p_adjusted
-    return p is not None and p <= rule.alpha and loss_of(found) > SAME
+    return p is not None and p <= rule.alpha
 
 
 def loss_of(found: Difference) -> float:
@@ -180,6 +190,8 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
     if _is_significant(found, rule):
         within = f"within the {_size_of(rule.tolerance, found)} that are accepted"
         return f"{moved(found)}, more than chance explains but {within}; {left_open}"
+    if loss_of(found) <= SAME and _is_rare(found, rule):
+        return f"{moved(found)}, but {_by_chance(found)}"
     if loss_of(found) <= SAME:
         return f"{moved(found)}, but {left_open or 'there are too few cases to rule a loss out'}"
     start = f"{moved(found)}, which may be chance"

@@ -99,11 +99,13 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
 
 def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
     """The weighted mean of scores, as reports have it; None where no case has a score on both sides."""
+    pairs = [pair for pair in pairs if pair.new.weight > 0]
     scored = [
         (pair, pair.old.score, pair.new.score)
         for pair in pairs
-        if pair.old.score is not None and pair.new.score is not None and pair.new.weight > 0
+        if pair.old.score is not None and pair.new.score is not None
     ]
+    untold = [pair for pair in pairs if (pair.old.score is None) != (pair.new.score is None)]
     if not scored:
         return None
     weights = [pair.new.weight for pair, _, _ in scored]
@@ -116,6 +118,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             metric="score",
             old=weighted_mean((old, weight) for (_, old, _), weight in zip(scored, weights, strict=True)),
             new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
+            incomparable=tuple(pair.new.case_id for pair in untold),
             **_told([pair for pair, _, _ in scored], found, tested),
         ),
         0.5 ** sum(score > 0 for score in before),
@@ -160,14 +163,11 @@ def ratios_differ(
     risen = sides.risen or [pair for pair, old, new in sides.compared if new > old <= 0]
     observed = observed_in(known, turned)
     found = _interval(observed, rule, span=math.inf)
-    scale, tested_on = "logarithms", observed
+    scale, steps = "logarithms", observed.steps
     if sides.risen or sides.fallen:
-        both = [*known, *sides.risen, *sides.fallen]
-        scale, tested_on = (
-            "amounts",
-            observed_in(both, [(figure(old) or 0.0) - (figure(new) or 0.0) for old, new in both]),
-        )
-    steps = tested_on.steps
+        every = [*known, *sides.risen, *sides.fallen]
+        scale = "amounts"
+        steps = observed_in(every, [(figure(old) or 0.0) - (figure(new) or 0.0) for old, new in every]).steps
     tested = sign_flip(steps)
     told = _told(known, found, tested)
     on_logarithms = {

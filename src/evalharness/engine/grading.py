@@ -29,7 +29,7 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str]:
 def decisive_grades(grades: Sequence[Grade]) -> list[Grade]:
     """The required grades. Where none is, and nobody gave a verdict, all that were to give one: none is no pass."""
     required = [grade for grade in grades if grade.required]
-    if required or any(grade.score is not None or grade.state == "fail" for grade in grades):
+    if required or any(grade.is_verdict for grade in grades):
         return required
     return [grade for grade in grades if grade.state not in VERDICTS]
 

@@ -20,7 +20,8 @@ class Sides(NamedTuple):
     @classmethod
     def of(cls, pairs: Sequence[Pair], figure: Callable[[CaseResult], float | None]) -> Sides:
         told = [(pair, old, new) for pair in pairs for old, new in [(figure(pair.old), figure(pair.new))]]
-        untold = [pair for pair, old, new in told if (old is None or new is None) and (old or new)]
+        # What is free now is no loss, whatever it was; what is not told now may be one.
+        untold = [pair for pair, old, new in told if (new is None) != (old is None) and new != 0]
         known = [(pair, old, new) for pair, old, new in told if old is not None and new is not None]
         risen = [(pair, old, new) for pair, old, new in known if old <= 0 < new]
         fallen = [(pair, old, new) for pair, old, new in known if new <= 0 < old]

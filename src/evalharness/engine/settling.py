@@ -47,7 +47,7 @@ def settle(undecided: Undecided) -> str:
     found, rule = undecided.found, undecided.rule
     loss = loss_of(found)
     if found.incomparable:
-        return f"these cases need a {found.metric} above 0 in both runs"
+        return f"these cases need a {found.metric}{'' if found.metric == 'score' else ' above 0'} in both runs"
     if found.metric in ("pass_rate", "critical") and undecided.evidence.smallest_p >= 1 - SAME:
         return "nothing: no trial passed before, so none can get worse"
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
@@ -87,7 +87,7 @@ def _by_cases(undecided: Undecided) -> str:
     # Whole copies first: they alone keep all shares as they are. Then as few of the last copy as lead to the same.
     copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
     if copies is None:
-        return f"more than {max(number, MOST_CASES):,} cases like these (now {number:,}), how many cannot be said"
+        return f"more than {max(number, MOST_CASES):,} cases like these (now {number:,}) would be needed"
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
     if now < number:  # a part of a cluster is not like it
         size = f"in {copies * now:,} clusters (now {number:,} in {now:,})"
@@ -110,12 +110,13 @@ def _with_trials(pair: Pair, times: int) -> Pair:
 def _like(pairs: Sequence[Pair], number: int) -> list[Pair]:
     """So many pairs: each of these as often as any other, but for one copy, and these spread over losses and gains."""
     ordered = sorted(pairs, key=lambda pair: pair.new.passed / pair.new.trials - pair.old.passed / pair.old.trials)
+    has_clusters = any(pair.new.cluster for pair in pairs)
     made: list[Pair] = []
     last, copy = -1, 0
     for place in range(number):
         position = place * len(ordered) // number
         last, copy = position, copy + 1 if position == last else 0
-        made.append(_copied(ordered[position], copy))
+        made.append(_copied(ordered[position], copy) if has_clusters else ordered[position])
     return made
 
 

@@ -13,6 +13,7 @@ from evalharness.domain.plain_numbers import count, digits, interval, percent
 from evalharness.domain.suite import Suite
 from evalharness.engine.measuring import WEIGHTLESS, measure, measurement_of, unmeasurable
 from evalharness.engine.tallying import Measured
+from evalharness.stats.means import weighted_mean
 from evalharness.stats.thresholds import reaches
 
 MOST_DECIMALS = 6
@@ -83,7 +84,10 @@ def _checks(minimum: Minimum, counted: Counted, where: str, of: str) -> Iterator
     awaiting = sum(state == "awaiting" for state in counted.states().values())
     for metric, wanted in minimum.items():
         name, label = f"{metric}{where}", f"{metric_label(metric)}{of}"
-        if metric in found:
+        if metric == "score" and metric in found and (open_ := _unsure_score(found[metric], wanted, counted)):
+            text = f"{label} cannot be judged: {open_}"
+            yield GateCheck(name=name, passed=None, text=text, wanted=wanted, computable=False)
+        elif metric in found:
             yield _judged(name, label, found[metric], wanted, awaiting)
         elif awaiting and not _is_too_much(metric, counted.trials):
             text = f"{label} cannot be told yet: {count(awaiting, 'case')} still to be graded"
@@ -91,6 +95,18 @@ def _checks(minimum: Minimum, counted: Counted, where: str, of: str) -> Iterator
         else:
             text = f"{label} cannot be computed: {_why_not(metric, counted.trials, why_not.get(metric, ''))}"
             yield GateCheck(name=name, passed=None, text=text, wanted=wanted, computable=False)
+
+
+def _unsure_score(found: Measurement, wanted: float, counted: Counted) -> str:
+    """Why a score that reaches what is wanted might not: without a verdict of its judge a trial has none."""
+    tallies = [(case.weight, counted.measured.tallies[case.id]) for case in counted.suite.cases]
+    judged = [(weight, tally) for weight, tally in tallies if weight > 0 and tally.graded]
+    lacking = sum(tally.graded - tally.scored for _, tally in judged)
+    worst = weighted_mean([(tally.score_sum / tally.graded, weight) for weight, tally in judged])
+    if not lacking or not reaches(found.value, wanted) or reaches(worst, wanted):
+        return ""
+    of_all = f"{lacking:,} of {count(sum(tally.graded for _, tally in judged), 'judged trial')}"
+    return f"{_told_apart(found, wanted)} of what was scored, but {of_all} have no score"
 
 
 def _is_too_much(metric: str, trials: int) -> bool:

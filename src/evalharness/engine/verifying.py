@@ -109,15 +109,23 @@ def verify_cases(report: Report) -> Verified:
 
 
 def _checks_untold(report: Report) -> Iterator[str]:
-    """What a gate checked that its cases do not tell: which of their judged trials had no cost, which were skipped."""
+    """What a gate checked that cases do not tell: which of their trials had no cost or no score, or were skipped."""
     priced = report.measurements.get("cost_usd")
     judged = sum(case.trials for case in report.cases if case.cost_usd is not None)
     lacks_costs = priced is not None and priced.n_trials < judged
+    scored = report.measurements.get("score")
+    counting = sum(case.trials for case in report.cases if case.score is not None and case.weight > 0)
+    lacks_scores = scored is not None and scored.n_trials < counting
     waiting = [case for case in report.cases if case.state == "awaiting"]
     unjudged = sum(report.metadata.trials_per_case - case.trials - case.errors for case in waiting)
     is_mixed = report.summary.trials.awaiting < unjudged
+    untold = {
+        *(COSTS if lacks_costs else ()),
+        *(("score",) if lacks_scores else ()),
+        *(("each_case",) if is_mixed else ()),
+    }
     for check in report.gate.checks if report.gate else ():
-        if (lacks_costs and check.name in COSTS) or (is_mixed and check.name == "each_case"):
+        if check.name.partition(" ")[0] in untold:
             yield check.name
 
 

@@ -45,7 +45,7 @@ class EvalResult(TaskRecord):
 class CategorySummary(TaskRecord):
     passed: int
     failed: int
-    avg_score: float
+    avg_score: float | None
 
 
 class EvalRunSummary(TaskRecord):

@@ -16,7 +16,7 @@ from evalharness import registry
 from evalharness.contracts import GradeContext, Grader, Services
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example, merge_examples
-from evalharness.domain.grade import VERDICTS, Grade, added_up
+from evalharness.domain.grade import Grade, added_up
 from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
@@ -162,7 +162,7 @@ class AllOf(Composite):
     def _whole(self, grades: Graded) -> Grade:
         required = [(spec, grade) for spec, grade in grades if spec.required]
         reasons = _reasons(required)
-        is_judged = required or any(grade.state in VERDICTS for _, grade in grades)
+        is_judged = required or any(grade.is_verdict for _, grade in grades)
         return _without_verdict(required if is_judged else grades, grades) or Grade.of(
             not reasons, score=_mean_score(grades), reason=reasons, evidence=_evidence(grades)
         )

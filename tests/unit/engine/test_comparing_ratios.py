@@ -92,6 +92,18 @@ class TestCostsOfOneRunOnly:
         found = compared(costs((38, 0.01), (2, 0.01)), costs((38, 0.02), (2, 0.0)), metrics=("cost",))
         assert (found.verdict, found.differences["cost"].method) == ("REGRESSION", "sign-flip test, exact, on amounts")
 
+    def test_what_is_not_told_any_more_may_be_a_rise_from_nothing(self) -> None:
+        old, new = costs((120, 0.01), (20, 0.0)), costs((120, 0.01), (20, None))
+        found = compared(old, new, metrics=("cost",))
+        assert found.verdict == "INCONCLUSIVE" and len(found.differences["cost"].incomparable) == 20
+        assert compared(new, old, metrics=("cost",)).verdict == "NO REGRESSION", "what is free now is no loss"
+
+    def test_dear_cases_that_rise_are_not_ruled_out_by_cheap_ones_that_fall(self) -> None:
+        old, new = costs((1, 0.01), (60, 0.002), (10, 1.0)), costs((1, 0.0), (60, 0.001), (10, 1.5))
+        found = compared(old, new, metrics=("cost",))
+        assert found.verdict == "INCONCLUSIVE"
+        assert "42 % less than before, but all cases together, a result this bad would come up in" in found.why
+
     def test_only_what_rose_from_nothing_is_counted_as_risen(self) -> None:
         old = costs((20, 0.0), (11, None), (969, 0.01))
         new = costs((31, 0.01), (4, 0.0), (965, 0.01))

@@ -34,6 +34,18 @@ def test_clusters_of_unequal_size_that_break_as_one_show_a_drop() -> None:
     assert found.differences["pass_rate"].detectable is not None
 
 
+def test_scores_that_one_run_lacks_are_named_and_never_no_regression() -> None:
+    old = [case(f"c{n}", 4, 4, score=0.9 + n % 3 / 100) for n in range(200)]
+    new = [case(f"c{n}", 4, 4, score=None if n < 60 else 0.9 + n % 3 / 100) for n in range(200)]
+    found = compare(report(*old), report(*new), RegressionRule(metrics=("score",)))
+    assert found.verdict == "INCONCLUSIVE"
+    assert found.why == (
+        "scores of 60 cases are told by one of the runs only (c0, c1, c2, c3, c4 and 55 more); "
+        "in the others the score is the same as before (91 %)"
+    )
+    assert found.settle == "these cases need a score in both runs"
+
+
 def test_a_score_of_nothing_cannot_fall() -> None:
     old = [case(f"c{n}", 4, 0, score=0.0, weight=1 + n % 2) for n in range(8)]
     found = compare(report(*old), report(*old), RegressionRule()).differences["score"]

@@ -112,4 +112,4 @@ def test_what_no_size_can_settle_is_said_to_be_so() -> None:
     nothing, _ = settled(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
     assert nothing == "nothing: no trial passed before, so none can get worse"
     far, _ = settled(*other_ways(), margin=0.001)
-    assert far == "more than 8,192 cases like these (now 20), how many cannot be said"
+    assert far == "more than 8,192 cases like these (now 20) would be needed"

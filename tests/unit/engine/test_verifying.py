@@ -200,6 +200,19 @@ class TestWithoutTrials:
         whole, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit})
         assert not any(name in each for each in verify_cases(whole).believed)
 
+    def test_a_score_that_trials_without_one_could_turn_is_not_judged(self) -> None:
+        states, gate = {"a": [P, P], "b": [P, P], "c": [P, F]}, {"thresholds": {"score": 0.8}}
+        missing = {("a", 1), ("b", 0), ("b", 1)}
+        report, rows = reported({**states, "c": [P, P]}, gate=gate, unscored=missing)
+        assert report.gate is not None
+        assert (report.gate.verdict, report.gate.checks[0].computable) == ("INVALID", False)
+        assert report.gate.checks[0].text.endswith("but 3 of 6 judged trials have no score")
+        assert "the score leaves out 3 of 6 judged trials, which have none" in report.notes
+        assert verify_cases(report).mismatches == () == verify_report(report, rows).mismatches
+        for enough, verdict in ((0.5, "PASSED"), (0.9, "FAILED")):
+            told, _ = reported(states, gate={"thresholds": {"score": enough}}, unscored={("a", 1)})
+            assert told.gate is not None and told.gate.verdict == verdict, "whatever the others were"
+
     @pytest.mark.parametrize("gate", [{"max_latency_s": 5}, {"each_case": 2}], ids=str)
     def test_trials_to_be_graded_are_told_from_skipped_ones(self, gate: Any) -> None:
         report, _ = reported({"a": [P, S, A], "b": [S, S, A], "c": [P, P, P]}, gate=gate)

@@ -27,11 +27,10 @@ _LINE = re.compile(
     r"(?:(?P<bullet>[-*+•])(?=\s)|\(?(?:(?P<number>\d{1,3})|(?P<letter>[^\W\d_]{1,3}))[.)](?=\s|\*\*))?(?P<text>.*)"
 )
 _BRACKET = re.compile(r"[(\[]([^()\[\]{}]*)[)\]]")
-_WORD = re.compile(r"\bweights?\b", re.IGNORECASE)
-_GIVES = re.compile(r"[\d:=]")
+_SAYS_WEIGHT = re.compile(r"weights?\b.*[\d:=]|[\d.]+ ?%? ?(?:of )?(?:the )?weights?\b", re.IGNORECASE)
 _BEGUN = re.compile(r"[(\[]\s*weight\s*[:=]", re.IGNORECASE)
 _WEIGHT = re.compile(r"weight ?[:=]? ?(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9}) ?(%?)", re.IGNORECASE)
-_TOTAL = re.compile(r"(?:total|sum)\b", re.IGNORECASE)
+_TOTAL = re.compile(r"(?:total|sum)(?: (?:of )?(?:all |the )*(?:scores?|points?|weights?))?", re.IGNORECASE)
 _SCALE = re.compile(r"[(\[]\s*(\d{1,3})\s*(?:[-–—]|to)\s*(\d{1,3})\s*[)\]]")
 _AROUND = " \t*_`:=,;.–—-"
 
@@ -72,7 +71,7 @@ def _item(line: str) -> Item:
     parts = _LINE.match(line)
     assert parts is not None, "it matches every line"
     text = parts["text"]
-    weights = [found for found in _BRACKET.finditer(text) if _WORD.search(found[1]) and _GIVES.search(found[1])]
+    weights = [found for found in _BRACKET.finditer(text) if _SAYS_WEIGHT.match(_spaced(found[1]))]
     if len(weights) > 1:
         raise ValueError(
             f"'{_shown(line)}' has several weights (`rubric: >` makes one line of many, `|` does not): {HOW}"
@@ -80,7 +79,7 @@ def _item(line: str) -> Item:
     scale = _scale(text, has_weight=bool(weights), is_numbered=parts["number"] is not None)
     ends = [found.start() for found in (*weights, scale) if found]
     name = text[: min(ends, default=0)].partition(": ")[0].strip(_AROUND)
-    number = _WEIGHT.fullmatch(" ".join(weights[0][1].split())) if weights else None
+    number = _WEIGHT.fullmatch(_spaced(weights[0][1])) if weights else None
     is_broken = len(_BEGUN.findall(text)) > len(weights)
     if is_broken or (weights and not number) or (ends and not 0 < len(name) <= LONGEST_NAME) or (ends and "|" in name):
         raise ValueError(f"'{_shown(line)}' cannot be read as a criterion: {HOW}")
@@ -91,7 +90,9 @@ def _item(line: str) -> Item:
 
 def _scale(text: str, *, has_weight: bool, is_numbered: bool) -> re.Match[str] | None:
     """Beside a weight wherever it stands; else only at the end of a numbered line, as elsewhere it is prose."""
-    scales = [found for found in _SCALE.finditer(text) if int(found[1]) <= 1 < int(found[2]) <= HIGHEST]
+    scales = [
+        found for found in _SCALE.finditer(text) if int(found[1]) in (0, 1) and int(found[1]) < int(found[2]) <= HIGHEST
+    ]
     if not scales or has_weight:
         return scales[0] if scales else None
     return scales[-1] if is_numbered and not text[scales[-1].end() :].strip(_AROUND) else None
@@ -108,7 +109,7 @@ def _check(found: Sequence[Item], in_lists: Sequence[Item]) -> None:
         if item.list != found[0].list:
             told = f"'{_shown(found[0].line)}' and '{_shown(item.line)}' do not stand in the same list"
             raise ValueError(f"{told}: criteria do, and their parts have no weights of their own; {HOW}")
-        if _TOTAL.match(item.name):
+        if _TOTAL.fullmatch(item.name):
             raise ValueError(f"'{_shown(item.line)}' is no criterion: leave the sum out, weights count by their share")
     for item in in_lists:
         if found and not item.is_criterion and item.list == found[0].list:
@@ -121,6 +122,11 @@ def _check(found: Sequence[Item], in_lists: Sequence[Item]) -> None:
     ):
         if any(has) and not all(has):
             raise ValueError(f"criterion '{found[has.index(False)].name}' of the rubric has no {what}; others have")
+
+
+def _spaced(text: str) -> str:
+    """With single spaces."""
+    return " ".join(text.split())
 
 
 def _shown(line: str) -> str:
