@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
-_SHORTEST_SECRET = 8
+SHORTEST_SECRET = 8
 _LONG_FORM = 16
 _CUT = "…"
 
@@ -74,7 +74,7 @@ class Redactor:
         for name, value in secrets.items():
             # Each form of a padded value contains the same form of the bare one.
             bare = value.strip()
-            if len(bare) >= _SHORTEST_SECRET:
+            if len(bare) >= SHORTEST_SECRET:
                 for form in _encoded_forms(bare):
                     names.setdefault(form, name)
         chosen = {name: _placeholder(name, names) for name in dict.fromkeys(names.values())}
@@ -157,14 +157,14 @@ class Redactor:
     def _cut_spans(self, text: str) -> Iterator[tuple[int, int, str]]:
         """What a cut has left of a value, where that is as much as would be a secret by itself."""
         if self._pieces is None and _CUT in text:  # made when first needed: there are many
-            size = _SHORTEST_SECRET
+            size = SHORTEST_SECRET
             self._pieces = frozenset(form[i : i + size] for form in self._forms for i in range(len(form) - size + 1))
         pieces = self._pieces or frozenset()
         for found in re.finditer(_CUT, text):
             cut, after = found.span()
-            if text[max(0, cut - _SHORTEST_SECRET) : cut] in pieces:
+            if text[max(0, cut - SHORTEST_SECRET) : cut] in pieces:
                 yield from ((cut - n, -cut, form) for form in self._forms if (n := _beginning(form, text, cut)))
-            if text[after : after + _SHORTEST_SECRET] in pieces:
+            if text[after : after + SHORTEST_SECRET] in pieces:
                 yield from ((after, -after - n, form) for form in self._forms if (n := _ending(form, text, after)))
 
     def _as_json(self, text: str, redacted: str) -> str:
@@ -208,13 +208,13 @@ def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
 
 def _beginning(form: str, text: str, stop: int) -> int:
     """How many characters of the beginning of `form` stand before `stop`."""
-    lengths = range(min(len(form), stop), _SHORTEST_SECRET - 1, -1)
+    lengths = range(min(len(form), stop), SHORTEST_SECRET - 1, -1)
     return next((n for n in lengths if text.startswith(form[:n], stop - n)), 0)
 
 
 def _ending(form: str, text: str, start: int) -> int:
     """How many characters of the end of `form` stand from `start` on."""
-    lengths = range(min(len(form), len(text) - start), _SHORTEST_SECRET - 1, -1)
+    lengths = range(min(len(form), len(text) - start), SHORTEST_SECRET - 1, -1)
     return next((n for n in lengths if text.startswith(form[-n:], start)), 0)
 
 

@@ -416,6 +416,16 @@ def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
     assert "model: no score in 1 trial: no judge is set" in done.out
 
 
+def test_a_reason_of_several_lines_is_told_in_one(tmp_path: Path) -> None:
+    scored = SUITE.replace("  - model: {", "  - contains: word\n  - required: false\n    model: {")
+    garbled = JUDGE.replace("I would say this one is fine.", r'"No.\n\nReply again"')
+    write(tmp_path, suite_yaml=scored + GARBLED, judge_yaml=garbled + r'  - text: "No.\n\nReply again"')
+    flags = ("--only", "odd", "--judge-model", "scripted/judge.yaml")
+    done = drive(tmp_path, "run", "suite.yaml", *flags)
+    assert re.search(r"model: no score in 1 trial: .*; it said: No\.…$", done.out, re.M)
+    assert "Reply again" not in done.out
+
+
 SCORED = """
 name: scored
 target: echo

@@ -3,8 +3,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.grade import Grade
@@ -36,6 +38,37 @@ def test_an_unknown_name_raises_with_the_likely_one(noun: registry.Noun, name: s
     assert caught.value.message == message
     assert caught.value.choices == registry.names(noun)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("value", [True, "0.5"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("model", {"rubric": "Kind?", "pass_score": ...}),
+        ("model", {"rubric": "Kind?", "temperature": ...}),
+        ("model", {"rubric": "Kind?", "scoring": {"type": "numeric", "range": [0, ...]}}),
+        ("model", {"criteria": [{"name": "kind", "weight": ...}]}),
+        ("pairwise", {"against": "x", "pass_score": ...}),
+        ("human", {"evaluators": {"agreement_threshold": ...}}),
+        ("function", {"function": "a.py:f", "threshold": ...}),
+    ],
+)
+def test_numbers_among_options_are_numbers(kind: str, options: dict[str, Any], value: object) -> None:
+    def parsed(number: object) -> object:
+        return registry.parse_options("grader", GraderSpec(kind=kind, options=put(options, number)))
+
+    parsed(0.5)
+    with pytest.raises(ValidationError, match="a valid number"):
+        parsed(value)
+
+
+def put(written: Any, value: object) -> Any:
+    """`value` where ... stands."""
+    if isinstance(written, dict):
+        return {key: put(item, value) for key, item in written.items()}
+    if isinstance(written, list):
+        return [put(item, value) for item in written]
+    return value if written is ... else written
 
 
 def test_flat_options_get_the_main_options_name() -> None:

@@ -11,7 +11,7 @@ from evalharness.domain.transcript import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "refused", "other"]
-Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False, strict=True)]
 
 
 class Tool(Record):

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from evalharness.domain.record import Record
 
-
-def _no_truth(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError(f"is {str(value).lower()}, not a number")
-    return value
-
-
-Share = Annotated[float, BeforeValidator(_no_truth), Field(ge=0, le=1)]
-"""`true` would be taken for 1."""
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 
 
 class Options(Record):

@@ -15,7 +15,7 @@ from evalharness.domain.record import Json, Record
 from evalharness.errors import closest
 
 BUILT_IN = ("oracle", "null", "echo")
-Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)]
 
 
 class GraderSpec(Record):

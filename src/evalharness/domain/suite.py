@@ -10,10 +10,10 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.domain.case import Case, Name, Seconds
 from evalharness.domain.gate import Gate
+from evalharness.domain.options import Share
 from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 
-Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Count = Annotated[int, Field(ge=0, strict=True)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Trials = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]

@@ -5,6 +5,7 @@ Nothing is imported or run here: a file is looked for, a module is taken on trus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,10 +20,13 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import Findings
+from evalharness.redaction import SHORTEST_SECRET, is_secret_name
 from evalharness.references import reference_file
 from evalharness.workspaces import confined, is_workspace_path
 
 Spec = TypeVar("Spec", GraderSpec, TargetSpec)
+_PLACE = re.compile(r"\{\s*\w[\w.-]*\s*\}")
+_SCHEME = re.compile(r"\s*(?:bearer|basic|digest|token)\s", re.IGNORECASE)
 
 
 def read_spec(model: type[Spec], written: Any) -> Spec | None:
@@ -46,8 +50,22 @@ def needs_reference(spec: GraderSpec) -> bool:
         return False  # which has been told
 
 
-def check_target(findings: Findings, place: FieldPath, spec: TargetSpec) -> None:
+def check_target(findings: Findings, place: FieldPath, spec: TargetSpec, *, has_variables: bool = True) -> None:
+    """A secret in a header is refused: a run that was stored without it could not be resumed."""
     _check_part(findings, place, "target", spec)
+    headers = spec.options.get("headers") if isinstance(spec.options, Mapping) else None
+    where = "" if has_variables else "in a target file "
+    for name, value in headers.items() if isinstance(headers, Mapping) else ():
+        if _holds_secret(str(name), value):
+            told = f"{where}write {{{{api_key}}}} and give it as a variable: it would be stored in the clear"
+            findings.add((*place, spec.kind, "headers", name), told)
+
+
+def _holds_secret(header: str, value: Any) -> bool:
+    if not isinstance(value, str) or _PLACE.search(value):
+        return False
+    is_secret = is_secret_name(header) or "cookie" in header.lower()
+    return is_secret and len(_SCHEME.sub("", value, count=1).strip()) >= SHORTEST_SECRET
 
 
 def is_grader(name: str) -> bool:

@@ -183,7 +183,7 @@ def _check_targets(findings: Findings, data: Mapping[str, Any]) -> None:
         places.append((("target",), own))
     for place, written in places:
         if (spec := read_spec(TargetSpec, written)) is not None:
-            check_target(findings, place, spec)
+            check_target(findings, place, spec, has_variables=False)
 
 
 def _known(findings: Findings, place: FieldPath, row: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:

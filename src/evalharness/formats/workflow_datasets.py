@@ -274,7 +274,7 @@ def _check_targets(findings: Findings, data: Mapping[str, Any]) -> None:
 def _check_target(findings: Findings, place: FieldPath, written: Any, by_name: Container[str] = ()) -> None:
     spec = read_spec(TargetSpec, written)
     if spec is not None and not (spec.options is None and spec.kind in by_name):
-        check_target(findings, place, spec)
+        check_target(findings, place, spec, has_variables=False)
 
 
 def _validated(findings: Findings, place: FieldPath, model: type[Model], written: Mapping[str, Any]) -> Model | None:

@@ -14,14 +14,13 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json, Record
 from evalharness.graders.inclusions import as_texts
 from evalharness.graders.part import CodeGrader
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 Range = tuple[Number, Number]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def ascending(bounds: Range) -> Range:

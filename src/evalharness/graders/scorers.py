@@ -17,7 +17,7 @@ from evalharness.domain.artifact_view import compact_text
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json
 from evalharness.domain.scores import (
     Algorithm,
@@ -44,7 +44,7 @@ def _spelled(*names: str, default: Any) -> Any:
 
 
 class ScorerOptions(Options):
-    min: Annotated[float, Field(ge=0, le=1)] | None = None
+    min: Share | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from pydantic import model_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
@@ -26,6 +28,14 @@ class SemanticSimilarityOptions(Options):
     value: Json = None
     threshold: Share = THRESHOLD
     model: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_bare_number(cls, written: Any) -> Any:
+        if isinstance(written, bool | int | float):
+            is_threshold = not isinstance(written, bool) and 0 <= written <= 1
+            raise ValueError(f"write {{threshold: {written if is_threshold else THRESHOLD}}}, or the expected text")
+        return written
 
     @property
     def needs_reference(self) -> bool:

@@ -98,7 +98,9 @@ class AgentTarget(ModelPart):
     async def _call(self, tools: AgentTools, reply: ChatReply, dialogue: Dialogue, context: ToolContext) -> None:
         """One after the other, as they were asked for: the second may need what the first has done."""
         for number, request in enumerate(reply.tool_requests):
-            if number < MOST_CALLS_AT_ONCE:
+            if reply.finish_reason == "length":  # its arguments may be halves that look whole
+                call = ToolCall(name=request.name, error="not run: the reply was cut off by max_tokens")
+            elif number < MOST_CALLS_AT_ONCE:
                 call = await tools.call(request, context)
             else:
                 call = ToolCall(name=request.name, error=f"not called: at most {MOST_CALLS_AT_ONCE} calls at once")

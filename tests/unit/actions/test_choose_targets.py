@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
+from evalharness.errors import InvalidFile
 
 SUITE = Suite(name="s", cases=(Case(id="a", input="?"),))
 
@@ -32,3 +34,50 @@ def test_files_of_one_name_in_two_folders_are_two_targets(tmp_path: Path, monkey
 def test_functions_of_one_name_are_told_apart() -> None:
     first, second = names(lambda _: "a", lambda _: "b")
     assert second == f"{first} (2)"
+
+
+def test_variables_of_a_target_file_are_filled_in_whatever_the_suite_holds(tmp_path: Path) -> None:
+    for written, has_variables in (("echo {{town}}", True), ("echo town", False)):
+        path = tmp_path / "agent.yaml"
+        path.write_text(f"command: '{written}'\n")
+        assert choose_targets(SUITE, [str(path)], "suite.yaml")[0].templated is has_variables
+    assert not choose_targets(SUITE, ["cmd:echo {{town}}"], "suite.yaml")[0].templated
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Api-Key", "litCanaryHeader77"),
+        ("authorization", "Bearer litCanary"),
+        ("Proxy-Authorization", "Basic bGl0OkNhbmFyeQ=="),
+        ("Cookie", "session=1"),
+        ("X-Secret", "lit{Canary"),
+    ],
+)
+def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    path = with_header(tmp_path, name, value)
+    with pytest.raises(InvalidFile) as caught:
+        names(str(path))
+    [problem] = caught.value.problems
+    assert problem.field == f"http.headers.{name}"
+    assert problem.message == "write {{api_key}} and give it as a variable: it would be stored in the clear"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Api-Key", "{{api_key}}"),
+        ("Authorization", "Bearer {{ token }}"),
+        ("Authorization", "Bearer short"),
+        ("Idempotency-Key", "a-long-prefix-{case_id}"),
+        ("Accept-Language", "de-DE,de;q=0.9"),
+    ],
+)
+def test_headers_without_a_secret_are_taken(tmp_path: Path, name: str, value: str) -> None:
+    assert names(str(with_header(tmp_path, name, value))) == ["agent"]
+
+
+def with_header(folder: Path, name: str, value: str) -> Path:
+    path = folder / "agent.json"
+    path.write_text(json.dumps({"http": {"url": "http://x", "headers": {name: value}}}))
+    return path

@@ -54,6 +54,8 @@ def test_what_all_graders_share_is_kept_apart_from_their_options() -> None:
         ({"regex": {"pattern": "a"}, "flags": []}, "inside its mapping"),
         ({"contains": "a", "weight": -1}, "weight"),
         ({"contains": "a", "weight": float("nan")}, "weight"),
+        ({"contains": "a", "weight": True}, "weight"),
+        ({"contains": "a", "weight": "2"}, "weight"),
         ({"contains": "a", "required": "perhaps"}, "required"),
         (5, "GraderSpec"),
         (None, "GraderSpec"),

@@ -108,6 +108,11 @@ def test_a_pattern_takes_a_part_of_a_cell(convert: Any) -> None:
     assert [p.message for p in findings.problems] == ["the row is left out: '#### (.+)' finds nothing in a"]
 
 
+def test_a_number_is_a_text_where_texts_are_compared(convert: Any) -> None:
+    case = first(convert("input=q", "expected.semantic_similarity=a", rows=[{"q": "?", "a": 42}]))
+    assert case.expected.options == "42"
+
+
 def test_an_empty_cell_is_told_apart_from_one_without_what_is_looked_for(convert: Any) -> None:
     rows = [{"q": "1", "a": "#### 1"}, {"q": "2", "a": ""}, {"q": "3", "a": "none"}, {"q": "4", "a": "none"}]
     _, findings = convert("input=q", "expected=a~#### (.+)", rows=rows)

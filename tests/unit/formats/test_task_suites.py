@@ -292,3 +292,14 @@ def test_a_file_in_a_folder_that_is_too_broken_to_be_read_is_told(tmp_path: Path
     (tmp_path / name).write_text(text)
     [file] = find_suites(tmp_path)
     assert [problem.severity for problem in file.problems] == ["error"]
+
+
+def test_a_secret_in_a_header_belongs_into_a_target_file() -> None:
+    task = {"id": "t", "category": "bug_fix", "prompt": "p"}
+    target = {"http": {"url": "http://x", "headers": {"X-Api-Key": "litCanaryHeader77"}}}
+    suite, findings = load({"target": target, "tasks": [task]})
+    assert suite is None
+    assert messages(findings) == [
+        "target.http.headers.X-Api-Key: in a target file write {{api_key}} and give it as a variable: "
+        "it would be stored in the clear"
+    ]

@@ -66,8 +66,15 @@ def test_without_a_value_the_answer_is_compared_with_the_cases_reference(build: 
     "written", [{"threshhold": 0.5}, {"Threshold": 0.5}, {"threshold": 0.5, "modle": "vllm/half"}, {"threshold": True}]
 )
 def test_a_mapping_holds_options_and_is_never_the_expected_answer(written: Any) -> None:
-    with pytest.raises(ValueError, match=r"Extra inputs|is true, not a number"):
+    with pytest.raises(ValueError, match=r"Extra inputs|a valid number"):
         registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
+
+
+@pytest.mark.parametrize(("written", "advice"), [(0.3, 0.3), (1, 1), (True, 0.8), (42, 0.8)])
+def test_a_bare_number_is_no_expected_answer(written: Any, advice: float) -> None:
+    with pytest.raises(ValueError, match=rf"write \{{threshold: {advice}\}}, or the expected text"):
+        registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
+    registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options={"value": written}))
 
 
 def test_the_same_text_needs_no_model(build: Callable[..., Grader]) -> None:

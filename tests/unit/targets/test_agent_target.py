@@ -118,6 +118,15 @@ def test_several_calls_at_once_are_made_in_their_order(root: Path) -> None:
     assert [message.answers_request for message in llm.requests[1].messages[-2:]] == ["1", "2"]
 
 
+def test_calls_of_a_reply_that_was_cut_off_are_not_run(root: Path) -> None:
+    half = requested("write_file", '{"path": "a.txt", "content": "half"}')
+    llm = Talking(said(tool_requests=(half,), finish_reason="length"), said("done"))
+    asked = ask(root, llm, FILES)
+    assert asked.files == {}
+    assert llm.told == ["error: not run: the reply was cut off by max_tokens"]
+    assert asked.transcript.output == "done"
+
+
 def test_a_flood_of_calls_is_stemmed(root: Path) -> None:
     flood = said(tool_requests=tuple(requested("list_files", "{}", str(number)) for number in range(60)))
     asked = ask(root, Talking(flood, said("done")), FILES)

@@ -26,6 +26,7 @@ from evalharness.formats.syntax.yaml_scalars import plain_scalar
 from evalharness.formats.tables.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty
 
 NUMBERS = ("numeric", "exit_code", "max_length")
+TEXTS = ("exact", "semantic_similarity")
 JSON_VALUES = ("json_equals", "json_schema")
 ENOUGH_PROBLEMS = 20
 _GROUPED_NUMBER = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -135,7 +136,7 @@ class _Reading:
                 except InvalidFile:
                     return value  # a text is a JSON value, too
             return {registry.load("grader", kind).Options.main: value}
-        return json.dumps(value) if kind == "exact" and not isinstance(value, str) else value
+        return json.dumps(value) if kind in TEXTS and not isinstance(value, str | list | Mapping) else value
 
     def _is_new(self, position: int, id_: str) -> bool:
         place = self._place(position, "id")
@@ -177,6 +178,9 @@ def _case_value(key: str, value: Json) -> Json:
     if key == "tags":
         tags = [as_text(tag) for tag in value] if isinstance(value, list) else as_text(value).split(",")
         return list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+    if key == "weight" and isinstance(value, str):
+        number = plain_scalar(value.strip())
+        return number if isinstance(number, int | float) else value
     if key not in TEXT_KEYS or isinstance(value, Mapping | list):
         return value
     text = as_text(value).strip()

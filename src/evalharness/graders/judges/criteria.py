@@ -23,7 +23,7 @@ class Criterion(Record):
     """`range` is its own scale; without one it is scored as the others are."""
 
     name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = 1.0
     description: str = ""
     range: Range | None = None
 

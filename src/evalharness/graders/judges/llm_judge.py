@@ -17,7 +17,7 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.json_paths import MISSING
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored
 from evalharness.graders.artifacts import artifact_in
@@ -42,7 +42,7 @@ class LlmJudgeOptions(JudgeOptions):
         default=ANSWER_PATH, validation_alias=AliasChoices("output_path", "outputPath")
     )
     enabled: bool = False
-    min: Annotated[float, Field(ge=0, le=1)] | None = None
+    min: Share | None = None
 
     @field_validator("criteria", mode="before")
     @classmethod

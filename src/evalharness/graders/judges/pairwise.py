@@ -6,14 +6,14 @@ Judges tend to prefer what they read first, or last: where the two orders disagr
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored
 from evalharness.graders.judges.asking import Asking, Question, Verdict, together
@@ -39,7 +39,7 @@ class PairwiseOptions(JudgeOptions):
 
     against: Json = None
     rubric: str = BETTER
-    pass_score: Annotated[float, Field(ge=0, le=1)] = 0.5
+    pass_score: Share = 0.5
 
     @property
     def needs_reference(self) -> bool:

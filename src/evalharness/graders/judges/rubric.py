@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json, Record
 from evalharness.domain.text import head
 from evalharness.errors import closest
@@ -49,7 +49,7 @@ class ModelOptions(GoodAnswerOptions, JudgeOptions):
     prompt: str | None = None
     criteria: tuple[Criterion, ...] = ()
     scoring: Scoring | None = None
-    pass_score: Annotated[float, Field(ge=0, le=1)] = 0.7
+    pass_score: Share = 0.7
     examples: tuple[GradedExample, ...] = ()
 
     @field_validator("criteria", mode="before")

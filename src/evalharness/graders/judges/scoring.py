@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from evalharness.domain.options import Share
 from evalharness.domain.record import Json, Record
-from evalharness.graders.human import Range, Share, ascending
+from evalharness.graders.human import Range, ascending
 from evalharness.graders.judges.criteria import Criterion
 from evalharness.graders.judges.forms import Form, Lines, Number, OneOf, Slot, Words, YesOrNo
 from evalharness.stats.means import weighted_mean
