@@ -478,6 +478,21 @@ def test_a_case_whose_only_grader_is_switched_off_is_skipped(tmp_path: Path) -> 
     assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by one that judges nothing"
 
 
+def test_a_regrade_grades_by_the_type_that_the_run_was_graded_by(tmp_path: Path) -> None:
+    suite = """
+name: both
+target: echo
+test_cases:
+  - {id: both, input: a kind word, graders: [{contains: zzz}, {model: {rubric: "Kindness (weight: 1)"}}]}
+"""
+    due = judged(tmp_path, "--grader-type", "model", suite=suite)
+    assert due.code == 4
+    later = drive(tmp_path, "regrade", name_of(due), "--judge-model", "scripted/judge.yaml", "--json")
+    assert later.states() == {"both": ["passed"]}
+    by_code = drive(tmp_path, "regrade", name_of(due), "--grader-type", "code", "--json")
+    assert by_code.states() == {"both": ["failed"]}
+
+
 def test_a_regrade_without_a_judge_keeps_verdicts_inside_other_graders_too(tmp_path: Path) -> None:
     run = name_of(judged(tmp_path, "--judge-model", "scripted/judge.yaml", suite=PARTS))
     refused = drive(tmp_path, "regrade", run)

@@ -167,7 +167,7 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
 
 
 def _without_score(measured: Measured) -> Iterator[str]:
-    lacking = sum(tally.graded - tally.scored for tally in measured.tallies.values())
+    lacking = sum(tally.graded - tally.scored for tally in measured.tallies.values())  # others only lack a grade
     if lacking:
         judged = count(sum(tally.graded for tally in measured.tallies.values()), "judged trial")
         yield f"the score leaves out {lacking:,} of {judged}, which {'has' if lacking == 1 else 'have'} none"

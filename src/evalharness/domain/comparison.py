@@ -60,13 +60,15 @@ class Difference(Record):
     n_trials_new: int = 0
     detectable: float | None = None
     incomparable: tuple[str, ...] = ()
-    """Cases with a time or cost above 0 in one of the runs only: no ratio can hold them."""
+    """Cases with a time or cost above 0, or a score, in one of the runs only."""
+    lacking: int = 0
+    """Judged trials of both runs without a cost or a whole score: what they hide is not ruled out."""
     risen: int = 0
-    """How many of these, the first ones, had 0 before: each counts as the largest rise in the test."""
+    """How many of these, the first ones, had 0 before."""
     from_nothing: bool = False
     """More rose from 0 than fell to 0, so the whole is a rise."""
     to_nothing: tuple[str, ...] = ()
-    """Cases whose time or cost fell to 0: each counts as the largest fall in the test."""
+    """Cases whose time or cost fell to 0."""
     gated: bool = False
     verdict: Change = "INCONCLUSIVE"
     why: str = ""

@@ -14,6 +14,8 @@ class Measurement(Record):
     n_cases: int = 0
     n_trials: int = 0
     n_eff: float | None = None
+    lacking: int = 0
+    """Of a score or a cost: judged trials that have none, or whose score lacks what one of their graders should say."""
 
     @property
     def half_width(self) -> float | None:

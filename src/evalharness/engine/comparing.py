@@ -70,9 +70,17 @@ def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[s
     critical = draft.critical_pairs
     return replace(
         draft,
-        found=_differences(draft.pairing.pairs, rule),
+        found=_lacking(_differences(draft.pairing.pairs, rule), old, new),
         critical=metric_differs("critical", critical, rule) if critical else None,
     )
+
+
+def _lacking(found: dict[str, Evidence], *reports: Report) -> dict[str, Evidence]:
+    for metric, name in (("score", "score"), ("cost", "cost_usd")):
+        lacking = sum(report.measurements[name].lacking for report in reports if name in report.measurements)
+        if metric in found and lacking:
+            found[metric] = _updated(found[metric], lacking=lacking)
+    return found
 
 
 def _follows_later(*reports: Report) -> bool:

@@ -98,6 +98,8 @@ def moved(found: Difference) -> str:
     size, rates = change(found.old, found.new, width) if found.value else ("", percent(found.new, digits(width)))
     if found.metric == "score":
         told = f"{size} {'lower' if found.value < 0 else 'higher'} than" if found.value else "the same as"
+        if not found.n_cases:
+            return incomparable(found)
         apart = f"{incomparable(found)}; in the others " if found.incomparable else ""
         return f"{apart}the score is {told} before ({rates})"
     trials = "trials of critical cases" if found.metric == "critical" else "trials"
@@ -124,7 +126,7 @@ def verdict_of(found: Difference, rule: RegressionRule) -> Change:
     possible = _possible_loss(found)
     is_free = found.unit == "ratio" and found.new == 0
     is_ruled_out = is_free or (possible is not None and possible < rule.least_loss)
-    is_doubtful = found.incomparable or (loss_of(found) <= SAME and _is_rare(found, rule))
+    is_doubtful = found.incomparable or found.lacking or (loss_of(found) <= SAME and _is_rare(found, rule))
     return "NO REGRESSION" if is_ruled_out and not is_doubtful else "INCONCLUSIVE"
 
 
@@ -183,6 +185,9 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
     found = evidence.difference
     if found.incomparable and not found.from_nothing:
         return moved(found)
+    if found.lacking:
+        lacking = f"{found.lacking:,} judged trial{'' if found.lacking == 1 else 's'} of the two runs without a"
+        return f"{lacking} {'cost' if found.metric == 'cost' else 'whole score'} may hide a loss; {moved(found)}"
     if not evidence.can_fail(rule.alpha):
         return f"{_cannot_fail(evidence, rule)}; {moved(found)}"
     possible = _possible_loss(found)

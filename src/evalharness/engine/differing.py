@@ -107,7 +107,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
     ]
     untold = [pair for pair in pairs if (pair.old.score is None) != (pair.new.score is None)]
     if not scored:
-        return None
+        return _untold_scores(untold) if untold else None
     weights = [pair.new.weight for pair, _, _ in scored]
     observed = observed_in([pair for pair, _, _ in scored], [new - old for _, old, new in scored], weights)
     before = observed_in([pair for pair, _, _ in scored], [old for _, old, _ in scored], weights).values
@@ -126,9 +126,19 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
     )
 
 
+def _untold_scores(pairs: Sequence[Pair]) -> Evidence:
+    """Of cases that all have their score in one of the runs only: nothing is known."""
+    known = [(case.score, case.weight) for pair in pairs for case in pair if case.score is not None]
+    ids = tuple(pair.new.case_id for pair in pairs)
+    mean = weighted_mean(known)
+    return Evidence(
+        Difference(metric="score", old=mean, new=mean, value=0.0, incomparable=ids), 1.0, Figures(1, 1, None)
+    )
+
+
 def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
     """Whether a score says what the share of passed trials does not say: by itself, or by the weights of cases."""
-    pairs = [pair for pair in pairs if pair.old.score is not None and pair.new.score is not None]
+    pairs = [pair for pair in pairs if pair.old.score is not None or pair.new.score is not None]
     return len({pair.new.weight for pair in pairs}) > 1 or _say_more_than_passes(pairs)
 
 

@@ -31,7 +31,8 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     scored = [(case, tally) for case, tally in graded if tally.scored and case.weight > 0]
     if scored:
         scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
-        found["score"] = measurement_of(scores, sum(tally.scored for _, tally in scored))
+        lacking = sum(tally.unscored for case, tally in graded if case.weight > 0)
+        found["score"] = _lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
     first = first_answers(suite, measured)
     n_trials = sum(n for _, n, _ in first)
     for name, estimator, k in wanted_k(suite, trials):
@@ -44,7 +45,14 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
                 found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
     times = [(case, tally.duration_sum_s / tally.graded, tally.graded) for case, tally in graded]
     costs = [(case, tally.cost_sum_usd / tally.priced, tally.priced) for case, tally in graded if tally.priced]
-    return found | {name: _median(f) for name, f in (("latency_s", times), ("cost_usd", costs)) if f}
+    found |= {name: _median(f) for name, f in (("latency_s", times), ("cost_usd", costs)) if f}
+    if "cost_usd" in found:
+        found["cost_usd"] = _lacking(found["cost_usd"], sum(tally.graded - tally.priced for _, tally in graded))
+    return found
+
+
+def _lacking(found: Measurement, trials: int) -> Measurement:
+    return found.model_copy(update={"lacking": trials}) if trials else found
 
 
 def _of_one_case(found: Measurement, counts: tuple[int, int], k: int, *, at_least_one: bool) -> Measurement:

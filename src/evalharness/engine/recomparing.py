@@ -136,6 +136,7 @@ def _consistent(place: str, told: Difference, p_adjusted: float | None, rule: Re
         yield f"{place}.low", told.low, min(told.low, told.value)
     if told.high is not None:
         yield f"{place}.high", told.high, max(told.high, told.value)
+    yield f"{place}.lacking", told.lacking, told.lacking if told.metric in ("score", "cost") else 0
     yield f"{place}.risen", told.risen, min(told.risen, len(told.incomparable))
     yield f"{place}.p_adjusted", told.p_adjusted, p_adjusted
     yield f"{place}.verdict", told.verdict, verdict_of(told, rule)

@@ -6,6 +6,7 @@ So that a gate can judge a report file, and that a report can be verified.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
@@ -81,6 +82,11 @@ def trials_told(report: Report) -> Measured:
     for tally, fewer in _spread(without_score, [(tally, tally.scored) for tally in weighing]):
         tally.score_sum *= 1 - fewer / tally.scored
         tally.scored -= fewer
+    unsure = score.lacking if score else 0
+    for tally in sorted((tallies[case.case_id] for case in report.cases if case.weight > 0), key=attrgetter("scored")):
+        tally.unscored = min(unsure, tally.graded)
+        unsure -= tally.unscored
+        tally.sure_sum = tally.score_sum * (1 - tally.unscored / max(1, tally.graded))
     priced = [tally for tally in tallies.values() if tally.priced]
     without_cost = sum(tally.priced for tally in priced) - cost.n_trials if cost else 0
     for tally, fewer in _spread(without_cost, [(tally, tally.priced) for tally in priced]):

@@ -11,7 +11,7 @@ from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.trial import TRIAL_STATES
 
 Figure: TypeAlias = tuple[str, Any]
-_MEASURED = ("value", "low", "high", "level", "method", "n_cases", "n_trials", "n_eff")
+_MEASURED = ("value", "low", "high", "level", "method", "n_cases", "n_trials", "n_eff", "lacking")
 _COUNTED = ("trials", "passed", "errors", "state", "score", "duration_s", "longest_s", "cost_usd", "dearest_usd")
 
 

@@ -46,6 +46,8 @@ def settle(undecided: Undecided) -> str:
     """What would settle it, in one sentence that holds by construction; or why nothing is known to."""
     found, rule = undecided.found, undecided.rule
     loss = loss_of(found)
+    if found.lacking:
+        return f"all judged trials of both runs need a {found.metric}"
     if found.incomparable:
         return f"these cases need a {found.metric}{'' if found.metric == 'score' else ' above 0'} in both runs"
     if found.metric in ("pass_rate", "critical") and undecided.evidence.smallest_p >= 1 - SAME:

@@ -31,6 +31,10 @@ class CaseTally:
     first_passed: int = 0
     score_sum: float = 0.0
     scored: int = 0
+    unscored: int = 0
+    """Judged trials without a score, or whose score lacks what an optional grader should have said."""
+    sure_sum: float = 0.0
+    """The scores of the others."""
     duration_sum_s: float = 0.0
     longest_s: float = 0.0
     cost_sum_usd: float = 0.0
@@ -128,13 +132,17 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     tally.spent_usd += cost or 0.0
     if score is None and state == "failed":
         score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
+    lacks = _count_grades(measured, tally, state, grades)
     if score is not None:
         tally.score_sum += score
         tally.scored += 1
+    if state in GRADED and (score is None or lacks):
+        tally.unscored += 1
+    elif score is not None:
+        tally.sure_sum += score
     if state != "passed":
         tally.reasons.setdefault(state, reason)
         tally.timed_out |= reason.startswith(TIME_LIMIT)
-    _count_grades(measured, tally, state, grades)
     measured.cost_usd = _plus(measured.cost_usd, cost)
     measured.input_tokens = _plus(measured.input_tokens, tokens_in)
     measured.output_tokens = _plus(measured.output_tokens, tokens_out)
@@ -142,14 +150,19 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     push(measured.slowest, (duration_s, case_id, index))
 
 
-def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str) -> None:
-    """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass."""
+def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str) -> bool:
+    """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass.
+
+    Whether a grade that counts in the score has none.
+    """
     verdicts: dict[str, bool] = {}
+    lacks = False
     for grade in from_json(grades):
         if not grade.get("required", True) and _has_no_score(grade):
             grader = grade.get("grader", "")
             number, first = measured.without_score.get(grader, (0, grade.get("reason", "")))
             measured.without_score[grader] = (number + 1, first)
+            lacks |= grade.get("score") is None and grade.get("weight", 1.0) > 0
         elif grade["state"] in VERDICTS and not _is_off(grade):
             kind = grade.get("type", "code")
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
@@ -162,6 +175,7 @@ def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str)
         counted = tally.by_type.setdefault(kind, [0, 0])
         counted[0] += 1
         counted[1] += passed
+    return lacks
 
 
 def _judgings(took: Counter[str]) -> tuple[Judging, ...]:

@@ -101,12 +101,12 @@ def _unsure_score(found: Measurement, wanted: float, counted: Counted) -> str:
     """Why a score that reaches what is wanted might not: without a verdict of its judge a trial has none."""
     tallies = [(case.weight, counted.measured.tallies[case.id]) for case in counted.suite.cases]
     judged = [(weight, tally) for weight, tally in tallies if weight > 0 and tally.graded]
-    lacking = sum(tally.graded - tally.scored for _, tally in judged)
-    worst = weighted_mean([(tally.score_sum / tally.graded, weight) for weight, tally in judged])
+    lacking = sum(tally.unscored for _, tally in judged)
+    worst = weighted_mean([(tally.sure_sum / tally.graded, weight) for weight, tally in judged])
     if not lacking or not reaches(found.value, wanted) or reaches(worst, wanted):
         return ""
     of_all = f"{lacking:,} of {count(sum(tally.graded for _, tally in judged), 'judged trial')}"
-    return f"{_told_apart(found, wanted)} of what was scored, but {of_all} have no score"
+    return f"{_told_apart(found, wanted)} of what was scored, but {of_all} have no score, or lack a grade in it"
 
 
 def _is_too_much(metric: str, trials: int) -> bool:

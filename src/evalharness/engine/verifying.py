@@ -33,7 +33,9 @@ CLOSE = 1e-12
 NOT_IN_CASES = (
     "summary.by_grader.",
     "measurements.score.n_trials",
+    "measurements.score.lacking",
     "measurements.cost_usd.n_trials",
+    "measurements.cost_usd.lacking",
     "cost_usd",
     "input_tokens",
     "output_tokens",
@@ -114,8 +116,7 @@ def _checks_untold(report: Report) -> Iterator[str]:
     judged = sum(case.trials for case in report.cases if case.cost_usd is not None)
     lacks_costs = priced is not None and priced.n_trials < judged
     scored = report.measurements.get("score")
-    counting = sum(case.trials for case in report.cases if case.score is not None and case.weight > 0)
-    lacks_scores = scored is not None and scored.n_trials < counting
+    lacks_scores = scored is not None and scored.lacking > 0
     waiting = [case for case in report.cases if case.state == "awaiting"]
     unjudged = sum(report.metadata.trials_per_case - case.trials - case.errors for case in waiting)
     is_mixed = report.summary.trials.awaiting < unjudged

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import ValidationError
 
@@ -51,14 +52,17 @@ def needs_reference(spec: GraderSpec) -> bool:
 
 
 def check_target(findings: Findings, place: FieldPath, spec: TargetSpec, *, has_variables: bool = True) -> None:
-    """A secret in a header is refused: a run that was stored without it could not be resumed."""
+    """A secret in a header or an address is refused: a run that was stored without it could not be resumed."""
     _check_part(findings, place, "target", spec)
-    headers = spec.options.get("headers") if isinstance(spec.options, Mapping) else None
+    options = spec.options if isinstance(spec.options, Mapping) else {"url": spec.options}
+    headers = options.get("headers")
     where = "" if has_variables else "in a target file "
+    told = f"{where}write {{{{api_key}}}} and give it as a variable: it would be stored in the clear"
     for name, value in headers.items() if isinstance(headers, Mapping) else ():
         if _holds_secret(str(name), value):
-            told = f"{where}write {{{{api_key}}}} and give it as a variable: it would be stored in the clear"
             findings.add((*place, spec.kind, "headers", name), told)
+    if spec.kind == "http" and _has_secret(options.get("url")):
+        findings.add((*place, spec.kind, "url"), told)
 
 
 def _holds_secret(header: str, value: Any) -> bool:
@@ -66,6 +70,18 @@ def _holds_secret(header: str, value: Any) -> bool:
         return False
     is_secret = is_secret_name(header) or "cookie" in header.lower()
     return is_secret and len(_SCHEME.sub("", value, count=1).strip()) >= SHORTEST_SECRET
+
+
+def _has_secret(url: Any) -> bool:
+    """A password, or a parameter that is called like a secret."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+    except ValueError:  # no address at all, which is told elsewhere
+        return False
+    if parts is None:
+        return False
+    password = parts.netloc.rpartition("@")[0].partition(":")[2]
+    return _holds_secret("password", password) or any(_holds_secret(*each) for each in parse_qsl(parts.query))
 
 
 def is_grader(name: str) -> bool:

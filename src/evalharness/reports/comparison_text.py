@@ -128,8 +128,9 @@ def baseline_basis(comparison: Comparison) -> str:
         return f"{compared_text(comparison)}; {_method_text(found, comparison)}"
     rate = comparison.differences["pass_rate"]
     _, moved, interval = difference_text(rate, comparison.n_cases)
-    cases = f"{count(found.n_cases, 'critical case')} ({_trials_text(found)})"
-    return f"{cases}; {_method_text(found, comparison)}; of all {compared_text(comparison)}: {moved}, {interval}"
+    some = f"{count(found.n_cases, 'critical case')} ({_trials_text(found)})"
+    every = f"{count(comparison.n_cases, 'case')} ({_trials_text(rate)})"
+    return f"{some}; {_method_text(found, comparison)}; of all {every}: {moved}, {interval}"
 
 
 def compared_text(comparison: Comparison) -> str:
@@ -152,6 +153,8 @@ def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
         if found.from_nothing and not found.old:
             return ends if found.new else "", apart, ""
         return ends, f"{apart}; in the others {moved}" if apart else moved, _interval(found, " %")
+    if not found.n_cases:
+        return "", "not told by both runs of any case", ""
     size, ends = change(found.old, found.new, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
     return ends, f"{sign}{size}", _interval(found, "")
@@ -209,6 +212,8 @@ def _verdict_text(found: Difference) -> str:
 
 def _method_text(found: Difference, comparison: Comparison) -> str:
     """For those who want to know exactly."""
+    if not found.n_cases:
+        return f"nothing to test; {_shows(found)} (power {comparison.power:g})"
     parts = []
     if found.p is not None:
         adjusted = f", Holm {_p(found.p_adjusted)}" if found.p_adjusted not in (None, found.p) else ""
@@ -224,6 +229,8 @@ def _shows(found: Difference) -> str:
     loss = "rise" if found.unit == "ratio" else "drop"
     if found.detectable is not None:
         return f"shows {loss}s from {_size(found.detectable, found)} on"
+    if not found.n_cases:
+        return f"can show no drop at all: no case has a {found.metric} in both runs"
     is_rate = found.metric in ("pass_rate", "critical")
     if is_rate and not found.old:
         return "can show no drop at all: no trial passed before"

@@ -64,6 +64,19 @@ def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, va
 
 
 @pytest.mark.parametrize(
+    "url", ["http://x/e?page=2&api_key=queryCanary99", "http://user:passw0rdCanary@x/e", "https://x?token=litCanary7"]
+)
+def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps({"http": {"url": url}}))
+    with pytest.raises(InvalidFile) as caught:
+        names(str(path))
+    assert [problem.field for problem in caught.value.problems] == ["http.url"]
+    path.write_text(json.dumps({"http": {"url": "http://x/e?page=2&api_key={{api_key}}&token=short"}}))
+    assert names(str(path)) == ["agent"]
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("X-Api-Key", "{{api_key}}"),

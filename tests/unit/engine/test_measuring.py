@@ -379,3 +379,16 @@ class TestTheRest:
         assert listed["bad"].details == {"error": 1, "failed": 1}
         assert (listed["broken"].state, listed["broken"].reason) == ("error", "error 0")
         assert listed["half"].state == "pending"
+
+
+def test_trials_whose_score_lacks_a_grade_are_told() -> None:
+    suite = Suite(name="s", cases=(Case(id="a", input="?"),))
+    optional = {"state": "unscored", "required": False, "grader": "judge"}
+
+    def told(*grades: Any) -> int:
+        made = Outcome("a", 0, "passed", "passed", 1.0, "", 0.5, None, None, None, json.dumps(grades), None)
+        return measure(suite, 1, count_trials(suite, 1, [made]))["score"].lacking
+
+    assert told({"state": "pass", "score": 1.0}) == 0
+    assert told({"state": "pass", "score": 1.0}, optional) == 1
+    assert told({"state": "pass", "score": 1.0}, {**optional, "weight": 0.0}) == 0, "it would not have counted"

@@ -7,6 +7,7 @@ from compared import case, report
 
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
+from evalharness.domain.measurement import Measurement
 from evalharness.engine.comparing import compare
 
 JITTER = (0.02, -0.02, 0.01, -0.01)
@@ -44,6 +45,25 @@ def test_scores_that_one_run_lacks_are_named_and_never_no_regression() -> None:
         "in the others the score is the same as before (91 %)"
     )
     assert found.settle == "these cases need a score in both runs"
+
+
+def test_where_no_score_is_told_any_more_nothing_is_ruled_out() -> None:
+    old = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
+    new = [case(f"c{n}", 4, 4, score=None) for n in range(200)]
+    found = compare(report(*old), report(*new), RegressionRule())
+    assert found.verdict == "INCONCLUSIVE"
+    assert found.why.startswith("scores of 200 cases are told by one of the runs only")
+
+
+@pytest.mark.parametrize(("metric", "name"), [("score", "score"), ("cost", "cost_usd")])
+def test_judged_trials_without_a_figure_may_hide_a_loss(metric: str, name: str) -> None:
+    same = report(*(case(f"c{n}", 4, 4, score=0.9, cost_usd=0.5) for n in range(200)))
+    lacking = same.model_copy(update={"measurements": {name: Measurement(value=0.9, lacking=30)}})
+    rule = RegressionRule(metrics=(metric,))
+    assert compare(same, same, rule).verdict == "NO REGRESSION"
+    found = compare(same, lacking, rule)
+    assert found.verdict == "INCONCLUSIVE" and found.why.startswith("30 judged trials of the two runs without a")
+    assert found.settle == f"all judged trials of both runs need a {metric}"
 
 
 def test_a_score_of_nothing_cannot_fall() -> None:

@@ -33,7 +33,7 @@ BELIEVED = (
         for metric in ("latency", "cost")
         for name in ("old", "value", "low", "high", "lower_bound", "upper_bound", "level")
     ),
-    *("old_score", "margin", "tolerance"),
+    *("old_score", "margin", "tolerance", "score/lacking", "cost/lacking"),
 )
 
 

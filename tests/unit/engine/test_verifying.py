@@ -206,7 +206,7 @@ class TestWithoutTrials:
         report, rows = reported({**states, "c": [P, P]}, gate=gate, unscored=missing)
         assert report.gate is not None
         assert (report.gate.verdict, report.gate.checks[0].computable) == ("INVALID", False)
-        assert report.gate.checks[0].text.endswith("but 3 of 6 judged trials have no score")
+        assert report.gate.checks[0].text.endswith("but 3 of 6 judged trials have no score, or lack a grade in it")
         assert "the score leaves out 3 of 6 judged trials, which have none" in report.notes
         assert verify_cases(report).mismatches == () == verify_report(report, rows).mismatches
         for enough, verdict in ((0.5, "PASSED"), (0.9, "FAILED")):
