@@ -489,8 +489,10 @@ test_cases:
     assert due.code == 4
     later = drive(tmp_path, "regrade", name_of(due), "--judge-model", "scripted/judge.yaml", "--json")
     assert later.states() == {"both": ["passed"]}
-    by_code = drive(tmp_path, "regrade", name_of(due), "--grader-type", "code", "--json")
-    assert by_code.states() == {"both": ["failed"]}
+    by_all = drive(
+        tmp_path, "regrade", name_of(due), "--judge-model", "scripted/judge.yaml", "--grader-type", "code", "--json"
+    )
+    assert by_all.states() == {"both": ["failed"]}
 
 
 def test_a_regrade_without_a_judge_keeps_verdicts_inside_other_graders_too(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spen
     check_gate(suite, store)
     secret = secrets_of(matched.suite, request.env)
     env = {**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}}
-    type_ = request.options.grader_type or old.options.grader_type
+    type_ = request.options.grader_type or (old.options.grader_type if _asks_for_judge_alone(request) else None)
     kept = {"sequential": old.options.sequential, "env": env, "grader_type": type_}
     options = request.options.model_copy(update=kept)
     spending = shared or spending_so_far(old.model_copy(update={"options": options}), store)
