@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
@@ -157,6 +157,8 @@ class Posting:
         left_s = call.gives_up_at - sent_at
         if pace.shut_by is not None:
             return pace.shut_by
+        if left_s <= 0 and call.fault is not None:
+            return replace(call.fault, may_pass=False)
         if left_s <= 0:
             return Fault(f"no reply to anybody for {self._deadline_s:.0f} s", may_pass=False)
         if call.attempts:
