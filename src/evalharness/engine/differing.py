@@ -128,7 +128,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
 
 def _untold_scores(pairs: Sequence[Pair]) -> Evidence:
     """Of cases that all have their score in one of the runs only: nothing is known."""
-    known = [(case.score, case.weight) for pair in pairs for case in pair if case.score is not None]
+    known = [(case.score, pair.new.weight) for pair in pairs for case in pair if case.score is not None]
     ids = tuple(pair.new.case_id for pair in pairs)
     mean = weighted_mean(known)
     return Evidence(

@@ -6,7 +6,6 @@ So that a gate can judge a report file, and that a report can be verified.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
@@ -72,7 +71,7 @@ def suite_told(report: Report) -> Suite:
 def trials_told(report: Report) -> Measured:
     """First answers only: where a failing answer was tried again, its second one is not told.
 
-    How many judged trials have no score or no cost is told, which ones is not: no figure depends on it.
+    How many judged trials have no score or no cost is told, which ones is not: they are spread over all cases.
     """
     trials = report.metadata.trials_per_case
     tallies = {case.case_id: _tally(case, trials) for case in report.cases}
@@ -82,11 +81,15 @@ def trials_told(report: Report) -> Measured:
     for tally, fewer in _spread(without_score, [(tally, tally.scored) for tally in weighing]):
         tally.score_sum *= 1 - fewer / tally.scored
         tally.scored -= fewer
-    unsure = score.lacking if score else 0
-    for tally in sorted((tallies[case.case_id] for case in report.cases if case.weight > 0), key=attrgetter("scored")):
-        tally.unscored = min(unsure, tally.graded)
-        unsure -= tally.unscored
-        tally.sure_sum = tally.score_sum * (1 - tally.unscored / max(1, tally.graded))
+    counting = [tallies[case.case_id] for case in report.cases if case.weight > 0]
+    for tally in counting:
+        tally.unscored, tally.sure_sum = max(0, tally.graded - tally.scored), tally.score_sum
+    unsure = score.lacking - sum(tally.unscored for tally in counting) if score else 0
+    for tally in counting:  # those that only lack a grade
+        fewer = max(0, min(unsure, tally.scored))
+        unsure -= fewer
+        tally.unscored += fewer
+        tally.sure_sum *= 1 - fewer / max(1, tally.scored)
     priced = [tally for tally in tallies.values() if tally.priced]
     without_cost = sum(tally.priced for tally in priced) - cost.n_trials if cost else 0
     for tally, fewer in _spread(without_cost, [(tally, tally.priced) for tally in priced]):

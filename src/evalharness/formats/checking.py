@@ -21,13 +21,19 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import Findings
-from evalharness.redaction import SHORTEST_SECRET, is_secret_name
+from evalharness.redaction import SHORTEST_SECRET
 from evalharness.references import reference_file
 from evalharness.workspaces import confined, is_workspace_path
 
 Spec = TypeVar("Spec", GraderSpec, TargetSpec)
 _PLACE = re.compile(r"\{\s*\w[\w.-]*\s*\}")
-_SCHEME = re.compile(r"\s*(?:bearer|basic|digest|token)\s", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(?<![a-z])(?:api|access|auth|refresh|session|client|secret)?[-_]?"
+    r"(?:keys?|tokens?|secrets?|passw\w*|credentials?|auth|authorization|cookies?)(?![a-z])",
+    re.IGNORECASE,
+)
+"""A whole word of a name: neither `author` nor `keyword`."""
+_SCHEME = re.compile(r"\A\s*(?:bearer|basic|digest|token)\s", re.IGNORECASE)
 
 
 def read_spec(model: type[Spec], written: Any) -> Spec | None:
@@ -68,7 +74,7 @@ def check_target(findings: Findings, place: FieldPath, spec: TargetSpec, *, has_
 def _holds_secret(header: str, value: Any) -> bool:
     if not isinstance(value, str) or _PLACE.search(value):
         return False
-    is_secret = is_secret_name(header) or "cookie" in header.lower()
+    is_secret = _SECRET.search(header) is not None and not header.lower().startswith("idempotency")
     return is_secret and len(_SCHEME.sub("", value, count=1).strip()) >= SHORTEST_SECRET
 
 

@@ -52,6 +52,8 @@ def test_variables_of_a_target_file_are_filled_in_whatever_the_suite_holds(tmp_p
         ("Proxy-Authorization", "Basic bGl0OkNhbmFyeQ=="),
         ("Cookie", "session=1"),
         ("X-Secret", "lit{Canary"),
+        ("apikey", "litCanaryHeader77"),
+        ("accessToken", "litCanaryHeader77"),
     ],
 )
 def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, value: str) -> None:
@@ -72,7 +74,11 @@ def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -
     with pytest.raises(InvalidFile) as caught:
         names(str(path))
     assert [problem.field for problem in caught.value.problems] == ["http.url"]
-    path.write_text(json.dumps({"http": {"url": "http://x/e?page=2&api_key={{api_key}}&token=short"}}))
+    path.write_text(
+        json.dumps(
+            {"http": {"url": "http://x/e?author=somebodyelse&keyword=something&api_key={{api_key}}&token=short"}}
+        )
+    )
     assert names(str(path)) == ["agent"]
 
 
@@ -84,6 +90,9 @@ def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -
         ("Authorization", "Bearer short"),
         ("Idempotency-Key", "a-long-prefix-{case_id}"),
         ("Accept-Language", "de-DE,de;q=0.9"),
+        ("Idempotency-Key", "a-long-constant"),
+        ("X-Request-Author", "somebodyelse"),
+        ("X-Tokenizer", "cl100k_base"),
     ],
 )
 def test_headers_without_a_secret_are_taken(tmp_path: Path, name: str, value: str) -> None:
