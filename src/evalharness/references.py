@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,12 +70,11 @@ def _import_file(file: Path) -> Any:
         raise UsageError(f"{file} is not a Python file")
     _make_importable(path.parent)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
+    with ExitStack() as unfinished:
+        sys.modules[name] = module
+        unfinished.callback(sys.modules.pop, name)
         spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
+        unfinished.pop_all()
     return module
 
 

@@ -118,15 +118,14 @@ async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore
 
 async def _regrade_ready(ready: list[_Ready], store: SqlStore, watcher: Watcher) -> list[Regrade]:
     runs = store.add_runs(item.run for item in ready)
-    try:
-        with ExitStack() as claims:
-            for run in runs:
-                claims.enter_context(store.claim(run))
-            named = [replace(item, run=run) for item, run in zip(ready, runs, strict=True)]
-            return [await _regrade(item, named[-1], store, watcher) for item in named]
-    except BaseException:
-        _remove(store, runs)
-        raise
+    with ExitStack() as unfinished, ExitStack() as claims:
+        unfinished.callback(_remove, store, runs)
+        for run in runs:
+            claims.enter_context(store.claim(run))
+        named = [replace(item, run=run) for item, run in zip(ready, runs, strict=True)]
+        regraded = [await _regrade(item, named[-1], store, watcher) for item in named]
+        unfinished.pop_all()
+    return regraded
 
 
 def _remove(store: SqlStore, runs: list[Run]) -> None:

@@ -115,7 +115,7 @@ class Spending:
         try:
             await ticket
             self.check()
-        except BaseException:
+        except (asyncio.CancelledError, SpendCapReached):
             if not ticket.cancelled():  # else it was cancelled before it was admitted
                 lane.under_way -= 1
                 self._admit()

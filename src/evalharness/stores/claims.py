@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -30,15 +30,12 @@ def claimed(path: Path, run_name: str) -> Iterator[None]:
 def _locked(path: Path, run_name: str) -> IO[bytes]:
     try:
         while True:
-            file = path.open("ab")
-            try:
+            with ExitStack() as opened:
+                file = opened.enter_context(path.open("ab"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_at(path, file):
+                    opened.pop_all()
                     return file
-            except BaseException:
-                file.close()
-                raise
-            file.close()
     except BlockingIOError:
         raise RunBusy(f"run {run_name} is being run by another process", hint="wait for it, or stop it first") from None
     except OSError as error:

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,13 @@ class Database:
         self._beside: sqlite3.Connection | None = None
         if place != MEMORY:
             _make_room(Path(place))
-        with self._explained():
+        with self._explained(), ExitStack() as opened:
             self._connection = sqlite3.connect(
                 place, timeout=timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
             )
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+            opened.callback(self._connection.close)
+            self._prepare()
+            opened.pop_all()
 
     def close(self) -> None:
         with self._lock, self._explained():

@@ -209,8 +209,7 @@ async def together(ask: Callable[[Item], Awaitable[Result]], items: Sequence[Ite
     tasks = [asyncio.ensure_future(in_turn(item)) for item in items]
     try:
         return await asyncio.gather(*tasks)
-    except BaseException:
+    finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        raise
