@@ -110,10 +110,10 @@ def test_help_of_a_command_imports_no_action() -> None:
     assert loaded & {"pydantic", "evalharness.domain", "evalharness.actions", "yaml", "aiohttp"} == set()
 
 
-def test_a_function_run_does_not_import_the_http_client(tmp_path: Path) -> None:
+def test_a_function_run_imports_neither_the_http_client_nor_judges(tmp_path: Path) -> None:
     loaded = imported_by("run", str(REPOSITORY / "examples/quick-start/suite.yaml"), "--store", str(tmp_path / "s.db"))
     assert "evalharness.engine.running" in loaded
-    assert "aiohttp" not in loaded
+    assert loaded & {"aiohttp", "evalharness.graders.judges"} == set()
 
 
 def test_a_comparison_of_stored_runs_loads_neither_what_runs_nor_what_reads_files(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from evalharness.contracts import Grader, Llm, Services, Target
 from evalharness.domain.grade import Judging
 from evalharness.engine.spending import Spending
 from evalharness.errors import UsageError
-from evalharness.graders.judges.validating import LIMIT_S, validate_judge
 
 LIMIT_OF_LOCAL_S = 300.0
 """A model of this machine has to be loaded first."""
@@ -51,6 +50,9 @@ async def check_judges(
 
 async def check_judge(llm: Llm) -> Judging:
     """What it took. Raises what `validate_judge` raises."""
+    # Here, because every run imports this module, and few have a judge.
+    from evalharness.graders.judges.validating import LIMIT_S, validate_judge
+
     return await validate_judge(llm, LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
 
 

@@ -1,4 +1,7 @@
-"""Judge outputs: the scorer `llm-judge` for Python callers, who hold an artifact and have no run."""
+"""Judge outputs: the scorer `llm-judge` for Python callers, who hold an artifact and have no run.
+
+Judges are imported where they are asked: every run imports this module, and few have one.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ from evalharness.domain.artifact import Artifact
 from evalharness.domain.record import Json
 from evalharness.domain.scores import Score
 from evalharness.errors import BadReply, HarnessError, UsageError
-from evalharness.graders.judges.asking import Asking
-from evalharness.graders.judges.llm_judge import as_rubric, check_rubric, output_text, score_output
 
 NAME = "llm-judge"
 
@@ -30,6 +31,9 @@ class LlmJudgeScorer:
 
     async def score(self, artifact: Artifact) -> Score | None:
         """None where it is switched off: that is no score, and not a bad one. Raises where the judge has no verdict."""
+        from evalharness.graders.judges.asking import Asking
+        from evalharness.graders.judges.llm_judge import output_text, score_output
+
         if not self.enabled:
             return None
         metadata: dict[str, Json] = {"enabled": True, "criteria": self.criteria, "output_path": self.output_path}
@@ -62,6 +66,8 @@ def create_llm_judge_scorer(
     enabled: bool = False,
 ) -> LlmJudgeScorer:
     """Raises UsageError for criteria that are none, or whose weights do not add up."""
+    from evalharness.graders.judges.llm_judge import as_rubric, check_rubric
+
     rubric = as_rubric(criteria)
     if not isinstance(rubric, str) or not rubric.strip():
         raise UsageError("criteria is a text, or a list of texts", hint="write what a good output is")
