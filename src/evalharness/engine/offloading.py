@@ -84,11 +84,12 @@ class Offloader:
     def _grow(self, finished_before: int) -> None:
         self._grows = False
         waiting = self._calls.qsize()
-        if self._finished - finished_before >= waiting:
-            return  # whoever waits now was not waiting then
-        room = min(self._size + self._lost, 2 * self._size) - self._threads
-        for _ in range(min(waiting, room)):
-            self._start_thread()
+        if self._finished - finished_before < waiting:  # else whoever waits now was not waiting then
+            room = min(self._size + self._lost, 2 * self._size) - self._threads
+            for _ in range(min(waiting, room)):
+                self._start_thread()
+        elif waiting:
+            self._ensure_thread()  # nobody else will look after them if the next call is a long one
 
     def _start_thread(self) -> None:
         loop = asyncio.get_running_loop()

@@ -101,6 +101,17 @@ def test_as_many_calls_run_at_once_as_the_pool_is_large() -> None:
     assert within_long(work()) >= 3
 
 
+@pytest.mark.parametrize("instant", [0, 3, 5, 8, 15])
+def test_long_calls_behind_instant_ones_run_at_once_all_the_same(instant: int) -> None:
+    async def main() -> None:
+        async with pool(10) as (offloader, _):
+            together = threading.Barrier(3, timeout=LONG_S)
+            calls = [offloader(int) for _ in range(instant)] + [offloader(together.wait) for _ in range(3)]
+            await asyncio.gather(*calls)
+
+    asyncio.run(main())
+
+
 def test_no_more_calls_run_at_once_than_the_pool_is_large() -> None:
     running = most = 0
     lock = threading.Lock()
