@@ -170,6 +170,7 @@ def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
         first = error.errors()[0]
         place = ".".join([spec.kind, *(str(part) for part in first["loc"])])
         message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        message = message.partition(", unable to parse")[0]
         got = f", not '{first['input']}'" if isinstance(first["input"], str) and message.startswith("must ") else ""
         hint = "where a {{variable}} stands there, give it another value with --var"
         raise UsageError(f"{noun} {place}: {message}{got}", hint=hint) from None

@@ -40,7 +40,6 @@ def test_an_unknown_name_raises_with_the_likely_one(noun: registry.Noun, name: s
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("value", [True, "0.5"])
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -51,15 +50,19 @@ def test_an_unknown_name_raises_with_the_likely_one(noun: registry.Noun, name: s
         ("pairwise", {"against": "x", "pass_score": ...}),
         ("human", {"evaluators": {"agreement_threshold": ...}}),
         ("function", {"function": "a.py:f", "threshold": ...}),
+        ("function", {"function": "a.py:f", "timeout_seconds": ...}),
+        ("numeric", {"value": ..., "tolerance": 0.1}),
+        ("latency", {"max_ms": 100, "ideal_ms": ...}),
     ],
 )
-def test_numbers_among_options_are_numbers(kind: str, options: dict[str, Any], value: object) -> None:
+def test_numbers_among_options_are_numbers_or_what_a_variable_makes_of_them(kind: str, options: dict[str, Any]) -> None:
     def parsed(number: object) -> object:
         return registry.parse_options("grader", GraderSpec(kind=kind, options=put(options, number)))
 
-    parsed(0.5)
-    with pytest.raises(ValidationError, match="a valid number"):
-        parsed(value)
+    assert parsed("0.5") == parsed(0.5)
+    for wrong in (True, "half"):
+        with pytest.raises(ValidationError, match="a valid number"):
+            parsed(wrong)
 
 
 def put(written: Any, value: object) -> Any:

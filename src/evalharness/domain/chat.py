@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from evalharness.domain.options import Number
 from evalharness.domain.record import Json, Record
 from evalharness.domain.transcript import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "refused", "other"]
-Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False, strict=True)]
+Temperature = Annotated[Number, Field(ge=0, le=2)]
 
 
 class Tool(Record):

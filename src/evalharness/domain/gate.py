@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from evalharness.domain.options import Share
 from evalharness.domain.record import Record
 from evalharness.errors import closest
 from evalharness.stats.thresholds import LEAST_ALPHA
@@ -63,6 +62,7 @@ def _each_once(written: Any) -> Any:
     return written
 
 
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Minimum = Annotated[dict[Annotated[str, AfterValidator(_known_metric)], Share], BeforeValidator(_each_once)]
 Text = Annotated[str, Field(min_length=1)]

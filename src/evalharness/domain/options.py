@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from evalharness.domain.record import Record
 
-Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+
+def _is_no_truth(written: Any) -> Any:
+    if isinstance(written, bool):
+        raise ValueError("must be a valid number")
+    return written
+
+
+# Texts that are numbers are taken, because the values of variables are texts.
+Number = Annotated[float, BeforeValidator(_is_no_truth), Field(allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_is_no_truth)]
+Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 class Options(Record):

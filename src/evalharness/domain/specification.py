@@ -63,6 +63,11 @@ class TargetSpec(Record):
         """Whether it proves cases, and says nothing about anybody's agent."""
         return self.kind in BUILT_IN
 
+    @property
+    def is_templated(self) -> bool:
+        """Whether `{{name}}` in it is a variable whatever the suite says: in a file of its own, or in an address."""
+        return bool(self.source_file) or (self.kind == "http" and isinstance(self.options, str))
+
     def described(self) -> str:
         """The target in one short line, as a user would name it."""
         options = self.options

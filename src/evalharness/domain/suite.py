@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.domain.case import Case, Name, Seconds
-from evalharness.domain.gate import Gate
-from evalharness.domain.options import Share
+from evalharness.domain.gate import Gate, Share
 from evalharness.domain.record import Json, Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.variables import has_braces
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
@@ -38,6 +38,13 @@ class SuiteConfig(Record):
     """Who judges where a grader names no model."""
     max_cost_usd: Amount | None = None
     max_tokens: Annotated[int, Field(ge=1, strict=True)] | None = None
+
+    @field_validator("judge_model")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if has_braces(name):
+            raise ValueError("cannot be a variable: write the model's name here, or give it with --judge-model")
+        return name
 
 
 class Variant(Record):

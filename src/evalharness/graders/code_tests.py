@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Number, Options
 from evalharness.graders import code_running
 from evalharness.graders.part import CodeGrader, text_of
 from evalharness.runners import run_tests
@@ -33,7 +33,7 @@ class CodeTestsOptions(Options):
     language: Literal["python"] = "python"
     entry_point: str | None = None
     prefix: str = ""
-    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
+    timeout_seconds: Annotated[Number, Field(gt=0)] = 10.0
 
     @field_validator("test")
     @classmethod

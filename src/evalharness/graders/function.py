@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from evalharness.contracts import GradeContext
 from evalharness.domain.digest import digest
 from evalharness.domain.grade import VERDICTS, Grade
-from evalharness.domain.options import Options, Share
+from evalharness.domain.options import Number, Options, Share
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.part import CodeGrader
@@ -39,7 +39,7 @@ class FunctionOptions(Options):
     live: str = ""
     arguments: dict[str, Json] = Field(default_factory=dict)
     threshold: Share = 1.0
-    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+    timeout_seconds: Annotated[Number, Field(gt=0)] = 60.0
 
     @model_validator(mode="after")
     def _names_a_function(self) -> FunctionOptions:

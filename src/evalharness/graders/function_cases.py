@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, ValidationInfo, field_validator, model_validator
 
-from evalharness.domain.options import Options
+from evalharness.domain.options import Number, Options
 from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.record import Json, Record
 from evalharness.errors import UsageError, closest
@@ -27,7 +27,7 @@ NAMES = {
     "bash": re.compile(r"[a-zA-Z_][\w:.-]*", re.ASCII),
 }
 """What a function may be called; in Python and JavaScript also `Class.method`."""
-Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Tolerance = Annotated[Number, Field(ge=0)]
 
 
 def known_comparator(name: str) -> str:
@@ -113,7 +113,7 @@ class FunctionOutputOptions(Options):
     comparator: str = "equals"
     absolute: Tolerance | None = Field(default=None, validation_alias=AliasChoices("absolute", "tolerance"))
     relative: Tolerance | None = None
-    timeout_per_case: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0
+    timeout_per_case: Annotated[Number, Field(gt=0)] = 5.0
     sandbox: bool = True
 
     @model_validator(mode="before")

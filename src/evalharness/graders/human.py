@@ -14,12 +14,11 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
-from evalharness.domain.options import Options, Share
+from evalharness.domain.options import Number, Options, Share, Whole
 from evalharness.domain.record import Json, Record
 from evalharness.graders.inclusions import as_texts
 from evalharness.graders.part import CodeGrader
 
-Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 Range = tuple[Number, Number]
 
 
@@ -49,8 +48,8 @@ class GoodAnswerOptions(Options):
 
 
 class Evaluators(Record):
-    min_required: Annotated[int, Field(ge=1)] = 1
-    max_allowed: Annotated[int, Field(ge=1)] | None = None
+    min_required: Annotated[Whole, Field(ge=1)] = 1
+    max_allowed: Annotated[Whole, Field(ge=1)] | None = None
     agreement_threshold: Share | None = None
 
     @model_validator(mode="after")
@@ -76,8 +75,8 @@ class RatingScale(Record):
     criteria: tuple[str, ...] = ()
     description: str = ""
     tie_allowed: bool = False
-    min_items: Annotated[int, Field(ge=2)] = 2
-    max_items: Annotated[int, Field(ge=2)] = 5
+    min_items: Annotated[Whole, Field(ge=2)] = 2
+    max_items: Annotated[Whole, Field(ge=2)] = 5
 
     _range = field_validator("range")(ascending)
 
@@ -108,7 +107,7 @@ class HumanOptions(GoodAnswerOptions):
     interface: Literal["web", "cli", "api"] = "web"
     evaluators: Evaluators = Field(default_factory=Evaluators)
     rating_scale: RatingScale | None = None
-    time_limit_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    time_limit_minutes: Annotated[Number, Field(gt=0)] | None = None
     blind_evaluation: bool = True
 
 

@@ -14,12 +14,12 @@ from pydantic import AliasChoices, Field, field_validator
 from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Number, Options, Whole
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.graders.part import CodeGrader, shown, text_of
 
-Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Tolerance = Annotated[Number, Field(ge=0)]
 
 # A number is not read out of the middle of something else: 1.2.3, 3,14, v2 and 0x1F hold none. The look-arounds also
 # keep the search linear: a run of digits is entered at its first digit only.
@@ -37,7 +37,7 @@ TOLD_EXIT_CODE = re.compile(r"exit(?:ed)?[ _]?(?:with )?(?:code|status)[^\w\r\n-
 
 
 class NumericOptions(Options):
-    value: Annotated[float, Field(allow_inf_nan=False)]
+    value: Number
     absolute: Tolerance = Field(default=0.0, validation_alias=AliasChoices("absolute", "tolerance"))
     relative: Tolerance = 0.0
 
@@ -66,7 +66,7 @@ class Numeric(CodeGrader):
 
 
 class ExitCodeOptions(Options):
-    value: int = 0
+    value: Whole = 0
 
     @field_validator("value", mode="before")
     @classmethod

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from evalharness.domain.artifact import EvalArtifact
 from evalharness.domain.digest import digest
-from evalharness.domain.options import Options
+from evalharness.domain.options import Number, Options
 from evalharness.domain.scores import Score
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.scorers import ScorerGrader, ScorerOptions
@@ -30,7 +30,7 @@ class OwnScorerOptions(ScorerOptions):
 
     scorer: str = ""
     live: str = ""
-    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+    timeout_seconds: Annotated[Number, Field(gt=0)] = 60.0
 
     @model_validator(mode="after")
     def _names_a_scorer(self) -> OwnScorerOptions:

@@ -17,7 +17,7 @@ from evalharness.domain.artifact_view import compact_text
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options, Share
+from evalharness.domain.options import Number, Options, Share
 from evalharness.domain.record import Json
 from evalharness.domain.scores import (
     Algorithm,
@@ -34,7 +34,7 @@ from evalharness.graders.meanings import Nearness, due, embedding_model, named_e
 from evalharness.graders.part import CodeGrader
 from evalharness.stats.thresholds import reaches
 
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Amount = Annotated[Number, Field(ge=0)]
 ANSWER_PATH = "main.text"
 """Where a plain answer stands, as if a workflow had given it."""
 

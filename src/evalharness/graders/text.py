@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from evalharness.contracts import GradeContext
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.text import head, tail
 from evalharness.graders.part import CodeGrader, shown, text_of
 
@@ -167,7 +167,7 @@ class EndsWith(CodeGrader):
 
 
 class MaxLengthOptions(Options):
-    value: Annotated[int, Field(ge=0)]
+    value: Annotated[Whole, Field(ge=0)]
 
 
 class MaxLength(CodeGrader):

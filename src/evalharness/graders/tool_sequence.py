@@ -14,7 +14,7 @@ from evalharness.contracts import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Json, Record
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import Unscored
@@ -222,7 +222,7 @@ def _arguments(call: ToolCall) -> Mapping[str, Json]:
 
 
 class MaxRoundsOptions(Options):
-    value: Annotated[int, Field(ge=0)]
+    value: Annotated[Whole, Field(ge=0)]
 
 
 class MaxRounds(CodeGrader):

@@ -14,7 +14,7 @@ from evalharness.contracts import Services, Task
 from evalharness.domain.case import Seconds
 from evalharness.domain.chat import ChatReply
 from evalharness.domain.digest import digest
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import ToolCall, Transcript
@@ -38,9 +38,9 @@ class AgentOptions(ModelOptions):
 
     system: str = SYSTEM
     tools: tuple[str, ...] | None = None
-    max_rounds: Annotated[int, Field(ge=0, strict=True)] = 20
+    max_rounds: Annotated[Whole, Field(ge=0)] = 20
     shell_timeout_seconds: Seconds = 60.0
-    max_result_chars: Annotated[int, Field(ge=1000, le=1_000_000)] = 20_000
+    max_result_chars: Annotated[Whole, Field(ge=1000, le=1_000_000)] = 20_000
     limits: WrittenLimits = WrittenLimits()
 
     @field_validator("tools")

@@ -17,7 +17,7 @@ from evalharness import registry
 from evalharness.contracts import Task
 from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest, digest_file
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
@@ -62,7 +62,7 @@ class CommandOptions(SandboxOptions):
     result: ResultForm = "text"
     events: EventsOption = None
     env: dict[str, str] = Field(default_factory=dict)
-    max_output_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
+    max_output_bytes: Annotated[Whole, Field(ge=1024)] = 1_048_576
 
     @field_validator("command")
     @classmethod

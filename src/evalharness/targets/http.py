@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts import Services, Task
 from evalharness.domain.case import as_text
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Json
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.text import head
@@ -43,7 +43,7 @@ class HttpOptions(Options):
     answer: str = ""
     result: ResultForm | None = None
     events: EventsOption = None
-    max_output_bytes: Annotated[int, Field(ge=1024)] = 16_777_216
+    max_output_bytes: Annotated[Whole, Field(ge=1024)] = 16_777_216
 
     @field_validator("url")
     @classmethod

@@ -12,7 +12,7 @@ from evalharness.domain.case import as_text
 from evalharness.domain.chat import ChatMessage, ChatRequest, Temperature, Tool
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.model_name import split_name
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
 from evalharness.targets.part import TargetPart
 from evalharness.targets.templates import fill_template
@@ -27,7 +27,7 @@ class ModelOptions(Options):
     model: Annotated[str, Field(min_length=1)]
     system: str = ""
     temperature: Temperature | None = None
-    max_tokens: Annotated[int, Field(ge=1, strict=True)] | None = None
+    max_tokens: Annotated[Whole, Field(ge=1)] | None = None
     seed: bool | int = False
 
     @field_validator("model")

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.process import Limits
 from evalharness.domain.record import Record
 from evalharness.errors import TargetUnavailable
@@ -24,10 +24,10 @@ _DEFAULT = Limits()
 class WrittenLimits(Record):
     """Together for the program and everything it starts; `file_bytes` is for each single file."""
 
-    memory_bytes: Annotated[int, Field(ge=16_777_216)] = _DEFAULT.memory_bytes
-    processes: Annotated[int, Field(ge=1)] = _DEFAULT.processes
-    file_bytes: Annotated[int, Field(ge=0)] = _DEFAULT.file_bytes
-    disk_bytes: Annotated[int, Field(ge=0)] = _DEFAULT.disk_bytes
+    memory_bytes: Annotated[Whole, Field(ge=16_777_216)] = _DEFAULT.memory_bytes
+    processes: Annotated[Whole, Field(ge=1)] = _DEFAULT.processes
+    file_bytes: Annotated[Whole, Field(ge=0)] = _DEFAULT.file_bytes
+    disk_bytes: Annotated[Whole, Field(ge=0)] = _DEFAULT.disk_bytes
 
     def as_limits(self) -> Limits:
         return Limits(**self.model_dump())

@@ -114,6 +114,7 @@ def test_variables_are_texts() -> None:
         ({"name": ""}, "name"),
         ({"schema_version": "2.0"}, "schema_version"),
         ({"trails": 3}, "trails"),
+        ({"config": {"judge_model": "openai/{{judge}}"}}, "cannot be a variable"),
     ],
     ids=str,
 )

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from evalharness.domain.options import Number
 from evalharness.domain.record import Record
 from evalharness.graders.human import Range, ascending
 
@@ -23,7 +24,7 @@ class Criterion(Record):
     """`range` is its own scale; without one it is scored as the others are."""
 
     name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = 1.0
+    weight: Annotated[Number, Field(ge=0)] = 1.0
     description: str = ""
     range: Range | None = None
 

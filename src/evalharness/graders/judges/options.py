@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.domain.chat import Temperature
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 
 ModelName = Annotated[str, Field(min_length=1)]
 
@@ -32,7 +32,7 @@ class JudgeOptions(Options):
     model: ModelName | None = None
     panel: tuple[ModelName, ...] = ()
     temperature: Temperature = 0.0
-    max_tokens: Annotated[int, Field(ge=1, strict=True)] = 1000
+    max_tokens: Annotated[Whole, Field(ge=1)] = 1000
     cache: bool = True
 
     @field_validator("panel", mode="before")

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from evalharness.contracts import GradeContext
 from evalharness.domain.grade import Grade
-from evalharness.domain.options import Options
+from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Json
 from evalharness.domain.session_results import RelevanceResult
 from evalharness.domain.session_transcript import run_for_judge
@@ -29,7 +29,7 @@ class RelevanceOptions(JudgeOptions):
     main: ClassVar[str] = "criteria"
 
     criteria: Annotated[tuple[str, ...], Field(min_length=1)]
-    concurrency: Annotated[int, Field(ge=1)] = 4
+    concurrency: Annotated[Whole, Field(ge=1)] = 4
 
     @field_validator("criteria")
     @classmethod
