@@ -489,10 +489,23 @@ test_cases:
     assert due.code == 4
     later = drive(tmp_path, "regrade", name_of(due), "--judge-model", "scripted/judge.yaml", "--json")
     assert later.states() == {"both": ["passed"]}
-    by_all = drive(
+    by_code = drive(
         tmp_path, "regrade", name_of(due), "--judge-model", "scripted/judge.yaml", "--grader-type", "code", "--json"
     )
-    assert by_all.states() == {"both": ["failed"]}
+    assert by_code.states() == {"both": ["failed"]}
+
+
+def test_a_judge_that_is_asked_for_judges_what_was_graded_by_code_alone(tmp_path: Path) -> None:
+    suite = """
+name: both
+target: echo
+test_cases:
+  - {id: both, input: a cold word, graders: [{contains: word}, {model: {rubric: "Kindness (weight: 1)"}}]}
+"""
+    quick = judged(tmp_path, "--grader-type", "code", suite=suite)
+    assert quick.code == 0
+    later = drive(tmp_path, "regrade", name_of(quick), "--judge-model", "scripted/judge.yaml", "--json")
+    assert later.states() == {"both": ["failed"]}
 
 
 def test_a_regrade_without_a_judge_keeps_verdicts_inside_other_graders_too(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from evalharness import registry
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.text import head
-from evalharness.domain.variables import has_braces
 from evalharness.errors import UsageError
 from evalharness.formats.targets import load_target
 
@@ -25,8 +24,6 @@ def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> 
     """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
     if asked:
         named = _by_label(_asked_target(written, suite) for written in asked)
-        if any(spec.source_file and has_braces(spec.options) for spec in named.values()):
-            suite = suite.model_copy(update={"templated": True})
         return _without_own_targets(suite), _told(suite, named) or [
             _named(label, spec) for label, spec in named.items()
         ]

@@ -143,14 +143,15 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spen
     check_gate(suite, store)
     secret = secrets_of(matched.suite, request.env)
     env = {**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}}
-    type_ = request.options.grader_type or (old.options.grader_type if _asks_for_judge_alone(request) else None)
-    kept = {"sequential": old.options.sequential, "env": env, "grader_type": type_}
+    by_judges_alone = old.options.grader_type == "model" and _asks_for_judge_alone(request)
+    by_type = request.options.grader_type or ("model" if by_judges_alone else None)
+    kept = {"sequential": old.options.sequential, "env": env, "grader_type": by_type}
     options = request.options.model_copy(update=kept)
     spending = shared or spending_so_far(old.model_copy(update={"options": options}), store)
     services = services_for(root, options, matched.suite.config, purse=spending, judge_cache=store.judge_cache)
-    lock, planned = _lock(old, matched, services, str(file.path) if file else f"run {old.name}", type_)
+    lock, planned = _lock(old, matched, services, str(file.path) if file else f"run {old.name}", by_type)
     if matched.suite.templated:  # else there is nothing that values could change
-        planned = plan_cases(without_targets(matched.suite), matched.variables.values, services, grader_type=type_)
+        planned = plan_cases(without_targets(matched.suite), matched.variables.values, services, grader_type=by_type)
     by_id = {plan.case.id: plan for plan in planned}
     if not options.judge_model and loses_verdicts(store.outcomes(old.id), by_id):
         raise UsageError(
@@ -161,7 +162,7 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spen
     keeps_verdicts = any("awaiting" in states for states in judged.values())
     if keeps_verdicts:  # it is what is due that is wanted
         as_before = replace(services, judge_model=old.options.judge_model)
-        before, _ = _lock(old, matched, as_before, f"run {old.name}", type_)
+        before, _ = _lock(old, matched, as_before, f"run {old.name}", by_type)
         lock = locked_as_judged(old.lock, before, lock, judged)
     run = Run(
         id="",

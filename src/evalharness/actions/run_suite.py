@@ -140,7 +140,7 @@ def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile)
     secret = secrets_of(suite, request.env)
     env = {name: None if name in secret else value for name, value in request.env.items()}
     options = request.options.model_copy(update={"env": env})
-    if suite.templated:
+    if suite.templated or (variant.target and variant.target.is_templated):
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     return PlannedRun(new_run(suite, variant, variables, options, file.root, str(file.path)), variables, file)
 

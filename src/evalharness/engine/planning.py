@@ -85,10 +85,12 @@ class Variables:
 
     def used_by(self, suite: Suite, target: TargetSpec, where: str) -> dict[str, str | None]:
         """What the lock keeps: name → value, None for secrets. Raises MissingVariable for those without a value."""
-        if not suite.templated:
-            return {}
-        names = needed([spec.model_dump(mode="json") for spec in (target, *suite.graders)])
-        for case in suite.cases:
+        names: set[str] = set()
+        if suite.templated or target.is_templated:
+            names |= needed(target.model_dump(mode="json"))
+        if suite.templated:
+            names |= needed([spec.model_dump(mode="json") for spec in suite.graders])
+        for case in suite.cases if suite.templated else ():
             spec = suite.named_target(case.target) if case.target else target
             unread = set() if registry.load("target", spec.kind).reads_input else {"input"}
             names |= needed(case.model_dump(mode="json", exclude=unread)) | needed(spec.model_dump(mode="json"))
@@ -151,7 +153,7 @@ def filled_case(case: Case, suite: Suite, values: Mapping[str, str]) -> Case:
 
 
 def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -> TargetSpec:
-    if not suite.templated or target.function is not None:
+    if not (suite.templated or target.is_templated) or target.function is not None:
         return target
     return TargetSpec.model_validate(fill(target.model_dump(mode="json"), values))
 

@@ -5,11 +5,9 @@ Nothing is imported or run here: a file is looked for, a module is taken on trus
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import ValidationError
 
@@ -21,19 +19,11 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import Findings
-from evalharness.redaction import SHORTEST_SECRET
+from evalharness.formats.written_secrets import address_holds_secret, holds_secret
 from evalharness.references import reference_file
 from evalharness.workspaces import confined, is_workspace_path
 
 Spec = TypeVar("Spec", GraderSpec, TargetSpec)
-_PLACE = re.compile(r"\{\s*\w[\w.-]*\s*\}")
-_SECRET = re.compile(
-    r"(?<![a-z])(?:api|access|auth|refresh|session|client|secret)?[-_]?"
-    r"(?:keys?|tokens?|secrets?|passw\w*|credentials?|auth|authorization|cookies?)(?![a-z])",
-    re.IGNORECASE,
-)
-"""A whole word of a name: neither `author` nor `keyword`."""
-_SCHEME = re.compile(r"\A\s*(?:bearer|basic|digest|token)\s", re.IGNORECASE)
 
 
 def read_spec(model: type[Spec], written: Any) -> Spec | None:
@@ -65,29 +55,10 @@ def check_target(findings: Findings, place: FieldPath, spec: TargetSpec, *, has_
     where = "" if has_variables else "in a target file "
     told = f"{where}write {{{{api_key}}}} and give it as a variable: it would be stored in the clear"
     for name, value in headers.items() if isinstance(headers, Mapping) else ():
-        if _holds_secret(str(name), value):
+        if holds_secret(str(name), value):
             findings.add((*place, spec.kind, "headers", name), told)
-    if spec.kind == "http" and _has_secret(options.get("url")):
+    if spec.kind == "http" and address_holds_secret(options.get("url")):
         findings.add((*place, spec.kind, "url"), told)
-
-
-def _holds_secret(header: str, value: Any) -> bool:
-    if not isinstance(value, str) or _PLACE.search(value):
-        return False
-    is_secret = _SECRET.search(header) is not None and not header.lower().startswith("idempotency")
-    return is_secret and len(_SCHEME.sub("", value, count=1).strip()) >= SHORTEST_SECRET
-
-
-def _has_secret(url: Any) -> bool:
-    """A password, or a parameter that is called like a secret."""
-    try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-    except ValueError:  # no address at all, which is told elsewhere
-        return False
-    if parts is None:
-        return False
-    password = parts.netloc.rpartition("@")[0].partition(":")[2]
-    return _holds_secret("password", password) or any(_holds_secret(*each) for each in parse_qsl(parts.query))
 
 
 def is_grader(name: str) -> bool:

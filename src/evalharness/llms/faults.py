@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
-from evalharness.redaction import Redactor
+from evalharness.redaction import SHORTEST_SECRET, Redactor
 
 TOO_MUCH = frozenset((429, 503, 529))
 PASSING = TOO_MUCH | {408, 425, 500, 502, 504}
@@ -38,7 +38,6 @@ LONGEST_WAIT_S = 600.0
 LONGEST_DATE = 40
 SHOWN = 300
 WRAPPINGS = ("error", "message", "detail")
-SHORTEST_SECRET = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,9 @@ def fault_of_status(
     which = f"error {status}, told with HTTP 200" if is_told_with_200 else f"HTTP {status}"
     wait_s = retry_after_s(headers, wall_s) if may_pass else 0.0
     # Before the words, of which the end may be cut off.
-    which += f" (Retry-After: {headers['Retry-After'].strip()[:LONGEST_DATE]})" if wait_s else ""
+    told = headers["Retry-After"].strip() if wait_s else ""
+    told = told if len(told) <= LONGEST_DATE else f"{wait_s:.0f} s"  # cut off, a secret in it would not be found
+    which += f" (Retry-After: {told})" if told else ""
     return Fault(f"{which}: {words}" if words else which, status, may_pass, wait_s)
 
 

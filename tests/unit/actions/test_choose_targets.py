@@ -10,6 +10,7 @@ import pytest
 from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
+from evalharness.engine.planning import Variables, filled_target
 from evalharness.errors import InvalidFile
 
 SUITE = Suite(name="s", cases=(Case(id="a", input="?"),))
@@ -36,12 +37,21 @@ def test_functions_of_one_name_are_told_apart() -> None:
     assert second == f"{first} (2)"
 
 
-def test_variables_of_a_target_file_are_filled_in_whatever_the_suite_holds(tmp_path: Path) -> None:
-    for written, has_variables in (("echo {{town}}", True), ("echo town", False)):
-        path = tmp_path / "agent.yaml"
-        path.write_text(f"command: '{written}'\n")
-        assert choose_targets(SUITE, [str(path)], "suite.yaml")[0].templated is has_variables
-    assert not choose_targets(SUITE, ["cmd:echo {{town}}"], "suite.yaml")[0].templated
+def test_variables_of_a_target_file_and_an_address_are_filled_in_whatever_the_suite_holds(tmp_path: Path) -> None:
+    path = tmp_path / "agent.yaml"
+    path.write_text("command: 'echo {{town}}'\n")
+    literal = SUITE.model_copy(update={"cases": (Case(id="a", input="literal {{x}}"),)})
+    for asked, filled in (
+        (str(path), "echo Rome"),
+        ("http://127.0.0.1:1/?town={{town}}", "http://127.0.0.1:1/?town=Rome"),
+        ("cmd:echo {{town}}", "echo {{town}}"),
+    ):
+        suite, (variant,) = choose_targets(literal, [asked], "suite.yaml")
+        assert variant.target is not None
+        assert set(Variables({"town": "Rome"}).used_by(suite, variant.target, "suite.yaml")) == (
+            {"town"} if "Rome" in filled else set()
+        )
+        assert filled_target(variant.target, suite, {"town": "Rome"}).options == filled
 
 
 @pytest.mark.parametrize(
@@ -54,6 +64,8 @@ def test_variables_of_a_target_file_are_filled_in_whatever_the_suite_holds(tmp_p
         ("X-Secret", "lit{Canary"),
         ("apikey", "litCanaryHeader77"),
         ("accessToken", "litCanaryHeader77"),
+        ("userToken", "litCanaryHeader77"),
+        ("XApiKey", "litCanaryHeader77"),
     ],
 )
 def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, value: str) -> None:
@@ -66,7 +78,14 @@ def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, va
 
 
 @pytest.mark.parametrize(
-    "url", ["http://x/e?page=2&api_key=queryCanary99", "http://user:passw0rdCanary@x/e", "https://x?token=litCanary7"]
+    "url",
+    [
+        "http://x/e?page=2&api_key=queryCanary99",
+        "http://user:passw0rdCanary@x/e",
+        "https://x?token=litCanary7",
+        "https://litCanaryToken@x/e",
+        "https://litCanaryToken:@x/e",
+    ],
 )
 def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -> None:
     path = tmp_path / "agent.json"
@@ -93,6 +112,8 @@ def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -
         ("Idempotency-Key", "a-long-constant"),
         ("X-Request-Author", "somebodyelse"),
         ("X-Tokenizer", "cl100k_base"),
+        ("X-Auth-Method", "password"),
+        ("sort_key", "created_at"),
     ],
 )
 def test_headers_without_a_secret_are_taken(tmp_path: Path, name: str, value: str) -> None:

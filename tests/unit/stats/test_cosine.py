@@ -19,6 +19,7 @@ from evalharness.stats.cosine import cosine
         ([0, 0], [0, 0], 0),
         ([1e300, 1e300], [1e300, 0], 0.7071067811865475),
         ([1e-300, 1e-300], [1, 1], 1),
+        ([1e308] * 5, [1e308] * 5, 1),
     ],
 )
 def test_the_angle_alone_counts(one: list[float], other: list[float], expected: float) -> None:
