@@ -189,6 +189,20 @@ def test_what_one_judge_does_not_know_takes_nothing_from_the_others(tmp_path: Pa
     assert "scripted/mute.yaml: 13 calls" in done.out and "scripted/judge.yaml: 7 calls" in done.out
 
 
+def test_a_judge_that_cannot_be_asked_any_more_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    panel = SUITE.replace("model: scripted/judge.yaml", "panel: [scripted/gone.yaml, scripted/judge.yaml]")
+    write(tmp_path, suite_yaml=panel, judge_yaml=JUDGE, gone_yaml=f"replies:{VALID}\n")
+    done = drive(tmp_path, "calibrate", "suite.yaml")
+    assert done.code == 3
+    assert "2 of 3 examples" in line_of(done, "agreement")
+    assert "scripted/gone.yaml" in line_of(done, "no verdict")
+    assert "in the cache" in line_of(done, "note")
+    assert "in the cache" not in drive(tmp_path, "calibrate", "suite.yaml", "--no-cache").out
+    alone = drive(tmp_path, "calibrate", "suite.yaml", "--judge-model", "scripted/gone.yaml")
+    assert (alone.code, alone.out) == (3, "")
+    assert "scripted/gone.yaml" in alone.err
+
+
 def test_a_rubric_of_which_nothing_is_known_is_no_success(tmp_path: Path) -> None:
     """Though the judge knows its way with another one."""
     mute = "graders: [{model: {model: scripted/judge.yaml, rubric: Is it?, examples: [{output: mumbling, score: 3}]}}]"

@@ -413,7 +413,7 @@ def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
     scored = SUITE.replace("  - model: {", "  - exact: a kind word\n  - required: false\n    model: {")
     done = judged(tmp_path, "--only", "warm", suite=scored)
     assert done.code == 0
-    assert "model: no score in 1 trial: no judge is set" in done.out
+    assert "model: no score in 1 trial of warm: no judge is set" in done.out
 
 
 def test_a_reason_of_several_lines_is_told_in_one(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def test_a_reason_of_several_lines_is_told_in_one(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=scored + GARBLED, judge_yaml=garbled + r'  - text: "No.\n\nReply again"')
     flags = ("--only", "odd", "--judge-model", "scripted/judge.yaml")
     done = drive(tmp_path, "run", "suite.yaml", *flags)
-    assert re.search(r"model: no score in 1 trial: .*; it said: No\.…$", done.out, re.M)
+    assert re.search(r"model: no score in 1 trial of odd: .*; it said: No\.…$", done.out, re.M)
     assert "Reply again" not in done.out
 
 
@@ -512,6 +512,25 @@ def test_a_regrade_without_a_judge_keeps_verdicts_inside_other_graders_too(tmp_p
     run = name_of(judged(tmp_path, "--judge-model", "scripted/judge.yaml", suite=PARTS))
     refused = drive(tmp_path, "regrade", run)
     assert refused.code == 2 and "would be lost" in refused.err
+
+
+def test_what_code_decided_is_no_grade_that_a_judge_gave(tmp_path: Path) -> None:
+    suite = SUITE.replace(
+        '  - model: {rubric: "1. **Kindness** (weight: 1)"}',
+        '  - any_of: [{contains: kind}, {model: {rubric: "1. **Kindness** (weight: 1)"}}]',
+    )
+    run = name_of(judged(tmp_path, suite=suite))
+    done = drive(tmp_path, "regrade", run, "--judge-model", "scripted/judge.yaml", "--json")
+    assert done.states() == {"warm": ["passed"], "cold": ["failed"]}
+    assert not any("judges had given" in note for note in done.report["notes"])
+
+
+@pytest.mark.parametrize("command", [("run", "suite.yaml"), ("calibrate", "suite.yaml"), ("regrade",)])
+def test_an_empty_name_of_a_judge_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE)
+    done = drive(tmp_path, *command, "--judge-model", "")
+    assert done.code == 2
+    assert "--judge-model" in done.err and "none" in done.err
 
 
 def test_what_only_a_person_owes_is_not_asked_of_a_judge(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ No target is asked and no run is stored; verdicts are kept in the cache like tho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
@@ -29,7 +29,7 @@ from evalharness.domain.suite import Suite
 from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
 from evalharness.engine.spending import Spending
-from evalharness.errors import NoVerdict, SpendCapReached, UsageError
+from evalharness.errors import ModelUnavailable, NoVerdict, SpendCapReached, UsageError
 from evalharness.formats.loading import LoadedFile
 from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
@@ -37,6 +37,8 @@ from evalharness.stores.sql_store import SqlStore
 
 CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
+
+IN_CACHE = "verdicts so far are in the cache, and not paid for again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ def calibrate_judge(
 ) -> Calibration:
     """`say` hears what is waited for, where that takes long.
 
-    Raises UsageError where there is no judge or no example, NoVerdict where none gives a verdict, SpendCapReached,
-    and what `check_judges` raises.
+    Raises UsageError where there is no judge or no example, NoVerdict or ModelUnavailable where no judge is left,
+    SpendCapReached, and what `check_judges` raises.
     """
     suite = file.suite
     assert suite is not None, "files with problems have been refused"
@@ -96,7 +98,7 @@ async def _calibrate(
         attacked = _judges(planned, services) if request.attacks else []
         names = dict.fromkeys((*attacked, *(name for rubric in rubrics for name in _judges_of(rubric))))
         judges = [Candidate(name) for name in names]
-        given_up: list[NoVerdict] = []
+        given_up: list[NoVerdict | ModelUnavailable] = []
         examples, attacks = [], []
         asked: list[Candidate] = []
         waiting = partial(waits_for, judges, asked, spending, services)
@@ -109,7 +111,7 @@ async def _calibrate(
                     scored = [await _examples(rubric, judge, at_once) for rubric in its_own]
                     withstood = [await _attacks(services, judge, at_once)] if judge.name in attacked else []
                     judge.check(patience=1)
-                except NoVerdict as error:
+                except (NoVerdict, ModelUnavailable) as error:
                     given_up.append(error)
                 else:
                     examples += scored
@@ -122,14 +124,22 @@ async def _calibrate(
             attacks=tuple(attacks),
             without_verdict=tuple(error.message for error in given_up),
             judging=added_up((*spending.checks, *(each for judge in judges for each in judge.judgings))),
-            notes=(*told_of_models(services), *(spending.notes if spending.is_capped else ())),
+            notes=tuple(_notes(services, spending, given_up)),
         )
     except SpendCapReached as error:
         told = f"the spend cap was reached before the judge was through: {error.message}"
-        kept = "verdicts so far are in the cache: with a higher cap it goes on"
-        raise SpendCapReached(told, hint="give it a higher cap" if services.judge_cache is None else kept) from None
+        kept = "" if services.judge_cache is None else f"; {IN_CACHE}"
+        raise SpendCapReached(told, hint=f"give it a higher cap{kept}") from None
     finally:
         await close_services(services)
+
+
+def _notes(services: Services, spending: Spending, given_up: Iterable[Exception]) -> Iterator[str]:
+    yield from told_of_models(services)
+    if spending.is_capped:
+        yield from spending.notes
+    if services.judge_cache is not None and any(isinstance(error, ModelUnavailable) for error in given_up):
+        yield IN_CACHE
 
 
 def _answered(judges: Iterable[Candidate]) -> int:

@@ -25,6 +25,8 @@ from evalharness.engine.tallying import Measured, count_trials
 from evalharness.engine.thresholding import Counted
 from evalharness.stores.sql_store import SqlStore
 
+SHOWN_CASES = 5
+
 
 def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes: tuple[str, ...] = ()) -> Run:
     """A run that has come to an end, or was stopped: its report is kept, and its cases' histories go on.
@@ -171,9 +173,12 @@ def _without_score(measured: Measured) -> Iterator[str]:
     if lacking:
         judged = count(sum(tally.graded for tally in measured.tallies.values()), "judged trial")
         yield f"the score leaves out {lacking:,} of {judged}, which {'has' if lacking == 1 else 'have'} none"
-    for grader, (number, reason) in measured.without_score.items():
+    for grader, (trials, reason) in measured.without_score.items():
         first, *others = reason.strip().splitlines() or [""]
-        yield f"{grader}: no score in {count(number, 'trial')}: {first}{'…' if others else ''}"
+        cases = list(trials)
+        more = f" and {len(cases) - SHOWN_CASES:,} more" if len(cases) > SHOWN_CASES else ""
+        where = f"{count(trials.total(), 'trial')} of {', '.join(cases[:SHOWN_CASES])}{more}"
+        yield f"{grader}: no score in {where}: {first}{'…' if others else ''}"
 
 
 def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:

@@ -11,9 +11,17 @@ from evalharness.cli.options import Number, option
 
 MOST_USD = 1_000_000
 
+
+def _named(_context: click.Context, _option: click.Parameter, written: str | None) -> str:
+    """A variable of a CI that is not set would otherwise let others judge than was meant."""
+    if written is not None and not written.strip():
+        raise click.BadParameter("it is empty: name provider/model, or none for grades that stay due")
+    return written or ""
+
+
 judge_model_option = option(
     "--judge-model",
-    default="",
+    callback=_named,
     metavar="M",
     help="provider/model that judges, whatever the graders name; none: their grades stay due.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -87,7 +88,12 @@ async def regrade_trial(trial: Trial, planned: PlannedCase, keeps_verdicts: bool
         return Regraded(_with_last(trial, last.holding({**vars(last), **skipped})), "skipped")
     before = said_before(_paid_before(last).grades, planned) if keeps_verdicts else [None] * len(planned.graders)
     graded = _with_last(trial, await _graded(last, planned, trial.index, trial.seed, before))
-    given = [state for grade in before if grade for state in states_within(grade.state, grade.evidence)]
+    given = [
+        state
+        for (_, grader), grade in zip(planned.graders, before, strict=True)
+        if grade and (grade.state not in VERDICTS or _has_scored(_asks_judges, grader, vars(grade)))
+        for state in states_within(grade.state, grade.evidence)
+    ]
     return Regraded(graded, "graded", sum(state in VERDICTS for state in given))
 
 
@@ -145,19 +151,19 @@ def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCas
     """Whether a judge has scored what nobody would judge now."""
     idle = {id_ for id_, plan in planned.items() if any(_has_idle_judge(grader) for _, grader in plan.graders)}
     return any(
-        _loses(grader, grade)
+        _has_scored(_has_idle_judge, grader, grade)
         for outcome in (outcomes if idle else ())
         if outcome.case_id in idle
         for (_, grader), grade in zip(planned[outcome.case_id].graders, json.loads(outcome.grades), strict=False)
     )
 
 
-def _loses(grader: Grader, told: Mapping[str, Any]) -> bool:
-    """`told`: what it said, or as a part of another is told to have said."""
+def _has_scored(is_meant: Callable[[Grader], bool], grader: Grader, told: Mapping[str, Any]) -> bool:
+    """Whether it, or a part of it that is meant, did. `told`: what it said, or is told to have said as a part."""
     if parts := getattr(grader, "parts", ()):
         evidence = told.get("evidence")
-        return isinstance(evidence, list) and any(map(_loses, parts, evidence))
-    return _has_idle_judge(grader) and told.get("score") is not None
+        return isinstance(evidence, list) and any(map(partial(_has_scored, is_meant), parts, evidence))
+    return is_meant(grader) and told.get("score") is not None
 
 
 def _has_idle_judge(grader: Grader) -> bool:

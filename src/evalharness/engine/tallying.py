@@ -34,7 +34,7 @@ class CaseTally:
     unscored: int = 0
     """Judged trials without a score, or whose score lacks what an optional grader should have said."""
     sure_sum: float = 0.0
-    """The scores of the others."""
+    """What `score_sum` would be had everything that is missing been worth 0."""
     duration_sum_s: float = 0.0
     longest_s: float = 0.0
     cost_sum_usd: float = 0.0
@@ -96,8 +96,8 @@ class Measured:
     judgings: dict[str, Judging] = field(default_factory=dict)
     """What judges took, by model."""
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
-    without_score: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """By grader, of those that are not required: how many trials it could not score, and why not the first of them."""
+    without_score: dict[str, tuple[Counter[str], str]] = field(default_factory=dict)
+    """By grader: how many trials of each case it could not score though that ends none, and why not the first."""
     awaited: set[str] = field(default_factory=set)
     """The types of graders whose grades trials wait for."""
 
@@ -132,14 +132,12 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     tally.spent_usd += cost or 0.0
     if score is None and state == "failed":
         score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
-    lacks = _count_grades(measured, tally, state, grades)
+    missing = _count_grades(measured, case_id, state, grades)
     if score is not None:
         tally.score_sum += score
+        tally.sure_sum += score * (1 - missing)
         tally.scored += 1
-    if state in GRADED and (score is None or lacks):
-        tally.unscored += 1
-    elif score is not None:
-        tally.sure_sum += score
+    tally.unscored += state in GRADED and (score is None or missing > 0)
     if state != "passed":
         tally.reasons.setdefault(state, reason)
         tally.timed_out |= reason.startswith(TIME_LIMIT)
@@ -150,23 +148,27 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     push(measured.slowest, (duration_s, case_id, index))
 
 
-def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str) -> bool:
+def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> float:
     """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass.
 
-    Whether a grade that counts in the score has none.
+    Returns how much of the weight in the trial's score belongs to grades that are missing.
     """
+    tally = measured.tallies[case_id]
     verdicts: dict[str, bool] = {}
-    lacks = False
+    told = missing = 0.0
     for grade in from_json(grades):
-        if not grade.get("required", True) and _has_no_score(grade):
-            grader = grade.get("grader", "")
-            number, first = measured.without_score.get(grader, (0, grade.get("reason", "")))
-            measured.without_score[grader] = (number + 1, first)
-            lacks |= grade.get("score") is None and grade.get("weight", 1.0) > 0
+        if grade.get("score") is not None:
+            told += grade.get("weight", 1.0)
+        lacks, required = _has_no_score(grade), grade.get("required", True)
+        if lacks and (not required or grade["state"] == "pass"):
+            trials, _ = measured.without_score.setdefault(grade.get("grader", ""), (Counter(), grade.get("reason", "")))
+            trials[case_id] += 1
+        if lacks and not required:
+            missing += grade.get("weight", 1.0) if grade.get("score") is None else 0.0
         elif grade["state"] in VERDICTS and not _is_off(grade):
             kind = grade.get("type", "code")
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
-            if grade["state"] == "fail" and grade.get("required", True):
+            if grade["state"] == "fail" and required:
                 tally.failed_kinds |= {grade.get("kind", "")}
         if grade["state"] == state == "awaiting":
             said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
@@ -175,7 +177,7 @@ def _count_grades(measured: Measured, tally: CaseTally, state: str, grades: str)
         counted = tally.by_type.setdefault(kind, [0, 0])
         counted[0] += 1
         counted[1] += passed
-    return lacks
+    return missing / (told + missing) if missing else 0.0
 
 
 def _judgings(took: Counter[str]) -> tuple[Judging, ...]:
@@ -193,12 +195,12 @@ def _is_off(grade: Mapping[str, Any]) -> bool:
 
 
 def _has_no_score(grade: Mapping[str, Any]) -> bool:
-    """Unscored, still due, or a scorer that raised and counts as 0."""
+    """Unscored, still due, or a scorer that raised or found nothing to score, which counts as 0."""
     if grade["state"] in ("unscored", "awaiting"):
         return True
     evidence = grade.get("evidence")
     metadata = evidence.get("metadata") if isinstance(evidence, dict) else None
-    return grade["state"] == "fail" and isinstance(metadata, dict) and "error" in metadata
+    return not grade.get("score") and isinstance(metadata, dict) and isinstance(metadata.get("error"), str)
 
 
 def _plus(total: Number | None, value: Number | None) -> Number | None:

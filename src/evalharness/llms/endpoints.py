@@ -19,6 +19,8 @@ class Endpoint:
     base_url: str = ""
     headers: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
     query: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    is_own: bool = False
+    """A process that we started ourselves: it takes one request after another, and its connections do not hang."""
 
     def url(self, path: str) -> str:
         url = f"{self.base_url.rstrip('/')}/{path}"

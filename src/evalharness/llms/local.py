@@ -97,7 +97,7 @@ class Local:
             )
             process = asyncio.create_task(_run(request))
             unless_started.callback(process.cancel)
-            endpoint = Endpoint(base_url=f"{await self._listening(address, process)}/v1")
+            endpoint = Endpoint(base_url=f"{await self._listening(address, process)}/v1", is_own=True)
             unless_started.pop_all()
         return _Server(OpenAiCompatible(self._model, replace(self._access, endpoint=endpoint)), process)
 

@@ -82,6 +82,11 @@ class Metered:
         self._llm = llm
         self._meter = meter
 
+    @property
+    def takes_no_temperature(self) -> bool:
+        """As far as is known; whoever brings a model of their own may leave it out."""
+        return bool(getattr(self._llm, "takes_no_temperature", False))
+
     async def chat(self, request: ChatRequest) -> ChatReply:
         sent = Usage(input_tokens=guessed_tokens(sum(len(message.content) for message in request.messages)))
         async with self._meter.call(sent, request.max_tokens or 0) as took:

@@ -21,7 +21,7 @@ from evalharness.errors import ModelUnavailable
 from evalharness.llms.endpoints import NOTHING, Endpoint
 from evalharness.llms.faults import Fault, fault_of_status, shown, status_told, without
 from evalharness.llms.pacing import Clock, Pace
-from evalharness.llms.sending import LARGEST_BYTES, Response, Sender
+from evalharness.llms.sending import CONNECT_TIMEOUT_S, LARGEST_BYTES, Response, Sender
 
 DEADLINE_S = 900.0
 """Longer than the longest wait a server can ask for, and than most outages."""
@@ -54,7 +54,9 @@ class _Call:
     most_garbage: int
     lost: Callable[[int], None]
     began_at: float
-    gives_up_at: float = 0.0
+    gives_up_at: float
+    waits_since: float = 0.0
+    """Since when it waits for its turn or for its reply."""
     attempts: int = 0
     sent_at: float = 0.0
     garbage: int = 0
@@ -121,7 +123,8 @@ class Posting:
         time that passed because of the server's limits and faults was not the model's.
         """
         pace = self.pace_of(endpoint)
-        call = _Call(who, endpoint, path, _written(body), most_garbage, lost, self._clock.now())
+        now = self._clock.now()
+        call = _Call(who, endpoint, path, _written(body), most_garbage, lost, now, now + self._deadline_s)
         try:
             return await self._until_replied(call, pace, read)
         except asyncio.CancelledError as cancelled:
@@ -132,12 +135,14 @@ class Posting:
     async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
         def gives_up_at() -> float:
             """Waiting behind others who get replies is no fault of the server's; what it asks everybody for is."""
-            return call.gives_up_at if call.attempts else max(call.began_at, pace.succeeded_at) + self._deadline_s
+            return call.gives_up_at + max(0.0, pace.succeeded_at - call.waits_since)
 
         while True:
+            call.waits_since = self._clock.now()
             async with pace.turn(gives_up_at, again=call.attempts > 0) as sent_at:
-                call.gives_up_at = gives_up_at()
+                call.gives_up_at, call.waits_since = gives_up_at(), sent_at
                 outcome = await self._attempt(call, pace, sent_at, read)
+                call.gives_up_at = gives_up_at()
             if not isinstance(outcome, Fault):
                 return outcome
             await self._wait_after(outcome, call, pace)
@@ -145,7 +150,7 @@ class Posting:
     def pace_of(self, endpoint: Endpoint) -> Pace:
         pace = self._paces.get(endpoint.identity)
         if pace is None:
-            pace = self._paces[endpoint.identity] = Pace(self._ceiling, self._clock)
+            pace = self._paces[endpoint.identity] = Pace(1 if endpoint.is_own else self._ceiling, self._clock)
         return pace
 
     async def close(self) -> None:
@@ -166,8 +171,8 @@ class Posting:
         call.attempts += 1
         call.sent_at = sent_at
         # No attempt may use up the whole deadline: a connection that hangs is then tried anew.
-        limit_s = min(left_s, max(self._deadline_s / 2, 1.0))
-        response = await self._sender.send(call.endpoint.url(call.path), call.endpoint.headers, call.body, limit_s)
+        limit_s = left_s if call.endpoint.is_own else min(left_s, max(self._deadline_s / 2, 1.0))
+        response = await self._heard(call, pace, limit_s)
         if isinstance(response, Fault):
             if response.is_lost or response.is_garbage:
                 call.lost(len(call.body))
@@ -189,6 +194,25 @@ class Posting:
         pace.succeeded()
         self.trouble = ""
         return value
+
+    async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | Fault:
+        """A server that takes one request after another is not silent while others get replies: this one is in line."""
+        endpoint = call.endpoint
+        sending = asyncio.create_task(
+            self._sender.send(endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S))
+        )
+        try:
+            while not sending.done():
+                last_heard_at = max(call.sent_at, pace.succeeded_at)
+                left_s = last_heard_at + limit_s - self._clock.now()
+                if left_s <= 0:
+                    waited_s = round(last_heard_at + limit_s - call.sent_at, 1)
+                    return Fault(f"no answer within {waited_s:g} s", is_lost=True)
+                await asyncio.wait((sending,), timeout=left_s)
+            return sending.result()
+        finally:
+            sending.cancel()
+            await asyncio.wait((sending,))
 
     def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
         """Full jitter: those who failed together do not come back together."""

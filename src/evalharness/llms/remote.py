@@ -33,6 +33,10 @@ class RemoteLlm(ABC):
         self.refused: set[str] = set()
         """Fields this server has refused before."""
 
+    @property
+    def takes_no_temperature(self) -> bool:
+        return "temperature" in self.refused
+
     @abstractmethod
     def body(self, request: ChatRequest) -> dict[str, Json]:
         """The request, without what was refused."""

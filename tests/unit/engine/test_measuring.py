@@ -359,10 +359,16 @@ class TestTheRest:
             "score": 0,
             "evidence": error,
         }
+        not_there = {"state": "pass", "grader": "lost", "reason": "no path", "score": 0.0, "evidence": error}
         low = {"state": "fail", "grader": "low", "required": False, "evidence": {"metadata": {}}}
-        rows = [row("a", index, P, grades=[unscored, raised, low]) for index in range(3)]
+        off = {"state": "pass", "grader": "off", "score": 0.8, "evidence": {"metadata": {"error": "0.2"}}}
+        rows = [row("a", index, P, grades=[unscored, raised, not_there, low, off]) for index in range(3)]
         found = count_trials(Suite(name="s", cases=(Case(id="a", input="?"),)), 3, rows)
-        assert found.without_score == {"judge": (3, "no model"), "mine": (3, "kaput")}
+        assert found.without_score == {
+            "judge": ({"a": 3}, "no model"),
+            "mine": ({"a": 3}, "kaput"),
+            "lost": ({"a": 3}, "no path"),
+        }
 
     def test_the_slowest_trials_come_first(self) -> None:
         suite = Suite(name="s", cases=(Case(id="a", input="?"),))

@@ -106,10 +106,11 @@ def test_case_is_no_matter_in_a_result(said: str, state: str) -> None:
     assert judge_once(JUDGES["relevance"], "Ada", llm).state == state
 
 
-@pytest.mark.parametrize("reason", ["", "  ", None, 5])
-def test_a_result_needs_a_reason(reason: Any) -> None:
+@pytest.mark.parametrize(("reason", "told"), [("", "empty"), ("  ", "empty"), (None, "no text"), (5, "no text")])
+def test_a_result_needs_a_reason(reason: Any, told: str) -> None:
     llm = SayingLlm(lambda request: json.dumps({**sound(request), "reason": reason}))
-    assert judge_once(JUDGES["relevance"], "Ada", llm).state == "unscored"
+    grade = judge_once(JUDGES["relevance"], "Ada", llm)
+    assert grade.state == "unscored" and told in grade.reason
 
 
 def test_one_code_fence_around_the_verdict_alone_is_fine() -> None:

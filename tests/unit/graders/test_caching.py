@@ -40,6 +40,17 @@ def test_two_models_and_four_trials_on_one_cache_are_eight_calls(kind: str) -> N
     assert [(grade.judging[0].calls, grade.judging[0].cached) for grade in again] == [(0, CALLS[kind])] * 4
 
 
+class FreeLlm(HonestLlm):
+    takes_no_temperature = True
+
+
+@EVERY_KIND
+def test_a_judge_that_takes_no_temperature_samples(kind: str) -> None:
+    cache, llm = InMemoryCache(), FreeLlm()
+    judge(written(kind), "Ada", llm, trials=4, cache=cache)
+    assert len(llm.requests) == 4 * CALLS[kind]
+
+
 @EVERY_KIND
 def test_without_sampling_equal_questions_have_one_verdict(kind: str) -> None:
     cache, llm = InMemoryCache(), HonestLlm()

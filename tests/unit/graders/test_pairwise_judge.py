@@ -41,6 +41,15 @@ def test_both_orders_must_agree(winners: tuple[str, str], outcome: str, score: f
     assert disagrees == (winners not in (("first", "second"), ("second", "first"), ("tie", "tie")))
 
 
+def test_that_length_is_no_merit_is_said_by_no_rubric_but_ours() -> None:
+    said = []
+    for rubric in ({}, {"rubric": "It is shorter."}):
+        llm = always("first", "second")
+        judge_once({"pairwise": {"against": "Eve", "model": "m", **rubric}}, "Ada", llm)
+        said.append("length" in llm.requests[0].messages[0].content)
+    assert said == [True, False]
+
+
 def test_a_tie_fails_where_a_win_is_asked_for() -> None:
     options = {"against": "Eve", "model": "m", "pass_score": 1}
     assert judge_once({"pairwise": options}, "Ada", always("tie", "tie")).state == "fail"

@@ -252,6 +252,26 @@ def test_what_a_model_was_not_asked_is_noted_once(tmp_path: Path) -> None:
     assert asyncio.run(run()) == ("anthropic/m takes no seed: it was left out",)
 
 
+def test_that_a_model_takes_no_temperature_is_known_once_it_was_asked(tmp_path: Path) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        if "temperature" in await request.json():
+            return web.json_response({"error": "temperature is not supported"}, status=400)
+        return web.json_response({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
+
+    async def run() -> list[bool]:
+        async with serving(handler) as url:
+            models = OpenModels({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "key-of-mine-1234"}, tmp_path, 1)
+            llm: Any = models.llm("openai/m")
+            known = [llm.takes_no_temperature]
+            try:
+                await llm.chat(HELLO.model_copy(update={"temperature": 0.0}))
+                return [*known, llm.takes_no_temperature]
+            finally:
+                await models.close()
+
+    assert asyncio.run(run()) == [False, True]
+
+
 def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
     wallet = Wallet()
     usage = {"prompt_tokens": 10, "completion_tokens": 5}

@@ -266,6 +266,46 @@ def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
     assert asyncio.run(run()) == ["fine"]
 
 
+def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() -> None:
+    """Nor has one that is refused after waiting in line used up its time."""
+    in_turn = asyncio.Lock()
+    requests: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked = (await request.json())["messages"][0]["content"]
+        async with in_turn:
+            await asyncio.sleep(0.3)
+        requests.append(asked)
+        if len(requests) == 10:
+            return web.json_response({}, status=503)
+        return web.json_response({"choices": [{"message": {"content": asked}}]})
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await ask_all(Posting(deadline_s=2, rng=Random(7)), url, 10)
+
+    assert asyncio.run(run()) == [f"question {number}" for number in range(10)]
+    assert len(requests) == 11
+
+
+def test_a_server_of_our_own_is_sent_one_request_at_a_time_and_given_all_the_time_there_is() -> None:
+    server = MisbehavingServer(QUIET, latency_s=1.2)
+
+    async def run() -> list[str]:
+        posting = Posting(deadline_s=2)
+        async with server.here() as url:
+            endpoint = Endpoint(url, is_own=True)
+            body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+            asked = (posting.post("local/m", endpoint, "chat/completions", body, spoken) for _ in range(3))
+            try:
+                return await asyncio.gather(*asked)
+            finally:
+                await posting.close()
+
+    assert asyncio.run(run()) == ["hello"] * 3
+    assert (server.most_under_way, server.requests) == (1, 3)
+
+
 def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
     release = asyncio.Event()
 

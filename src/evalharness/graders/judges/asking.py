@@ -89,9 +89,9 @@ class Sampling:
     def of(cls, context: GradeContext, temperature: float, max_tokens: int, seat: int = 0) -> Sampling:
         return cls(temperature, max_tokens, context.index, context.seed, seat)
 
-    @property
-    def identity(self) -> list[Json]:
-        drawn = [self.index, self.seat] if self.temperature > 0 else []
+    def identity(self, *, takes_no_temperature: bool) -> list[Json]:
+        """A judge that cannot be told to sample nothing samples."""
+        drawn = [self.index, self.seat] if self.temperature > 0 or takes_no_temperature else []
         return [self.temperature, self.max_tokens, *drawn]
 
     def request(self, text: str, schema: dict[str, Json]) -> ChatRequest:
@@ -165,7 +165,9 @@ class Asking:
         return Verdict(said, sound(model))
 
     def _key(self, question: Question) -> str:
-        return cache_key(self.llm.name, _revision(self.llm), self.sampling.identity, question.identity)
+        """Found out at the latest when the judge was validated: whether it takes a temperature."""
+        sampling = self.sampling.identity(takes_no_temperature=getattr(self.llm, "takes_no_temperature", False))
+        return cache_key(self.llm.name, _revision(self.llm), sampling, question.identity)
 
     def _add(self, reply: ChatReply) -> None:
         usage = reply.usage or Usage()

@@ -1,7 +1,7 @@
 """Calibrating a judge: it scores what has a known score, and what known tricks are in.
 
-A judge that cannot be asked ends all of it (`ModelUnavailable`); one that never gives a verdict is given up after a few
-questions (`NoVerdict`), before the others are asked. Otherwise a reply that is none is told as one.
+A judge that cannot be asked is given up (`ModelUnavailable`), and so is one that never gives a verdict, after a few
+questions and before the others are asked (`NoVerdict`). Otherwise a reply that is none is told as one.
 """
 
 from __future__ import annotations

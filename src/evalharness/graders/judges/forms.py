@@ -46,8 +46,10 @@ class Words:
         return f'"<{self.about}>"'
 
     def read(self, value: Any) -> str:
-        if not isinstance(value, str) or (self.needed and not value.strip()):
+        if not isinstance(value, str):
             raise ValueError(f"{_told(value)} is no text")
+        if self.needed and not value.strip():
+            raise ValueError("the text is empty")
         return sound(value)
 
 

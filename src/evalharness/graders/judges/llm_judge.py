@@ -77,7 +77,7 @@ class LlmJudge(JudgeGrader):
         if _output(context, self.options.output_path) is None:
             passed = reaches(0.0, self.options.min or 0.0)
             reason = f'Path "{self.options.output_path}" not found'
-            return Grade.of(passed, score=0.0, reason=reason, evidence={"enabled": True})
+            return Grade.of(passed, score=0.0, reason=reason, evidence={"enabled": True, "metadata": {"error": reason}})
         return await super().grade(context)
 
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
