@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from evalharness.actions.choose_targets import WrittenTarget
 from evalharness.actions.evaluate import evaluate
-from evalharness.actions.find_reports import find_report
+from evalharness.actions.find_reports import find_reports
 from evalharness.actions.find_suites import find_suites, registered_suites
 from evalharness.actions.open_store import open_store
 from evalharness.actions.register_suites import register_suites, without_file
@@ -154,7 +154,8 @@ def detect_regressions(
     A run is a summary, a Run, a Report, or whatever `compare` takes: an id, a name, a baseline's name, a JSON report.
     """
     _check_threshold(threshold)
-    changes = task_changes(_cases(previous, store), _cases(current, store), threshold)
+    before, now = _cases([previous, current], store)
+    changes = task_changes(before, now, threshold)
     fields = set(RegressionCheck.model_fields)
     return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
 
@@ -172,19 +173,30 @@ def _check_threshold(threshold: float) -> None:
         raise UsageError(f"a threshold is at least 0, got {threshold:g}: a score that rose is not degraded")
 
 
-def _cases(run: WrittenRun, store: str | None) -> Sequence[CaseResult]:
+def _cases(runs: Sequence[WrittenRun], store: str | None) -> list[Sequence[CaseResult]]:
+    """Of each; what does not hold them is looked up in the store."""
+    told = {place: known for place, run in enumerate(runs) if (known := _told(run))}
+    named = {place: _reference(run) for place, run in enumerate(runs) if place not in told}
+    cases = {place: known for place, (_, known) in told.items()}
+    if named:
+        with open_store(store, to_read=True) as opened:
+            found = find_reports(list(named.values()), opened, beside=[suite for suite, _ in told.values()])
+            cases |= {place: each.report.cases for place, each in zip(named, found, strict=True)}
+    return [cases[place] for place in range(len(runs))]
+
+
+def _told(run: WrittenRun) -> tuple[str, Sequence[CaseResult]] | None:
+    """The name of its suite, and its cases."""
     if isinstance(run, EvalRunSummary):
-        return [_case_result(result) for result in run.results]
+        return run.suite_name, [_case_result(result) for result in run.results]
     report = run.report if isinstance(run, Run) else run
-    if isinstance(report, Report) and report.cases:
-        return report.cases
-    reference = _reference(run)
-    with open_store(store, to_read=True) as opened:
-        return find_report(reference, opened).report.cases
+    return (report.metadata.suite_name, report.cases) if isinstance(report, Report) and report.cases else None
 
 
-def _reference(run: Run | Report | str | Path) -> str:
+def _reference(run: WrittenRun) -> str:
     """How its run is named in the store."""
+    if isinstance(run, EvalRunSummary):
+        return run.run_id
     if not isinstance(run, Report):
         return run.id if isinstance(run, Run) else str(run)
     if not run.metadata.run_id:

@@ -101,6 +101,10 @@ class TestBaseline:
         assert "stopped early" in drive(project, "baseline", name, "--json").json["baseline"]["notes"][0]
         assert "note" not in drive(project, "baseline", run(project, "good")).out
 
+    def test_a_run_without_a_pass_becomes_one_with_a_note(self, project: Path) -> None:
+        (project / "agent.py").write_text("def never(country):\n    return 'no'\n")
+        assert "no trial of this run passed" in drive(project, "baseline", run(project, "never")).out
+
     def test_a_run_with_grades_due_becomes_one_with_a_note(self, project: Path) -> None:
         write(project, suite_yaml=SUITE + "  - {id: polite, input: Peru, expected: {relevance: [polite]}}\n")
         done = drive(project, "baseline", run(project, "good"))

@@ -214,6 +214,20 @@ class TestBaseline:
         refused = drive(baseline, "gate", name, "--baseline", "other.json", *store)
         assert (refused.code, "cannot be judged by other limits" in refused.err) == (2, True)
 
+    def test_an_accepted_loss_is_refused_before_anything_runs(self, baseline: Path) -> None:
+        """Whether more is lost than is accepted cannot be looked at after every trial; whether anything is, can."""
+        before = executed(baseline)
+        refused = run(baseline, "--baseline", "default", "--regression-tolerance", "0.1")
+        assert refused.code == 2
+        assert "cannot allow for an accepted loss (a tolerance of 0.1)" in refused.json["error"]["message"]
+        assert "--regression-tolerance 0" in refused.json["error"]["hint"]
+        make_project(baseline, gate={"regression": {"tolerance": 0.02}})
+        assert run(baseline).code == 2
+        assert run(baseline, "--fail-under", "90").code == 2
+        assert executed(baseline) == before
+        assert run(baseline, "--regression-tolerance", "0", target="bad").code == 1
+        assert run(baseline, "--baseline", "none", "--fail-under", "90").code == 0
+
     def test_too_few_pairs_are_refused_before_anything_runs(self, baseline: Path) -> None:
         done = run(baseline, "--baseline", "default", "--limit", "2")
         assert done.code == 2

@@ -209,12 +209,21 @@ def test_max_failures_is_no_way_around_a_gate(tmp_path: Path) -> None:
 
 def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    for words in (("--baseline", "none"), ("--inconclusive", "fail"), ("--baseline", "none", "--strict-flips")):
+    for words in (("--baseline", "none"), ("--inconclusive", "fail")):
         done = run(folder, *words, "--json")
         assert (done.code, done.report["gate"]) == (0, None), words
         judged = drive(folder, "gate", done.report["metadata"]["run_name"], *words)
         assert (judged.code, "has no gate" in judged.err) == (2, True), words
-        assert ("--baseline none switches --strict-flips off" in judged.err) is ("--strict-flips" in words)
+
+
+def test_flips_that_nothing_is_compared_with_are_refused_and_as_a_variable_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    why = "--baseline none leaves --strict-flips nothing to compare with"
+    for command in (("run", "suite.yaml"), ("gate", "last"), ("regrade", "last")):
+        refused = drive(folder, *command, "--baseline", "none", "--strict-flips")
+        assert (refused.code, why in refused.err) == (2, True), command
+    told = drive(folder, "run", "suite.yaml", "--baseline", "none", env={"EVALHARNESS_STRICT_FLIPS": "1"})
+    assert (told.code, f"note: EVALHARNESS_STRICT_FLIPS changes nothing here: {why}" in told.err) == (0, True)
 
 
 def test_a_report_s_file_is_judged_by_flags_alone(tmp_path: Path) -> None:

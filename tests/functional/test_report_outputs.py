@@ -49,7 +49,7 @@ def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> Non
     assert not (project / ".evalharness").exists()
 
 
-@pytest.mark.parametrize("path", ["x.txt", "missing/x.json", ".", f"{'x' * 300}.json"])
+@pytest.mark.parametrize("path", ["x.txt", "agent.py/x.json", ".", f"{'x' * 300}.json"])
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(project: Path, path: str) -> None:
     done = drive(project, "run", "suite.yaml", "-o", path)
     assert done.code == 2
@@ -88,15 +88,15 @@ class TestAReportOfAnEarlierRun:
     def test_is_removed_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
         done = drive(project, "run", "suite.yaml", "--target", "nobody.py:answer", "-o", "x.json", "-o", "x.xml")
         assert done.code in (2, 3)
-        assert not any(file.exists() for file in files)
+        assert sorted(project.glob("x.*")) == [file.with_name(f"{file.name}.old") for file in files]
 
     def test_is_gone_while_the_run_goes_on(self, project: Path, files: list[Path]) -> None:
-        look = "from pathlib import Path\ndef answer(q):\n    return str(sorted(map(str, Path(HERE).glob('x.*'))))\n"
-        (project / "look.py").write_text(look.replace("HERE", repr(str(project))))
+        look = "import os\ndef answer(q):\n    return str([file for file in FILES if os.path.exists(file)])\n"
+        (project / "look.py").write_text(look.replace("FILES", repr([*map(str, files)])))
         words = ("run", "suite.yaml", "--target", "look.py:answer", "-o", "x.json", "-o", "x.xml", "--json")
         report = drive(project, *words).report
         assert {trial["output"] for trial in report["trials"]} == {"[]"}
-        assert all(file.exists() for file in files)
+        assert sorted(project.glob("x.*")) == files, "the earlier one is gone, now that there is another"
 
     def test_is_removed_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
         (project / "suite.yaml").write_text("name: [")
@@ -109,6 +109,9 @@ class TestAReportOfAnEarlierRun:
             ("run", "suite.yaml", "--k", "0"),
             ("run", "suite.yaml", "--fail-undr", "50"),
             ("run", "suite.yaml", "--var", "broken"),
+            ("run", "suite.yaml", "--baseline", "nobody"),
+            ("run", "suite.yaml", "--baseline", "agent.py"),
+            ("run", "suite.yaml", "--gate", "production", "--repeat", "1"),
             ("run", "nobody.yaml"),
             ("gate", "nobody", "--fail-under", "99"),
             ("resume", "nobody"),
@@ -117,11 +120,14 @@ class TestAReportOfAnEarlierRun:
         ],
         ids=" ".join,
     )
-    def test_is_removed_where_the_command_cannot_begin(
+    def test_is_renamed_where_the_command_cannot_begin(
         self, project: Path, files: list[Path], words: tuple[str, ...]
     ) -> None:
+        before = files[0].read_text()
         assert drive(project, *words, "-o", "x.json", "-o", "x.xml").code == 2
         assert not any(file.exists() for file in files)
+        assert (project / "x.json.old").read_text() == before
+        assert (project / "x.xml.old").is_file()
 
     @pytest.mark.parametrize(
         "words",
@@ -153,6 +159,17 @@ class TestAReportOfAnEarlierRun:
         words = ("--target", "spoil.py:answer", "-o", "x.json", "--save-sessions", "taken")
         assert drive(project, "run", "suite.yaml", *words).code == 2
         assert files[0].read_text() != before
+
+    def test_is_renamed_where_a_regrade_cannot_begin(self, project: Path, files: list[Path]) -> None:
+        name = json.loads((project / "base.json").read_text())["eval_report"]["metadata"]["run_name"]
+        assert drive(project, "regrade", name, "--baseline", "nobody", "-o", "x.json").code == 2
+        assert (project / "x.json.old").is_file()
+
+    def test_a_folder_that_is_missing_is_made(self, project: Path) -> None:
+        drive(project, "run", "suite.yaml", "-o", "new/folder/x.json")
+        assert (project / "new" / "folder" / "x.json").is_file()
+        drive(project, "compare", "new/folder/x.json", "new/folder/x.json", "-o", "more/c.json")
+        assert (project / "more" / "c.json").is_file()
 
     def test_stays_where_nothing_is_to_be_run(self, project: Path, files: list[Path]) -> None:
         assert drive(project, "run", "suite.yaml", "--dry-run", "-o", "x.json", "-o", "x.xml").code == 0

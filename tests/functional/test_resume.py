@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from driving import LONGEST_WAIT_S, wait_until
+from driving import LONGEST_WAIT_S, drive, wait_until
 from held_project import Project, interrupted
 
 
@@ -131,6 +131,22 @@ def test_errors_are_tried_again_and_their_attempts_kept(tmp_path: Path) -> None:
     assert counts(mended.out)["passed"] == 5
     assert [row[3:] for row in project.rows()] == [("passed", 1), ("passed", 1), ("passed", 3), *[("passed", 1)] * 2]
     assert Counter(project.executed()) == {"q0": 1, "q1": 1, "q2": 3, "q3": 1, "q4": 1}
+
+
+def test_a_run_whose_baseline_is_gone_is_finished_and_judged_by_another(tmp_path: Path) -> None:
+    project = Project(tmp_path, gate={"regression": "base.json"})
+    first = ("run", "suite.json", "--baseline", "none", "-o", "base.json", "--store", "other.db")
+    assert drive(tmp_path, *first).code == 0
+    (tmp_path / "log").unlink()
+    assert interrupted(project)[0] == 130
+    (tmp_path / "base.json").rename(tmp_path / "kept.json")
+    resumed = project.call("resume", "--json")
+    assert (resumed.code, counts(resumed.out)["passed"]) == (2, 5)
+    [name] = project.run_names()
+    [check] = resumed.report["gate"]["checks"]
+    assert "there is no file" in check["text"]
+    assert f"eval-harness gate {name} --baseline B" in check["text"]
+    assert project.call("gate", name, "--baseline", "kept.json").code == 0
 
 
 def test_secrets_are_asked_for_again(tmp_path: Path) -> None:

@@ -253,6 +253,10 @@ def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
     assert set_baseline(before.run_id, store=store).name == "default"
     assert [(each.name, each.run_id) for each in list_baselines(store=store)] == [("default", before.run_id)]
     assert detect_regressions("default", now.run_name, store=store) == [found]
+    other = run_suite(suite.model_copy(update={"name": "other"}), lambda prompt: answers["wrong"], store=store)
+    set_baseline(other.run_id, store=store)
+    for current in (now.run_name, now):
+        assert detect_regressions("default", current, store=store) == [found], "that of the other run's suite"
     with pytest.raises(UsageError, match="INVALID"):
         set_baseline(now.run_id, store=store)
     with pytest.raises(UsageError, match="unknown"):

@@ -42,7 +42,8 @@ def gated(report: Report, suite: Suite, measured: Measured, store: SqlStore, day
         try:
             comparison = compare_as_gated(gate, report, store, day)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
-            not_compared = f"{error.message}; {error.hint}" if error.hint else error.message
+            other = f"judge it by another baseline: eval-harness gate {report.metadata.run_name} --baseline B"
+            not_compared = f"{error.message}; {error.hint or other}"
     trials = report.metadata.trials_per_case
     found = judge_gate(
         gate,

@@ -8,11 +8,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.actions.compare_runs import compare_runs
+from evalharness.actions.compare_runs import compare_runs, gate_of
 from evalharness.actions.compare_with_baseline import whole
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.actions.find_suites import find_suite
-from evalharness.domain.gate import Gate, RegressionRule
 from evalharness.domain.regressions import ORDER, Regressions
 from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
 from evalharness.engine.gating import quarantined
@@ -45,13 +44,10 @@ class RegressionRequest:
 def check_regressions(request: RegressionRequest, store: SqlStore, store_named: str | None, today: date) -> Regressions:
     suite_name = _suite_name(request.suite, store, store_named)
     old, new, notes = _chosen(request, suite_name, store)
-    gate = _gate(new, store)
-    written = (gate.regression or RegressionRule()).model_dump() | request.rule
-    held = quarantined(gate, today)
-    refused = _refused(old, new, held)
+    refused = _refused(old, new, store, today)
     comparable = [each for each in new if each.report.metadata.run_id not in refused]
-    comparisons = compare_runs(old, comparable, RegressionRule.model_validate(written), store, held)
-    inconclusive = request.inconclusive or gate.inconclusive
+    comparisons = compare_runs(old, comparable, request.rule, store, today)
+    inconclusive = request.inconclusive or gate_of(new[-1], store).inconclusive
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
     codes = {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}
     found = [comparison.verdict for comparison in comparisons]
@@ -67,7 +63,7 @@ def check_regressions(request: RegressionRequest, store: SqlStore, store_named: 
     )
 
 
-def _refused(old: FoundReport, new: list[FoundReport], held: frozenset[str]) -> dict[str, str]:
+def _refused(old: FoundReport, new: list[FoundReport], store: SqlStore, today: date) -> dict[str, str]:
     """By run, why it cannot be compared: it must not hide what became of the others.
 
     Raises UsageError where none can, unless a run broke: that is then what there is to say.
@@ -75,7 +71,7 @@ def _refused(old: FoundReport, new: list[FoundReport], held: frozenset[str]) -> 
     refused: dict[str, UsageError] = {}
     for each in new:
         try:
-            pair_cases(old.report, each.report, held)
+            pair_cases(old.report, each.report, quarantined(gate_of(each, store), today))
         except UsageError as error:
             refused[each.report.metadata.run_id] = error
     if len(refused) == len(new) and not any(each.report.is_broken for each in new):
@@ -179,12 +175,6 @@ def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
         raise UsageError(f"{about.run_name} is the baseline itself", hint="name a later run with --run")
     if new.run is not None and new.run.finished_at is None:
         raise UsageError(f"{about.run_name} is not finished", hint=f"eval-harness resume {about.run_name}")
-
-
-def _gate(new: list[FoundReport], store: SqlStore) -> Gate:
-    """Of the newest run: what its suite, and whoever started it, asked for."""
-    gates = (store.plan_of(found.run.id).gate for found in reversed(new) if found.run is not None)
-    return next((gate for gate in gates if gate is not None), Gate())
 
 
 def _told(old: FoundReport) -> str:

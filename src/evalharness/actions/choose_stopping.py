@@ -73,7 +73,6 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
         baseline_name=source,
         baseline_run=baseline_run,
         effect=wish.effect,
-        tolerance=gate.rule.tolerance if gate.rule else 0.0,
         alpha=alpha,
         beta=BETA,
         fixed_n=max(fixed),
@@ -123,7 +122,7 @@ def _asks_the_same(gate: Gate, plan: SequentialPlan, store: SqlStore, suite_name
     found = find_baseline(gate, store, suite_name)
     counts = {case.case_id: (case.trials, case.passed) for case in found.report.cases}
     is_same = found.label == plan.baseline_name or found.report.metadata.run_id == plan.baseline_run != ""
-    return is_same and plan.baseline.items() <= counts.items() and gate.rule.tolerance == plan.tolerance
+    return is_same and plan.baseline.items() <= counts.items() and not gate.rule.tolerance
 
 
 def _checked(suite: Suite) -> Gate:
@@ -137,6 +136,12 @@ def _checked(suite: Suite) -> Gate:
         raise UsageError(
             "--sequential needs something to decide",
             hint="give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)",
+        )
+    if gate.rule is not None and gate.rule.tolerance:
+        raise UsageError(
+            f"--sequential cannot allow for an accepted loss (a tolerance of {gate.rule.tolerance:g}): "
+            "it asks whether anything got worse",
+            hint="run without --sequential, or give --regression-tolerance 0",
         )
     _check_clusters(suite)
     return gate

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
 
 from evalharness.actions.find_reports import FoundReport
 from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
-from evalharness.domain.gate import RegressionRule
+from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.domain.trial import Attempt, TrialState
-from evalharness.engine.comparing import compare
+from evalharness.engine.comparing import GATED, compare
 from evalharness.engine.diverging import first_divergence, without_answer
+from evalharness.engine.gating import quarantined
 from evalharness.stores.sql_store import SqlStore
 
 SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
@@ -18,17 +21,14 @@ DIVERGENCES = 10
 
 
 def compare_runs(
-    old: FoundReport,
-    new: Sequence[FoundReport],
-    rule: RegressionRule,
-    store: SqlStore,
-    ignored: Collection[str] = frozenset(),
+    old: FoundReport, new: Sequence[FoundReport], asked: Mapping[str, Any], store: SqlStore, today: date
 ) -> list[Comparison]:
-    """The old one with each of the new ones, each by itself; a note tells what that means for all of them."""
-    comparisons = [
-        compare(old.report, each.report, rule, old_source=old.source, new_source=each.source, ignored=ignored)
-        for each in new
-    ]
+    """The old one with each of the new ones, each by itself; a note tells what that means for all of them.
+
+    Each by the gate of the new run, without the cases that are quarantined today; fields of its rule that are `asked`
+    for win over it.
+    """
+    comparisons = [_compared(old, each, gate_of(each, store), asked, today) for each in new]
     several = asked_at_once(comparisons)
     return [
         comparison.model_copy(
@@ -39,6 +39,34 @@ def compare_runs(
         )
         for each, comparison in zip(new, comparisons, strict=True)
     ]
+
+
+def gate_of(found: FoundReport, store: SqlStore) -> Gate:
+    """What the run was started with; of a file, as much as its report tells: its quarantine, and how it compared."""
+    if found.run is not None:
+        return store.plan_of(found.run.id).gate or Gate()
+    held = found.report.gate.quarantined if found.report.gate else ()
+    told = found.report.comparison
+    return Gate(
+        regression=_told_rule(told) if told else None,
+        quarantine=tuple(Quarantine(case=case, reason="told", owner="told", expires=date.max) for case in held),
+    )
+
+
+def _told_rule(told: Comparison) -> RegressionRule:
+    usual = {metric for metric in told.differences if metric in GATED}
+    gated = [metric for metric, difference in told.differences.items() if difference.gated]
+    rule = RegressionRule(alpha=told.alpha, power=told.power, tolerance=told.tolerance)
+    own = {"metrics": () if set(gated) == usual else gated, "margin": told.margin}
+    if told.margin == rule.least_loss:
+        del own["margin"]
+    return RegressionRule.model_validate(rule.model_dump() | own)
+
+
+def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
+    rule = RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
+    sources = {"old_source": old.source, "new_source": new.source}
+    return compare(old.report, new.report, rule, ignored=quarantined(gate, today), **sources)
 
 
 def same_run(comparison: Comparison) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ building its suite.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +46,13 @@ def find_report(reference: str, store: SqlStore, suite_name: str | None = None) 
         raise UnknownName("baseline, run or report file", reference, [*names, *error.choices]) from None
 
 
-def find_reports(references: Sequence[str], store: SqlStore, suite_name: str | None = None) -> list[FoundReport]:
-    """A baseline's name that several suites use means that of the others' suite."""
+def find_reports(
+    references: Sequence[str], store: SqlStore, suite_name: str | None = None, beside: Iterable[str] = ()
+) -> list[FoundReport]:
+    """A baseline's name that several suites use means that of the others' suite; `beside` has more such suites."""
     names = {baseline.name for baseline in store.baselines()}
     first = {ref: find_report(ref, store, suite_name) for ref in references if ref not in names}
-    suites = {found.report.metadata.suite_name for found in first.values()}
+    suites = {*beside, *(found.report.metadata.suite_name for found in first.values())}
     meant = suite_name or (suites.pop() if len(suites) == 1 else None)
 
     def found(reference: str) -> FoundReport:

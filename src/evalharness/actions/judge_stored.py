@@ -37,8 +37,6 @@ def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date)
             if is_file
             else f"run {report.metadata.run_name} has no gate"
         )
-        if wishes.strict_flips:
-            what = f"--baseline none switches --strict-flips off, {what}"
         raise UsageError(f"{what}, and none is asked for", hint=WAYS)
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
         return report

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.choose_gate import check_gate
 from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import redactor_for, stored_variables
 from evalharness.actions.execute_runs import (
@@ -76,7 +75,6 @@ async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Exec
             options = options.model_copy(update=request.changes())
             variables = stored_variables(run, request.variables)
             check_unchanged(run, variables)
-            check_gate(run.suite, store)
             unfinished.append((run.model_copy(update={"options": options}), variables))
     ready = await make_all_ready(unfinished, store, runs)
     executed = {run.id: run for run in await execute(ready, execution)} if ready else {}

@@ -65,6 +65,8 @@ def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None
 
 def _notes(report: Report) -> Iterator[str]:
     sequential, awaiting = report.sequential, report.summary.trials.awaiting
+    if not any(case.passed for case in report.cases):
+        yield "no trial of this run passed: no later run can pass less often, so none will be called worse for that"
     if sequential is not None and sequential.not_needed:
         told = f"this run stopped early, after {sequential.trials_used:,} of {count(sequential.cap, 'trial')}"
         why = "later runs are compared on the cases it tried, and when it stopped depends on what it saw"

@@ -26,8 +26,8 @@ from evalharness.cli.rule_options import asked_rule, rule_options
 def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """Compare A (old) with B (new), or with each of several, case by case; differences are new − old.
 
-    A and B are runs (an id or a name), names of baselines, or files with a JSON report. What is found does not change
-    the exit code: `regressions` and gates judge.
+    A and B are runs (an id or a name), names of baselines, or files with a JSON report. The rule and the quarantine are
+    those of B's gate; flags win. What is found does not change the exit code: `regressions` and gates judge.
     """
     gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
     try:
@@ -38,16 +38,15 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
 
 
 def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
+    from evalharness.actions.apply_gate import today
     from evalharness.actions.compare_runs import compare_runs
     from evalharness.actions.find_reports import find_reports
     from evalharness.actions.open_store import open_store
     from evalharness.cli.redacting import redaction_of
-    from evalharness.domain.gate import RegressionRule
 
-    rule = RegressionRule.model_validate(asked_rule(flags))
     with open_store(flags["store"], to_read=True) as store:
         first, *others = find_reports(references, store, flags["suite"])
-        comparisons = compare_runs(first, others, rule, store)
+        comparisons = compare_runs(first, others, asked_rule(flags), store, today())
         redact = redaction_of(store)
         if flags["as_json"] or flags["outputs"]:
             from evalharness.reports.report_files import write_documents  # slow to load: only for those who want it

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import option
+from evalharness.cli.options import option, refuse
 from evalharness.cli.rule_options import tolerance_option
 
 
@@ -57,7 +57,10 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def gate_wishes(flags: Mapping[str, Any]) -> Any:
     from evalharness.actions.choose_gate import GateWishes
+    from evalharness.domain.gate import NO_BASELINE
 
+    if flags["baseline"] == NO_BASELINE and flags["strict_flips"]:
+        refuse("strict_flips", "--baseline none leaves --strict-flips nothing to compare with")
     return GateWishes(
         preset=flags["gate_preset"],
         fail_under=flags["fail_under"],

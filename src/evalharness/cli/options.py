@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 MOST_TRIALS = 1_000_000
 LEAST_POINTS = 0.5
@@ -53,6 +55,15 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     flags = [name.removeprefix("--") for name in names if name.startswith("--")]
     variables = ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags]
     return click.option(*names, envvar=variables, show_envvar=False, **settings)
+
+
+def refuse(name: str, why: str) -> None:
+    """A flag that would change nothing; as a variable, it may be meant for other runs, so that is only told."""
+    source = click.get_current_context().get_parameter_source(name)
+    if source is ParameterSource.COMMANDLINE:
+        raise click.UsageError(why)
+    if source is ParameterSource.ENVIRONMENT:
+        print(f"note: EVALHARNESS_{name.upper()} changes nothing here: {why}", file=sys.stderr)
 
 
 def split_at_commas(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from evalharness.cli.gate_options import gate_options, gate_wishes
 from evalharness.cli.model_options import model_options, model_wishes
@@ -21,6 +19,7 @@ from evalharness.cli.options import (
     numbers,
     option,
     output_option,
+    refuse,
     sandbox_option,
     save_sessions_option,
     scorer_option,
@@ -162,18 +161,9 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
 
 def _sequential(flags: dict[str, Any]) -> Any:
     if not flags["sequential"]:
-        _refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
+        refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
         return None
-    _refuse("k", "--k cannot be told with --sequential: a run that may stop early does not try every case so often")
+    refuse("k", "--k cannot be told with --sequential: a run that may stop early does not try every case so often")
     from evalharness.actions.choose_stopping import SequentialWish
 
     return SequentialWish(flags["sequential_effect"] / 100, flags["trials"])
-
-
-def _refuse(name: str, why: str) -> None:
-    """A flag that would change nothing; as a variable, it may be meant for other runs, so that is only told."""
-    source = click.get_current_context().get_parameter_source(name)
-    if source is ParameterSource.COMMANDLINE:
-        raise click.UsageError(why)
-    if source is ParameterSource.ENVIRONMENT:
-        print(f"note: EVALHARNESS_{name.upper()} changes nothing here: {why}", file=sys.stderr)

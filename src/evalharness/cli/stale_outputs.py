@@ -1,5 +1,7 @@
 """Stale outputs: where a command ends in an error, a report of an earlier one under its name is moved aside.
 
+Where it comes to its end, what it moved aside itself is removed.
+
 Also where its words cannot be understood: so they are read here once more, as far as they go, and nothing is checked.
 """
 
@@ -20,6 +22,11 @@ from evalharness.errors import OverwritesBaseline, UsageError
 def none_stale(command: click.Command, words: list[str]) -> Iterator[None]:
     """What the command wrote itself stays, and so does what it reads."""
     before = {path: _identity(path) for path in _outputs(command, words)}
+    if not before:
+        yield
+        return
+    from evalharness.reports.report_files import aside, set_aside  # slow to load: only where there is a file
+
     try:
         yield
     except (click.exceptions.Exit, OverwritesBaseline):
@@ -28,8 +35,12 @@ def none_stale(command: click.Command, words: list[str]) -> Iterator[None]:
         for path, known in before.items():
             with suppress(OSError):  # then the error that is on its way says more
                 if _identity(path) == known:
-                    path.replace(path.with_name(f"{path.name}.old"))  # not lost, if it was a baseline after all
+                    set_aside([path])  # not lost, if it was a baseline after all
         raise
+    for path, known in before.items():
+        with suppress(OSError):  # it was never moved, or nobody may
+            if _identity(aside(path)) == known:
+                aside(path).unlink()
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from pydantic import ConfigDict, Strict
+from pydantic import ConfigDict, Field, Strict
+
+from evalharness.stats.thresholds import SAME
 
 Count = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]
@@ -32,6 +34,8 @@ class CaseResult:
     `category` is the eval type where the case has one, else the category it gives itself, its `topic`.
     `key` names, by digest, what was asked and who judged: cases with equal keys can be compared.
     Times and costs are means over judged trials, and the largest single one.
+    `unscored` counts judged trials without a score, or without a grade that belongs in it, and `unpriced` those without
+    a cost; `least_score` is the score if all that is missing were worth 0, and None where nothing is.
 
     No `Record`, and frozen by custom alone: a run may have a hundred thousand cases, and a comparison has two runs. A
     frozen one takes six times as long to make, a `Record` twice the memory besides.
@@ -55,6 +59,9 @@ class CaseResult:
     category: str = ""
     criticality: str = ""
     topic: str = ""
+    unscored: Annotated[Count, Field(ge=0)] = 0
+    least_score: Annotated[Number, Field(ge=0, le=1 + SAME)] | None = None
+    unpriced: Annotated[Count, Field(ge=0)] = 0
 
     @property
     def share(self) -> float | None:

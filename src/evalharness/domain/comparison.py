@@ -40,8 +40,9 @@ class Difference(Record):
 
     metric: str
     unit: Literal["points", "ratio"] = "points"
-    old: float
-    new: float
+    old: float | None
+    new: float | None
+    """None where that run tells none; no case is then compared, and `value` is 0."""
     value: float
     low: float | None = None
     high: float | None = None
@@ -76,6 +77,11 @@ class Difference(Record):
     @property
     def label(self) -> str:
         return "critical cases" if self.metric == "critical" else self.metric.replace("_", " ")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Old and new where cases are compared."""
+        return self.old or 0.0, self.new or 0.0
 
     @property
     def at_worst(self) -> float | None:

@@ -29,7 +29,6 @@ class SequentialPlan(Record):
     baseline_run: str = ""
     """The id of its run, by whatever name it is called."""
     effect: float = 0.1
-    tolerance: float = 0.0
     alpha: float = 0.05
     beta: float = 0.2
     fixed_n: int = 0

@@ -6,8 +6,9 @@ cases as a family of their own. What is shown of it is in `reports/comparison_te
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import ComparedRun, Comparison, Difference
@@ -70,17 +71,29 @@ def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[s
     critical = draft.critical_pairs
     return replace(
         draft,
-        found=_lacking(_differences(draft.pairing.pairs, rule), old, new),
+        found=_with_lacking(_differences(draft.pairing.pairs, rule), draft),
         critical=metric_differs("critical", critical, rule) if critical else None,
     )
 
 
-def _lacking(found: dict[str, Evidence], *reports: Report) -> dict[str, Evidence]:
-    for metric, name in (("score", "score"), ("cost", "cost_usd")):
-        lacking = sum(report.measurements[name].lacking for report in reports if name in report.measurements)
-        if metric in found and lacking:
-            found[metric] = _updated(found[metric], lacking=lacking)
+def _with_lacking(found: dict[str, Evidence], draft: _Draft) -> dict[str, Evidence]:
+    weighing = [pair for pair in draft.pairing.pairs if pair.new.weight > 0]
+    counted = (
+        ("score", "score", attrgetter("unscored"), weighing),
+        ("cost", "cost_usd", attrgetter("unpriced"), draft.pairing.pairs),
+    )
+    for metric, name, number, pairs in counted:
+        if metric in found:
+            old = _lacking(draft.old, name, number, (pair.old for pair in pairs))
+            new = _lacking(draft.new, name, number, (pair.new for pair in pairs))
+            found[metric] = _updated(found[metric], lacking=old + new)
     return found
+
+
+def _lacking(report: Report, name: str, number: Callable[[CaseResult], int], compared: Iterable[CaseResult]) -> int:
+    """In the cases that are compared; where a report does not tell it by case, in all of them."""
+    whole = report.measurements[name].lacking if name in report.measurements else 0
+    return sum(map(number, compared)) if sum(map(number, report.cases)) >= whole else whole
 
 
 def _follows_later(*reports: Report) -> bool:
@@ -100,7 +113,8 @@ def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evide
         if metric not in found:
             raise UsageError(
                 f"{metric} cannot be compared: no case has a {metric}{_least(metric)} in both runs",
-                hint=f"take {metric} out of the metrics that are compared, or let the target tell it",
+                hint=f"take {metric} out of the metrics that are compared (compare, regressions: --metric), or let the "
+                "target tell it",
             )
     gated = rule.metrics or GATED
     return {metric: _updated(evidence, gated=metric in gated) for metric, evidence in found.items()}
@@ -111,7 +125,7 @@ def _least(metric: str) -> str:
 
 
 def _adjusted(draft: _Draft) -> _Draft:
-    """All gated figures are one family, that of the critical cases another."""
+    """All gated figures that have a p-value are one family, that of the critical cases another."""
     gated = _family({metric: evidence for metric, evidence in draft.found.items() if evidence.difference.gated})
     critical = _family({"critical": _updated(draft.critical, gated=True)} if draft.critical else {})
     return replace(draft, found=draft.found | gated, critical=critical.get("critical"))
@@ -119,11 +133,12 @@ def _adjusted(draft: _Draft) -> _Draft:
 
 def _family(members: dict[str, Evidence]) -> dict[str, Evidence]:
     """Raised by Holm's method: what was found, and the least that could have been found."""
-    raised = holm([_p(evidence) for evidence in members.values()])
-    least = holm([evidence.smallest_p for evidence in members.values()])
+    tested = {key: p for key, evidence in members.items() if (p := evidence.difference.p) is not None}
+    raised = holm(list(tested.values()))
+    least = holm([members[key].smallest_p for key in tested])
     return {
-        key: replace(_updated(evidence, p_adjusted=p), smallest_p_adjusted=smallest, family=len(members))
-        for (key, evidence), p, smallest in zip(members.items(), raised, least, strict=True)
+        key: replace(_updated(members[key], p_adjusted=p), smallest_p_adjusted=smallest, family=len(tested))
+        for key, p, smallest in zip(tested, raised, least, strict=True)
     }
 
 
@@ -237,8 +252,3 @@ def _side(report: Report, source: str) -> ComparedRun:
 
 def _updated(evidence: Evidence, **values: object) -> Evidence:
     return replace(evidence, difference=evidence.difference.model_copy(update=values))
-
-
-def _p(evidence: Evidence) -> float:
-    p = evidence.difference.p
-    return 1.0 if p is None else p

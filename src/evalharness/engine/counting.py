@@ -2,6 +2,7 @@
 
 The same figures as `summarising.case_results` gives, several times as fast: a run may have a hundred thousand cases,
 and a comparison reads two runs. So nothing is built between the rows and the result; a property test holds both equal.
+What trials lack is not counted: that takes their grades.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def decisive(figures: Sequence[Difference]) -> list[Difference]:
 def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> str:
     """Why, where critical cases were lost: which ones, and that too few of them can prove nothing."""
     names = _listed(lost)
-    if decided.new < SAME and not evidence.can_fail(rule.alpha):
+    if decided.ends[1] < SAME and not evidence.can_fail(rule.alpha):
         told = f"every critical case that passed before fails now ({names}), but so few trials prove nothing"
         return f"{told}: {_even_the_worst(evidence, rule)}"
     moved = "got worse" if decided.verdict == "REGRESSION" else "passed less often"
@@ -95,11 +95,12 @@ def moved(found: Difference) -> str:
     width = found.half_width
     if found.unit == "ratio":
         return _moved_ratio(found, digits(width))
-    size, rates = change(found.old, found.new, width) if found.value else ("", percent(found.new, digits(width)))
+    if not found.n_cases:
+        return incomparable(found)
+    old, new = found.ends
+    size, rates = change(old, new, width) if found.value else ("", percent(new, digits(width)))
     if found.metric == "score":
         told = f"{size} {'lower' if found.value < 0 else 'higher'} than" if found.value else "the same as"
-        if not found.n_cases:
-            return incomparable(found)
         apart = f"{incomparable(found)}; in the others " if found.incomparable else ""
         return f"{apart}the score is {told} before ({rates})"
     trials = "trials of critical cases" if found.metric == "critical" else "trials"
@@ -128,6 +129,11 @@ def verdict_of(found: Difference, rule: RegressionRule) -> Change:
     is_ruled_out = is_free or (possible is not None and possible < rule.least_loss)
     is_doubtful = found.incomparable or found.lacking or (loss_of(found) <= SAME and _is_rare(found, rule))
     return "NO REGRESSION" if is_ruled_out and not is_doubtful else "INCONCLUSIVE"
+
+
+def is_hidden(found: Difference, rule: RegressionRule) -> bool:
+    """Whether nothing but what trials lack keeps a loss from being ruled out."""
+    return found.lacking > 0 and verdict_of(found.model_copy(update={"lacking": 0}), rule) == "NO REGRESSION"
 
 
 def _is_significant(found: Difference, rule: RegressionRule) -> bool:
@@ -185,7 +191,7 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> str:
     found = evidence.difference
     if found.incomparable and not found.from_nothing:
         return moved(found)
-    if found.lacking:
+    if is_hidden(found, rule):
         lacking = f"{found.lacking:,} judged trial{'' if found.lacking == 1 else 's'} of the two runs without a"
         return f"{lacking} {'cost' if found.metric == 'cost' else 'whole score'} may hide a loss; {moved(found)}"
     if not evidence.can_fail(rule.alpha):

@@ -59,7 +59,7 @@ class Evidence:
         found = self.size.detectable(share)
         if self.difference.unit == "ratio":
             return _ratio(found)
-        return found if found <= 1 else None
+        return min(found, self.difference.ends[0])  # no drop is larger, and that one is found
 
 
 def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
@@ -98,7 +98,7 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
 
 
 def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
-    """The weighted mean of scores, as reports have it; None where no case has a score on both sides."""
+    """The weighted mean of scores, as reports have it; None where no case has a score in either run."""
     pairs = [pair for pair in pairs if pair.new.weight > 0]
     scored = [
         (pair, pair.old.score, pair.new.score)
@@ -128,12 +128,11 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
 
 def _untold_scores(pairs: Sequence[Pair]) -> Evidence:
     """Of cases that all have their score in one of the runs only: nothing is known."""
-    known = [(case.score, pair.new.weight) for pair in pairs for case in pair if case.score is not None]
+    before = [(pair.old.score, pair.new.weight) for pair in pairs if pair.old.score is not None]
+    now = [(pair.new.score, pair.new.weight) for pair in pairs if pair.new.score is not None]
+    old, new = (weighted_mean(scores) if scores else None for scores in (before, now))
     ids = tuple(pair.new.case_id for pair in pairs)
-    mean = weighted_mean(known)
-    return Evidence(
-        Difference(metric="score", old=mean, new=mean, value=0.0, incomparable=ids), 1.0, Figures(1, 1, None)
-    )
+    return Evidence(Difference(metric="score", old=old, new=new, value=0.0, incomparable=ids), 1.0, Figures(1, 1, None))
 
 
 def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
@@ -270,7 +269,8 @@ def _over(found: PairedDifference, cases: int) -> str:
     if found.n == 1:
         return "all that is possible (one cluster only says nothing about others)"
     clusters = f"over {found.n:,} clusters"
-    told = found.method.replace("over cases", clusters).replace("(1/cases", "(1/clusters")
+    told = found.method.replace("over cases", clusters).replace("so few cases", "so few clusters")
+    told = told.replace("(1/cases", "(1/clusters")
     return told if clusters in told else f"{told}, {clusters}"
 
 

@@ -32,7 +32,7 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     if scored:
         scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
         lacking = sum(tally.unscored for case, tally in graded if case.weight > 0)
-        found["score"] = _lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
+        found["score"] = _with_lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
     first = first_answers(suite, measured)
     n_trials = sum(n for _, n, _ in first)
     for name, estimator, k in wanted_k(suite, trials):
@@ -47,11 +47,11 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     costs = [(case, tally.cost_sum_usd / tally.priced, tally.priced) for case, tally in graded if tally.priced]
     found |= {name: _median(f) for name, f in (("latency_s", times), ("cost_usd", costs)) if f}
     if "cost_usd" in found:
-        found["cost_usd"] = _lacking(found["cost_usd"], sum(tally.graded - tally.priced for _, tally in graded))
+        found["cost_usd"] = _with_lacking(found["cost_usd"], sum(tally.graded - tally.priced for _, tally in graded))
     return found
 
 
-def _lacking(found: Measurement, trials: int) -> Measurement:
+def _with_lacking(found: Measurement, trials: int) -> Measurement:
     return found.model_copy(update={"lacking": trials}) if trials else found
 
 

@@ -90,6 +90,12 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
                 hint="compare runs of the store, or reports written with --json or `baseline RUN -o FILE.json`",
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
+    if old.metadata.suite_name != new.metadata.suite_name:
+        suites = f"{old.metadata.suite_name} and {new.metadata.suite_name}"
+        return UsageError(
+            f"{start}: these are two suites, {suites}, and no case is the same and judged in both",
+            hint="choose two runs of one suite",
+        )
     if paired.changed:
         is_regraded = paired.regraded == len(paired.changed)
         how = f"graded in another way ({other_grading(old, new)})" if is_regraded else "changed in between"
@@ -105,9 +111,7 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
         )
     if paired.ignored:
         return UsageError(f"{start}: every case that both have is quarantined", hint="take a case out of quarantine")
-    names = {old.metadata.suite_name, new.metadata.suite_name}
-    suites = f" (they are runs of different suites: {', '.join(sorted(names))})" if len(names) > 1 else ""
-    return UsageError(f"{start}: they have no case in common{suites}", hint="choose two runs of one suite")
+    return UsageError(f"{start}: they have no case in common", hint="choose runs that tried the same cases")
 
 
 def other_grading(old: Report, new: Report) -> str:

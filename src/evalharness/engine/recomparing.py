@@ -116,8 +116,8 @@ def _of_pairs(
 def _of_itself(told: Comparison) -> Iterator[Judged]:
     """What each figure says about the others, down to the verdict."""
     rule = _rule(told)
-    gated = {metric: difference for metric, difference in told.differences.items() if difference.gated}
-    adjusted = dict(zip(gated, holm([_p(difference) for difference in gated.values()]), strict=True))
+    gated = {metric: d.p for metric, d in told.differences.items() if d.gated and d.p is not None}
+    adjusted = dict(zip(gated, holm(list(gated.values())), strict=True))
     for metric, difference in told.differences.items():
         yield from _consistent(_place(metric), difference, adjusted.get(metric), rule)
     if told.critical is not None:
@@ -128,15 +128,17 @@ def _of_itself(told: Comparison) -> Iterator[Judged]:
 
 
 def _consistent(place: str, told: Difference, p_adjusted: float | None, rule: RegressionRule) -> Iterator[Judged]:
+    old, new = told.ends
     if told.unit == "points":
-        yield f"{place}.value", told.value, told.new - told.old
-    elif told.old > 0:
-        yield f"{place}.value", told.value, told.new / told.old - 1
+        yield f"{place}.value", told.value, new - old if told.n_cases else 0.0
+    elif old > 0:
+        yield f"{place}.value", told.value, new / old - 1
     if told.low is not None:
         yield f"{place}.low", told.low, min(told.low, told.value)
     if told.high is not None:
         yield f"{place}.high", told.high, max(told.high, told.value)
-    yield f"{place}.lacking", told.lacking, told.lacking if told.metric in ("score", "cost") else 0
+    if told.metric not in ("score", "cost"):
+        yield f"{place}.lacking", told.lacking, 0
     yield f"{place}.risen", told.risen, min(told.risen, len(told.incomparable))
     yield f"{place}.p_adjusted", told.p_adjusted, p_adjusted
     yield f"{place}.verdict", told.verdict, verdict_of(told, rule)
@@ -168,7 +170,3 @@ def _fields(place: str, names: Sequence[str], told: object, found: object) -> It
 
 def _place(metric: str) -> str:
     return "comparison.critical" if metric == "critical" else f"comparison.differences.{metric}"
-
-
-def _p(difference: Difference) -> float:
-    return 1.0 if difference.p is None else difference.p

@@ -71,7 +71,8 @@ def suite_told(report: Report) -> Suite:
 def trials_told(report: Report) -> Measured:
     """First answers only: where a failing answer was tried again, its second one is not told.
 
-    How many judged trials have no score or no cost is told, which ones is not: they are spread over all cases.
+    How many judged trials have no score or no cost at all is told, which ones is not: they are taken from the first
+    cases that have some.
     """
     trials = report.metadata.trials_per_case
     tallies = {case.case_id: _tally(case, trials) for case in report.cases}
@@ -81,15 +82,6 @@ def trials_told(report: Report) -> Measured:
     for tally, fewer in _spread(without_score, [(tally, tally.scored) for tally in weighing]):
         tally.score_sum *= 1 - fewer / tally.scored
         tally.scored -= fewer
-    counting = [tallies[case.case_id] for case in report.cases if case.weight > 0]
-    for tally in counting:
-        tally.unscored, tally.sure_sum = max(0, tally.graded - tally.scored), tally.score_sum
-    unsure = score.lacking - sum(tally.unscored for tally in counting) if score else 0
-    for tally in counting:  # those that only lack a grade
-        fewer = max(0, min(unsure, tally.scored))
-        unsure -= fewer
-        tally.unscored += fewer
-        tally.sure_sum *= 1 - fewer / max(1, tally.scored)
     priced = [tally for tally in tallies.values() if tally.priced]
     without_cost = sum(tally.priced for tally in priced) - cost.n_trials if cost else 0
     for tally, fewer in _spread(without_cost, [(tally, tally.priced) for tally in priced]):
@@ -118,6 +110,8 @@ def _tally(case: CaseResult, trials: int) -> CaseTally:
         first_passed=case.passed,
         score_sum=(case.score or 0.0) * case.trials,
         scored=0 if case.score is None else case.trials,
+        unscored=case.unscored,
+        sure_sum=((case.score or 0.0) if case.least_score is None else case.least_score) * case.trials,
         duration_sum_s=(case.duration_s or 0.0) * case.trials,
         longest_s=case.longest_s or 0.0,
         cost_sum_usd=(case.cost_usd or 0.0) * case.trials,

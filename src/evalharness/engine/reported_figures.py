@@ -12,7 +12,10 @@ from evalharness.domain.trial import TRIAL_STATES
 
 Figure: TypeAlias = tuple[str, Any]
 _MEASURED = ("value", "low", "high", "level", "method", "n_cases", "n_trials", "n_eff", "lacking")
-_COUNTED = ("trials", "passed", "errors", "state", "score", "duration_s", "longest_s", "cost_usd", "dearest_usd")
+_COUNTED = (
+    *("trials", "passed", "errors", "state", "score", "duration_s", "longest_s", "cost_usd", "dearest_usd"),
+    *("unscored", "least_score", "unpriced"),
+)
 
 
 def reported_figures(report: Report) -> Iterator[Figure]:

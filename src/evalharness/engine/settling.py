@@ -14,7 +14,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Change, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.plain_numbers import percent, points
-from evalharness.engine.deciding import loss_of, verdict_of
+from evalharness.engine.deciding import is_hidden, loss_of, verdict_of
 from evalharness.engine.detecting import MOST_TRIALS, fewest
 from evalharness.engine.differing import Evidence, metric_differs
 from evalharness.engine.pairing import Pair
@@ -41,15 +41,20 @@ class Undecided:
         adjusted = None if p is None else min(1.0, p * self.evidence.family)
         return verdict_of(difference.model_copy(update={"p_adjusted": adjusted}), self.rule)
 
+    def meaning(self, decided: Change) -> str:
+        """A loss is one whatever trials lack; that there is none takes all of them."""
+        is_sure = decided == "REGRESSION" or not self.found.lacking
+        return f"would mean {decided}" if is_sure else f"would mean {decided} if no trial lacks its {self.found.metric}"
+
 
 def settle(undecided: Undecided) -> str:
     """What would settle it, in one sentence that holds by construction; or why nothing is known to."""
     found, rule = undecided.found, undecided.rule
     loss = loss_of(found)
-    if found.lacking:
-        return f"all judged trials of both runs need a {found.metric}"
     if found.incomparable:
         return f"these cases need a {found.metric}{'' if found.metric == 'score' else ' above 0'} in both runs"
+    if is_hidden(found, rule):
+        return f"all judged trials of both runs need a {found.metric}"
     if found.metric in ("pass_rate", "critical") and undecided.evidence.smallest_p >= 1 - SAME:
         return "nothing: no trial passed before, so none can get worse"
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
@@ -91,11 +96,12 @@ def _by_cases(undecided: Undecided) -> str:
     if copies is None:
         return f"more than {max(number, MOST_CASES):,} cases like these (now {number:,}) would be needed"
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
+    meaning = undecided.meaning(decided)
     if now < number:  # a part of a cluster is not like it
         size = f"in {copies * now:,} clusters (now {number:,} in {now:,})"
-        return f"about {copies * number:,} cases like these {size} would mean {decided}"
+        return f"about {copies * number:,} cases like these {size} {meaning}"
     more = fewest(lambda more: more == number or verdict(whole + more) == decided, number)
-    return f"about {whole + (more or number):,} cases like these (now {number:,}) would mean {decided}"
+    return f"about {whole + (more or number):,} cases like these (now {number:,}) {meaning}"
 
 
 def _clusters(pairs: Sequence[Pair]) -> int:

@@ -75,7 +75,7 @@ class PairRule:
     name = "e-process of pairs"
 
     def __init__(self, plan: SequentialPlan, order: Iterable[Key]) -> None:
-        self._limit, self._tolerance = 1 / plan.alpha, plan.tolerance
+        self._limit = 1 / plan.alpha
         self._before = {id_: _shuffled(counts, plan.seed, id_) for id_, counts in plan.baseline.items()}
         self._left = sum(self._has_pair(key) for key in order)
         self.worse = self.better = self.pairs = 0
@@ -113,7 +113,7 @@ class PairRule:
         self.better += passed and not before
         if before != passed:
             self.e_value = e_value_discordant_pairs(self.worse, self.better)
-        if self.e_value >= self._limit and (self.worse - self.better) / self.pairs > self._tolerance:
+        if self.e_value >= self._limit:
             self.is_worse = True
 
     @property

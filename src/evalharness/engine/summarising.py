@@ -135,6 +135,9 @@ def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> I
             category=suite.category_of(case),
             criticality=case.criticality,
             topic=case.category,
+            unscored=tally.unscored,
+            least_score=tally.sure_sum / graded if tally.unscored else None,
+            unpriced=graded - tally.priced,
         )
 
 

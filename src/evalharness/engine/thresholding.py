@@ -106,7 +106,8 @@ def _unsure_score(found: Measurement, wanted: float, counted: Counted) -> str:
     if not lacking or not reaches(found.value, wanted) or reaches(worst, wanted):
         return ""
     of_all = f"{lacking:,} of {count(sum(tally.graded for _, tally in judged), 'judged trial')}"
-    return f"{_told_apart(found, wanted)} of what was scored, but {of_all} have no score, or lack a grade in it"
+    lack = "has no score, or lacks a grade in it" if lacking == 1 else "have no score, or lack a grade in it"
+    return f"{_told_apart(found, wanted)} of what was scored, but {of_all} {lack}"
 
 
 def _is_too_much(metric: str, trials: int) -> bool:

@@ -111,12 +111,16 @@ def verify_cases(report: Report) -> Verified:
 
 
 def _checks_untold(report: Report) -> Iterator[str]:
-    """What a gate checked that cases do not tell: which of their trials had no cost or no score, or were skipped."""
+    """What a gate checked that cases do not tell: which of their trials had no cost or were skipped.
+
+    Nor which had no score, in a report that was written before they told it.
+    """
     priced = report.measurements.get("cost_usd")
     judged = sum(case.trials for case in report.cases if case.cost_usd is not None)
     lacks_costs = priced is not None and priced.n_trials < judged
     scored = report.measurements.get("score")
-    lacks_scores = scored is not None and scored.lacking > 0
+    unscored = sum(case.unscored for case in report.cases if case.weight > 0)
+    lacks_scores = scored is not None and scored.lacking > unscored
     waiting = [case for case in report.cases if case.state == "awaiting"]
     unjudged = sum(report.metadata.trials_per_case - case.trials - case.errors for case in waiting)
     is_mixed = report.summary.trials.awaiting < unjudged

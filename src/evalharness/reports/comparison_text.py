@@ -147,7 +147,7 @@ def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
     """(`64 % → 52 %`, `-12 points`, `95 % interval -20 to -4`), no finer than the interval deserves."""
     if found.unit == "ratio":
         word = duration if found.metric == "latency" else money
-        ends, moved = f"{word(found.old)} → {word(found.new)}", f"{_signed(found.value, digits(found.half_width))} %"
+        ends, moved = " → ".join(map(word, found.ends)), f"{_signed(found.value, digits(found.half_width))} %"
         moves = (("rose from 0", found.risen if found.from_nothing else 0), ("fell to 0", len(found.to_nothing)))
         apart = "; ".join(f"{what} in {number:,} of {count(n_cases, 'case')}" for what, number in moves if number)
         if found.from_nothing and not found.old:
@@ -155,7 +155,7 @@ def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
         return ends, f"{apart}; in the others {moved}" if apart else moved, _interval(found, " %")
     if not found.n_cases:
         return "", "not told by both runs of any case", ""
-    size, ends = change(found.old, found.new, found.half_width)
+    size, ends = change(*found.ends, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
     return ends, f"{sign}{size}", _interval(found, "")
 

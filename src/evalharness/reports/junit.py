@@ -19,6 +19,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report
 from evalharness.reports.figures import is_sure
+from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import harmless
 
 VERDICTS = {"failed": "failure", "error": "error"}
@@ -98,6 +99,7 @@ class _Writer:
         figures: Iterable[tuple[str, object]] = (
             ("verdict", report.verdict),
             ("run", report.metadata.run_name),
+            *([("sequential", outcome_of(report.sequential)[0])] if report.sequential else ()),
             *((name, value) for name, value in report.metrics.items() if value is not None),
             *((f"{name} interval", _interval(found)) for name, found in report.measurements.items() if is_sure(found)),
         )

@@ -33,8 +33,8 @@ def check_documents(paths: Iterable[str]) -> list[Path]:
 
 
 def check_endings(paths: Iterable[str], ours: Mapping[str, re.Pattern[str]] = _OURS) -> list[Path]:
-    """Before anything is run: a file whose ending nobody knows, that cannot be there or whose folder is not, or that is
-    no report of ours and would be lost, is told at once."""
+    """Before anything is run: a file whose ending nobody knows, that cannot be there, or that is no report of ours and
+    would be lost, is told at once. A folder that is missing is made when the file is written."""
     checked = [Path(path) for path in paths]
     for path in checked:
         try:
@@ -48,9 +48,12 @@ def _check_ending(path: Path, ours: Mapping[str, re.Pattern[str]]) -> None:
     if path.suffix.lower() not in ours:
         known = ", ".join(ours)
         raise UsageError(f"-o {path}: a report's kind is told by its ending", hint=f"known endings: {known}")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        wrong = "is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
-        raise UsageError(f"-o {path}: {wrong}", hint="name a file in a folder that exists")
+    if path.is_dir():
+        raise UsageError(f"-o {path}: is a folder", hint="name a file")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        wrong = "may not be written to" if there.is_dir() else "is no folder"
+        raise UsageError(f"-o {path}: {there} {wrong}", hint="name a file in another folder")
     if path.is_file() and not ours[path.suffix.lower()].match(_head(path)):
         raise UsageError(
             f"-o {path}: it exists and holds something else, which would be lost",
@@ -58,11 +61,15 @@ def _check_ending(path: Path, ours: Mapping[str, re.Pattern[str]]) -> None:
         )
 
 
-def remove_stale(paths: Iterable[Path]) -> None:
-    """Of paths that were checked: nobody shall take the report of an earlier run for one of this run."""
+def set_aside(paths: Iterable[Path]) -> None:
+    """Of paths that were checked: nobody shall take the report of an earlier run for one of this run, nor miss it."""
     for path in paths:
         if path.is_file():
-            path.unlink()
+            path.replace(aside(path))
+
+
+def aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.old")
 
 
 def check_baselines(paths: Iterable[Path], baselines: Iterable[Path], what: str = "the baseline") -> None:
@@ -96,6 +103,7 @@ def write_documents(paths: Iterable[Path], document: str) -> None:
 @contextmanager
 def _moved_there(path: Path) -> Iterator[IO[str]]:
     unfinished = path.with_name(f".{path.name}-{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with unfinished.open("w", encoding="utf-8", errors="replace") as stream:
             yield stream

@@ -95,8 +95,10 @@ def paired_difference(
         method = "Student's t over cases"
         least = left_open(as_many, level) * span if math.isfinite(span) else 0.0
         if one_sided < least:
+            by_margin = f"least margin of so few cases, {power}"
+            is_wider = two_sided < least
+            method = f"{by_margin}, wider than Student's t" if is_wider else f"{method} (one-sided bound: {by_margin})"
             two_sided, one_sided = max(two_sided, least), least
-            method = f"least margin of so few cases, {power}, wider than Student's t"
     low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
     return PairedDifference(mean, low, high, lower_bound, level, method, cases)
 

@@ -46,12 +46,13 @@ def smallest_p(baseline: Iterable[Sequence[int]]) -> float:
 
     Each row is one case of the baseline and the trials planned for it: (n_old, c_old, n_new).
     """
-    log_p = 0.0
-    for n_old, c_old, n_new in baseline:
+    ways = every_way = 1  # whole numbers: a p-value at the very limit must come out as that of the test
+    for (n_old, c_old, n_new), repeats in Counter(map(tuple, baseline)).items():
         if not (0 <= c_old <= n_old and n_new >= 0):
             raise _impossible((n_old, c_old, n_new))
-        log_p += math.log(math.comb(n_old, c_old)) - math.log(math.comb(n_old + n_new, c_old))
-    return math.exp(log_p)
+        ways *= math.comb(n_old, c_old) ** repeats
+        every_way *= math.comb(n_old + n_new, c_old) ** repeats
+    return ways / every_way
 
 
 def _passes_of_new(n_old: int, n_new: int, passes: int) -> SumLaw:

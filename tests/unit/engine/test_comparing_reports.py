@@ -268,13 +268,27 @@ class TestCriticalCases:
         assert found.verdict == "INCONCLUSIVE"
         assert found.why == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
-            "with 3 cases × 1 trial even a drop to 0 % would come up in 13 of 100 runs by chance, "
+            "with 3 cases × 1 trial even a drop to 0 % would come up in 12 of 100 runs by chance, "
             "and the limit is 5 of 100; 0.99 points fewer trials pass than before (100 % → 99.01 %): NO REGRESSION"
         )
         assert found.settle == (
             "for the critical cases, twice as many trials per case in both runs (2, now 1) "
             "would make the same drop a REGRESSION"
         )
+
+    def test_one_critical_case_with_three_trials_is_just_enough(self) -> None:
+        """The worst result has a chance of exactly 1 in 20: what the test calls a loss was never too small to show."""
+        others = alike(8, 3, 3, first=1)
+        old, lost, shaky = (report(case("guard", 3, n, criticality="critical"), *others) for n in (3, 0, 1))
+        found = compared(old, lost)
+        assert found.verdict == "REGRESSION"
+        assert found.why.startswith("critical cases got worse (guard): 100 points fewer trials of critical cases pass")
+        assert found.critical is not None
+        assert (found.critical.p, found.critical.detectable) == (0.05, 1.0)
+        for new in (shaky, old):
+            critical = compared(old, new).critical
+            assert critical is not None
+            assert (critical.verdict, "too small" in critical.why) == ("INCONCLUSIVE", False)
 
     def test_a_small_loss_of_critical_cases_leaves_it_open_and_a_gain_does_not(self) -> None:
         few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (3, 4))
@@ -384,6 +398,15 @@ class TestClusters:
         new = report(*(case(f"c{n}", 1, 0, cluster="repo") for n in range(8)), *alone)
         found = compared(old, new)
         assert (found.verdict, found.differences["pass_rate"].p) == ("INCONCLUSIVE", 0.5)
+        assert found.differences["pass_rate"].detectable == 1.0, "eleven clusters show a drop to 0 %, if nothing less"
+
+    def test_the_method_is_that_of_the_interval_and_names_another_one_of_the_bound(self) -> None:
+        old = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 2}") for n in range(20)))
+        new = report(*(case(f"c{n}", 2, 2 * (n > 3), cluster=f"repo {n // 2}") for n in range(20)))
+        assert compared(old, new).differences["pass_rate"].interval_method == (
+            "Student's t over 10 clusters (one-sided bound: least margin of so few clusters, "
+            "1 - (1 - level)^(1/clusters))"
+        )
 
     def test_five_clusters_that_break_are_a_regression_and_four_can_never_be(self) -> None:
         def broken(clusters: int) -> Comparison:

@@ -122,7 +122,8 @@ def check(name: str, passed: bool | None, **more: Any) -> GateCheck:
             GateResult(verdict="INCONCLUSIVE", exit_code=0, checks=(check("a", True), check("c", None))),
             "PASSED",
             0,
-            "the gate is inconclusive, which counts as passed (inconclusive: pass): c; 1 case failed",
+            "the gate is inconclusive, which counts as passed (inconclusive: pass): c; 1 case failed "
+            "(--inconclusive fail would not let this pass)",
         ),
         (
             GateResult(verdict="INCONCLUSIVE", exit_code=4, checks=(check("c", None),)),

@@ -9,6 +9,7 @@ from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.measurement import Measurement
 from evalharness.engine.comparing import compare
+from evalharness.engine.verifying import verify_cases
 
 JITTER = (0.02, -0.02, 0.01, -0.01)
 
@@ -64,6 +65,56 @@ def test_judged_trials_without_a_figure_may_hide_a_loss(metric: str, name: str) 
     found = compare(same, lacking, rule)
     assert found.verdict == "INCONCLUSIVE" and found.why.startswith("30 judged trials of the two runs without a")
     assert found.settle == f"all judged trials of both runs need a {metric}"
+
+
+def test_only_trials_of_cases_that_are_compared_can_hide_a_loss() -> None:
+    cases = [case(f"c{n}", 4, 4, score=0.9, cost_usd=0.5) for n in range(200)]
+    lacks = case("held", 4, 4, score=0.9, cost_usd=0.5, unscored=1, least_score=0.7, unpriced=2)
+    measurements = {"score": Measurement(value=0.9, lacking=1), "cost_usd": Measurement(value=0.5, lacking=2)}
+    new = report(*cases, lacks).model_copy(update={"measurements": measurements})
+    rule = RegressionRule(metrics=("score", "cost"))
+    left_out = compare(report(*cases, lacks), new, rule, ignored={"held"})
+    assert left_out.verdict == "NO REGRESSION"
+    found = compare(report(*cases, case("held", 4, 4, score=0.9, cost_usd=0.5)), new, rule).differences
+    assert (found["score"].lacking, found["cost"].lacking) == (1, 2)
+    assert (found["score"].verdict, found["cost"].verdict) == ("INCONCLUSIVE", "INCONCLUSIVE")
+
+
+def test_a_case_that_weighs_nothing_lacks_no_score() -> None:
+    cases = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
+    bare = case("bare", 4, 4, score=0.9, weight=0.0, unscored=4, least_score=0.0)
+    assert compare(report(*cases, bare), report(*cases, bare), RegressionRule(metrics=("score",))).settle == ""
+
+
+def test_what_trials_lack_does_not_hide_that_a_loss_may_be_chance() -> None:
+    old = [case(f"c{n}", 4, 4, score=0.9) for n in range(8)]
+    new = [case(f"c{n}", 4, 4, score=0.9 - (0.44 if n % 4 == 0 else 0.0)) for n in range(8)]
+    lacking = {"score": Measurement(value=0.8, lacking=1)}
+    found = compare(
+        report(*old), report(*new).model_copy(update={"measurements": lacking}), RegressionRule(metrics=("score",))
+    )
+    assert found.why.startswith("the score is 11 points lower than before")
+    assert "which may be chance" in found.why
+    assert found.settle.startswith("about ") and found.settle.endswith("would mean REGRESSION")
+
+
+def test_more_cases_rule_a_loss_out_only_where_no_trial_lacks_its_score() -> None:
+    few = report(*(case(f"c{n}", 4, 4, score=0.9) for n in range(8)))
+    new = few.model_copy(update={"measurements": {"score": Measurement(value=0.9, lacking=1)}})
+    found = compare(few, new, RegressionRule(metrics=("score",)))
+    assert found.settle.endswith("would mean NO REGRESSION if no trial lacks its score")
+
+
+def test_a_score_that_no_run_shares_tells_no_figure_and_costs_no_power() -> None:
+    old = report(*(case(f"c{n}", 1, 1, score=0.9) for n in range(20)))
+    new = report(*(case(f"c{n}", 1, int(n > 4), score=None) for n in range(20)))
+    found = compare(old, new, RegressionRule())
+    score = found.differences["score"]
+    assert (score.old, score.new, score.p_adjusted, score.verdict) == (pytest.approx(0.9), None, None, "INCONCLUSIVE")
+    assert found.differences["pass_rate"].p_adjusted == found.differences["pass_rate"].p == pytest.approx(1 / 32)
+    assert found.verdict == "REGRESSION"
+    told = new.model_copy(update={"comparison": found})
+    assert [each for each in verify_cases(told).mismatches if each.figure.startswith("comparison")] == []
 
 
 def test_a_score_of_nothing_cannot_fall() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from typing import Any
 
 import pytest
 from reported import reported
 
 from evalharness.domain.case import Case
+from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
+from evalharness.engine.gating import judge_gate
 from evalharness.engine.measuring import measure
 from evalharness.engine.recounting import recount
 from evalharness.engine.summarising import case_results, summarise
@@ -72,6 +76,21 @@ def test_trials_without_a_score_are_allowed_for() -> None:
     assert [case.score for case in cases] == [0.5, 0.5, None]
     found = measure(*recount(told)[:1], 3, recount(told)[1])["score"]
     assert found.model_dump() == pytest.approx(told.measurements["score"].model_dump())
+
+
+@pytest.mark.parametrize(("weight", "verdict"), [(0.1, "PASSED"), (1.0, "INVALID")])
+def test_a_missing_grade_takes_no_more_than_its_weight_from_a_score(weight: float, verdict: str) -> None:
+    """At worst the score is 0.95 of 1.1, or of 2: the first still reaches 0.8, by the trials and by the report."""
+    suite = Suite(name="s", cases=(Case(id="a", input="?"),))
+    judge = {"state": "unscored", "required": False, "grader": "judge", "weight": weight}
+    grades = json.dumps([{"state": "pass", "score": 0.95}, judge])
+    measured = count_trials(suite, 1, [Outcome("a", 0, P, P, 0.95, "", 0.5, None, None, None, grades)])
+    cases = tuple(case_results(suite, {}, measured))
+    assert [(case.score, case.unscored) for case in cases] == [(0.95, 1)]
+    told = report({"a": [(P, P)] * 3}).model_copy(update={"measurements": measure(suite, 1, measured), "cases": cases})
+    gate = Gate.model_validate({"thresholds": {"score": 0.8}})
+    for counted in ((suite, 1, measured), (recount(told)[0], 1, recount(told)[1])):
+        assert judge_gate(gate, *counted, comparison=None, today=date(2026, 11, 16)).verdict == verdict
 
 
 def test_trials_without_a_cost_are_counted_as_such() -> None:

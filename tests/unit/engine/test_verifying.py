@@ -213,6 +213,11 @@ class TestWithoutTrials:
             told, _ = reported(states, gate={"thresholds": {"score": enough}}, unscored={("a", 1)})
             assert told.gate is not None and told.gate.verdict == verdict, "whatever the others were"
 
+    def test_a_single_trial_without_a_score_is_told_in_the_singular(self) -> None:
+        report, _ = reported({"a": [P, P]}, gate={"thresholds": {"score": 0.8}}, unscored={("a", 1)})
+        assert report.gate is not None
+        assert report.gate.checks[0].text.endswith("but 1 of 2 judged trials has no score, or lacks a grade in it")
+
     @pytest.mark.parametrize("gate", [{"max_latency_s": 5}, {"each_case": 2}], ids=str)
     def test_trials_to_be_graded_are_told_from_skipped_ones(self, gate: Any) -> None:
         report, _ = reported({"a": [P, S, A], "b": [S, S, A], "c": [P, P, P]}, gate=gate)

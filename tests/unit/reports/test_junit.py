@@ -10,6 +10,8 @@ import pytest
 from reported import A, E, F, P, S, reported
 
 from evalharness.domain.report import Report
+from evalharness.domain.sequential import SequentialPlan
+from evalharness.engine.stopping import follow
 from evalharness.reports.junit import write_junit
 
 GATE = {"thresholds": {"pass_rate": 0.99}, "required_cases": ["good"], "each_case": 1}
@@ -61,6 +63,15 @@ def test_a_suite_says_which_run_it_was() -> None:
     assert properties["pass_rate interval"].endswith(" to 1 (95 %)")
     assert "latency_s" in properties
     assert "latency_s interval" not in properties  # one case makes none
+
+
+def test_a_run_that_may_stop_early_is_marked() -> None:
+    report, _ = reported({"good": [P, P]})
+    assert "sequential" not in {each.attrib["name"] for each in only(report).iter("property")}
+    stopped = follow(SequentialPlan(seed=7, floor=0.9, fixed_n=78), ["good"], 2, ())
+    suite = only(report.model_copy(update={"sequential": stopped}))
+    properties = {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")}
+    assert properties["sequential"].startswith("not decided so far, after 0 of 2 trials")
 
 
 def test_several_variants_can_be_told_apart() -> None:

@@ -28,9 +28,18 @@ def test_an_ending_nobody_knows_is_refused(name: str, tmp_path: Path) -> None:
     assert caught.value.hint == "known endings: .json, .xml"
 
 
-def test_a_folder_that_is_missing_is_told_before_anything_is_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no folder"):
-        check_endings([str(tmp_path / "missing" / "report.json")])
+def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "too" / "report.json"
+    assert check_endings([str(path)]) == [path]
+    assert list(tmp_path.iterdir()) == [], "not before there is something to write"
+    write_reports([path], [(REPORT, lambda: None)])
+    assert path.is_file()
+
+
+def test_what_cannot_be_a_folder_is_told_before_anything_is_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="file is no folder"):
+        check_endings([str(tmp_path / "file" / "missing" / "report.json")])
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(UsageError, match="is a folder"):
         check_endings([str(tmp_path / "folder.json")])
@@ -92,8 +101,9 @@ def test_secrets_do_not_reach_the_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_told_by_its_own_name(tmp_path: Path) -> None:
-    path = tmp_path / "gone" / "report.json"
-    with pytest.raises(FileNotFoundError) as raised:
+    path = tmp_path / "report.json"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError) as raised:
         write_reports([path], [(REPORT, lambda: None)])
     assert raised.value.filename == str(path)
 

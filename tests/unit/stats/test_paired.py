@@ -72,6 +72,16 @@ def test_one_case_that_differs_makes_the_others_no_surer() -> None:
     assert half.method == "Student's t over cases"
 
 
+def test_the_method_is_that_of_the_interval_where_only_the_one_sided_bound_is_widened() -> None:
+    differences = [-1.0] * 3 + [0.0] * 27
+    found, plain = difference(differences), difference(differences, span=math.inf)
+    assert (found.low, found.high) == (plain.low, plain.high)
+    assert found.lower_bound == pytest.approx(found.mean - (1 - 0.05 ** (1 / 30)))
+    assert found.method == (
+        "Student's t over cases (one-sided bound: least margin of so few cases, 1 - (1 - level)^(1/cases))"
+    )
+
+
 def test_the_margin_of_equal_differences_follows_level_and_scale() -> None:
     assert difference([0.0] * 30, level=0.9).high == pytest.approx(1 - 0.1 ** (1 / 30))
     assert difference([0.0] * 30, span=100).high == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))

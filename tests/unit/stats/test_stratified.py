@@ -83,6 +83,13 @@ def test_smallest_p_is_the_p_value_of_the_worst_run() -> None:
     assert smallest_p([(1_000, 900, 1_000)] * 9) >= 0.0
 
 
+@pytest.mark.parametrize("case", [(1, 1, 1), (3, 3, 3), (4, 4, 4), (4, 3, 2), (19, 1, 1)])
+@pytest.mark.parametrize("repeats", [1, 2, 5])
+def test_smallest_p_is_no_rounding_above_the_test(case: tuple[int, int, int], repeats: int) -> None:
+    """One case that falls from 3 of 3 to 0 of 3 has p = 1/20, which is just rare enough for 0.05."""
+    assert smallest_p([case] * repeats) == stratified_exact([(*case, 0)] * repeats).p_less
+
+
 def test_smallest_p_refuses_impossible_counts() -> None:
     with pytest.raises(UsageError):
         smallest_p([(4, 5, 4)])

@@ -1,0 +1,93 @@
+"""`compare` and `regressions` say the same of a run: both go by its gate, and by flags over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import drive, write
+
+from evalharness.domain.comparison import Comparison
+
+AGENT = """
+from evalharness import Answer
+
+def answer(data):
+    number = data["n"]
+    return Answer(output="yes", cost_usd=0.01 + number / 1e5)
+
+def worse(data):
+    number = data["n"]
+    return Answer(output="no" if number < 6 else "yes", cost_usd=0.01 + number / 1e5)
+
+def dearer(data):
+    number = data["n"]
+    return Answer(output="yes", cost_usd=(0.01 + number / 1e5) * 1.24)
+
+def untold(data):
+    return "yes"
+"""
+CASES = "".join(f"  - {{id: c{n}, input: {{n: {n}}}, expected: 'yes'}}\n" for n in range(30))
+HELD = "[" + ", ".join(f"{{case: c{n}, reason: r, owner: o, expires: 2999-12-31}}" for n in range(3)) + "]"
+TOLERANT = f"gate: {{regression: {{tolerance: 0.3}}, quarantine: {HELD}}}"
+OF_COSTS = "gate: {regression: {metrics: [pass_rate, cost]}}"
+
+
+def project(folder: Path, gate: str) -> Path:
+    suite = f"name: many\ntarget: agent.py:answer\n{gate}\ntest_cases:\n{CASES}"
+    return write(folder, agent_py=AGENT, suite_yaml=suite, pyproject_toml="")
+
+
+def run(folder: Path, target: str, baseline: str) -> str:
+    words = ("--baseline", baseline, "--target", f"agent.py:{target}", "-o", f"{target}.json", "--json")
+    name: str = drive(folder, "run", "suite.yaml", *words).report["metadata"]["run_name"]
+    return name
+
+
+def both(folder: Path, target: str) -> tuple[Any, Any, str]:
+    """What `regressions` and `compare` say of the target's run, and its name."""
+    old = run(folder, "answer", "none")
+    drive(folder, "baseline", old)
+    new = run(folder, target, "default")
+    [judged] = drive(folder, "regressions", "many", "--json").json["regressions"]["comparisons"]
+    return judged, drive(folder, "compare", "default", new, "--json").json["comparison"], new
+
+
+@pytest.mark.parametrize(
+    ("gate", "target", "verdict", "note"),
+    [
+        (TOLERANT, "worse", "NO REGRESSION", "left out, because quarantined: c0, c1, c2"),
+        (OF_COSTS, "dearer", "REGRESSION", "cost also differs between runs"),
+    ],
+)
+def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: str, verdict: str, note: str) -> None:
+    folder = project(tmp_path, gate)
+    judged, compared, new = both(folder, target)
+    assert compared == judged
+    assert compared["verdict"] == verdict
+    assert any(each.startswith(note) for each in compared["notes"])
+    of_file = drive(folder, "compare", "default", f"{target}.json", "--json").json["comparison"]
+    told = set(Comparison.model_fields) - {"new", "cases"}
+    assert {name: of_file[name] for name in told} == {name: compared[name] for name in told}, "a report tells its gate"
+
+    strict = drive(folder, "compare", "default", new, "--regression-tolerance", "0", "--json").json["comparison"]
+    assert (strict["verdict"], strict["tolerance"]) == ("INCONCLUSIVE" if target == "worse" else verdict, 0)
+
+
+def test_the_metrics_of_the_gate_can_be_put_aside(tmp_path: Path) -> None:
+    folder = project(tmp_path, OF_COSTS)
+    old, new = run(folder, "answer", "none"), run(folder, "untold", "none")
+    refused = drive(folder, "compare", old, new)
+    assert (refused.code, "--metric" in refused.err) == (2, True)
+    found = drive(folder, "compare", old, new, "--metric", "pass_rate", "--json").json["comparison"]
+    assert found["decisive"] == ["pass_rate"]
+
+
+def test_each_of_several_goes_by_its_own_gate(tmp_path: Path) -> None:
+    folder = project(tmp_path, TOLERANT)
+    old, tolerant = run(folder, "answer", "none"), run(folder, "worse", "none")
+    project(tmp_path, "")
+    strict = run(folder, "worse", "none")
+    found = drive(folder, "compare", old, tolerant, strict, "--json").json["comparisons"]
+    assert [(each["n_cases"], each["verdict"]) for each in found] == [(27, "NO REGRESSION"), (30, "REGRESSION")]
