@@ -1,4 +1,4 @@
-"""The process environment: its only reader and writer, the `.env` file, and the knobs that are not flags.
+"""The process environment: its only reader and writer, the `.env` file, the date, and the knobs that are not flags.
 
 It knows names and texts, no files of the harness beyond where a project begins; taking secrets out of texts is
 `redaction.py`.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,6 +32,10 @@ class Settings:
     def from_environment(cls) -> Settings:
         written = os.environ.get(_STORE_TIMEOUT, "").strip()
         return cls(store_timeout_s=_seconds(written)) if written else cls()
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
 
 
 def load_dotenv(folder: Path) -> None:

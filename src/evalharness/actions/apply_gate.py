@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 
 from evalharness.actions.compare_with_baseline import compare_as_gated, compare_as_known
 from evalharness.domain.comparison import Comparison
@@ -15,10 +15,6 @@ from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 from evalharness.engine.tallying import Measured
 from evalharness.errors import UsageError
 from evalharness.stores.sql_store import SqlStore
-
-
-def today() -> date:
-    return datetime.now(UTC).date()
 
 
 def apply_gate(run: Run, report: Report, measured: Measured, store: SqlStore, day: date) -> Report:

@@ -14,7 +14,6 @@ from evalharness.actions.find_reports import FoundReport, find_report, newest_ba
 from evalharness.actions.find_suites import find_suite
 from evalharness.domain.regressions import ORDER, Regressions
 from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
-from evalharness.engine.gating import quarantined
 from evalharness.engine.judging import worst
 from evalharness.engine.pairing import pair_cases
 from evalharness.errors import UnknownName, UsageError
@@ -71,7 +70,7 @@ def _refused(old: FoundReport, new: list[FoundReport], store: SqlStore, today: d
     refused: dict[str, UsageError] = {}
     for each in new:
         try:
-            pair_cases(old.report, each.report, quarantined(gate_of(each, store), today))
+            pair_cases(old.report, each.report, gate_of(each, store).quarantined_on(today))
         except UsageError as error:
             refused[each.report.metadata.run_id] = error
     if len(refused) == len(new) and not any(each.report.is_broken for each in new):
@@ -119,7 +118,7 @@ def _chosen(
 def _usual_baseline(suite_name: str, store: SqlStore) -> str:
     """The one that the gate of the suite's newest run names, else the one that was set last."""
     links = store.runs_since(suite_name)
-    gate = store.plan_of(links[0].id).gate if links else None
+    gate = store.gate_of(links[0].id) if links else None
     if gate is not None and gate.rule is not None and gate.rule.baseline:
         return gate.rule.baseline
     newest = newest_baseline(suite_name, store)

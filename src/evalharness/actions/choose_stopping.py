@@ -15,7 +15,6 @@ from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.suite import Suite
-from evalharness.engine.gating import quarantined
 from evalharness.engine.planning import trial_seed
 from evalharness.engine.sizing import Wish, spread_of, trials_needed
 from evalharness.errors import UsageError
@@ -55,7 +54,7 @@ def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) ->
     """For a run that is planned with its lock: it tells which cases are still those of the baseline."""
     gate = run.suite.gate
     assert gate is not None, "checked when the cap was chosen"
-    ignored = quarantined(gate, day)
+    ignored = gate.quarantined_on(day)
     floor, alpha = _floor(gate), _alpha(gate)
     fixed = [] if floor is None else [_fixed_for_floor(floor, wish.effect, alpha)]
     counts: dict[str, tuple[int, int]] = {}

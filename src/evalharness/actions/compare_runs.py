@@ -12,7 +12,6 @@ from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.comparing import GATED, compare
 from evalharness.engine.diverging import first_divergence, without_answer
-from evalharness.engine.gating import quarantined
 from evalharness.stores.sql_store import SqlStore
 
 SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
@@ -44,7 +43,7 @@ def compare_runs(
 def gate_of(found: FoundReport, store: SqlStore) -> Gate:
     """What the run was started with; of a file, as much as its report tells: its quarantine, and how it compared."""
     if found.run is not None:
-        return store.plan_of(found.run.id).gate or Gate()
+        return store.gate_of(found.run.id) or Gate()
     held = found.report.gate.quarantined if found.report.gate else ()
     told = found.report.comparison
     return Gate(
@@ -66,7 +65,7 @@ def _told_rule(told: Comparison) -> RegressionRule:
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
     rule = RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
     sources = {"old_source": old.source, "new_source": new.source}
-    return compare(old.report, new.report, rule, ignored=quarantined(gate, today), **sources)
+    return compare(old.report, new.report, rule, ignored=gate.quarantined_on(today), **sources)
 
 
 def same_run(comparison: Comparison) -> tuple[str, ...]:

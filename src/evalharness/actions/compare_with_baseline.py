@@ -12,7 +12,6 @@ from evalharness.domain.gate import Gate, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.engine.comparing import compare
-from evalharness.engine.gating import quarantined
 from evalharness.errors import UsageError
 from evalharness.stores.sql_store import SqlStore
 
@@ -66,5 +65,5 @@ def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> 
 def compare_with(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
     """By the gate's rule, without the cases that are quarantined on this day."""
     rule = gate.regression or RegressionRule()
-    comparison = compare(found.report, report, rule, old_source=found.source, ignored=quarantined(gate, today))
+    comparison = compare(found.report, report, rule, old_source=found.source, ignored=gate.quarantined_on(today))
     return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from evalharness.actions.apply_gate import apply_gate, decided, today
+from evalharness.actions.apply_gate import apply_gate, decided
 from evalharness.actions.apply_stopping import apply_stopping
 from evalharness.actions.find_comparable import comparable_runs
 from evalharness.domain.case import Case
@@ -23,6 +23,7 @@ from evalharness.engine.recommending import in_order, recall_passes, recommend, 
 from evalharness.engine.summarising import case_results, error_bounds, failures, slowest_trials, summarise, unjudged
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.engine.thresholding import Counted
+from evalharness.settings import today
 from evalharness.stores.sql_store import SqlStore
 
 SHOWN_CASES = 5

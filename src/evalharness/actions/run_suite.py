@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness import settings
-from evalharness.actions.apply_gate import today
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
 from evalharness.actions.choose_stopping import SequentialWish, stopping_plan, with_cap
@@ -25,6 +24,7 @@ from evalharness.engine.planning import Selection, Variables, make_lock, select_
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import NothingSelected, UsageError
 from evalharness.formats.loading import LoadedFile
+from evalharness.settings import today
 from evalharness.stores.sql_store import SqlStore, timestamp
 from evalharness.version import VERSION
 

@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evalharness.actions.apply_gate import today
 from evalharness.actions.check_rates import check_rates
 from evalharness.actions.compare_with_baseline import compare_with
 from evalharness.actions.find_reports import FoundReport, report_of
@@ -26,6 +25,7 @@ from evalharness.engine.verifying import verify_cases, verify_records, verify_re
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.reported_trials import HOW_TO, ReportTold, read_told, reports_in
 from evalharness.formats.written_reports import read_json
+from evalharness.settings import today
 from evalharness.stats.thresholds import SAME
 from evalharness.stores.sql_store import SqlStore
 

@@ -38,11 +38,11 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
 
 
 def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
-    from evalharness.actions.apply_gate import today
     from evalharness.actions.compare_runs import compare_runs
     from evalharness.actions.find_reports import find_reports
     from evalharness.actions.open_store import open_store
     from evalharness.cli.redacting import redaction_of
+    from evalharness.settings import today
 
     with open_store(flags["store"], to_read=True) as store:
         first, *others = find_reports(references, store, flags["suite"])

@@ -27,11 +27,11 @@ def command(run: str, **flags: Any) -> int:
     stored; -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
     interrupted keeps its own.
     """
-    from evalharness.actions.apply_gate import today
     from evalharness.actions.judge_stored import judge_stored, trials_of
     from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.gate_text import GateReport
+    from evalharness.settings import today
 
     if flags["outputs"]:
         from evalharness.reports.report_files import check_baselines, write_reports  # slow to load: only for a file

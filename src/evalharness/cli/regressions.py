@@ -41,10 +41,10 @@ def command(suite: str, **flags: Any) -> int:
 
     4 is undecided where --inconclusive fail is set; 3 a run that broke and tells nothing.
     """
-    from evalharness.actions.apply_gate import today
     from evalharness.actions.check_regressions import RegressionRequest, check_regressions
     from evalharness.actions.open_store import open_store
     from evalharness.cli.redacting import redaction_of
+    from evalharness.settings import today
 
     request = RegressionRequest(
         suite=suite,

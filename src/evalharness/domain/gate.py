@@ -206,6 +206,10 @@ class Gate(Record):
         """`regression`, unless nothing is to be compared for now: what it says is kept for later."""
         return self.regression if self.compares else None
 
+    def quarantined_on(self, day: date) -> frozenset[str]:
+        """The cases that do not count then."""
+        return frozenset(entry.case for entry in self.quarantine if entry.holds_on(day))
+
     def preset_values(self) -> Minimum:
         """For k = 1, pass@k and pass^k are pass@1 again, which has its own value."""
         if self.preset is None:

@@ -93,6 +93,8 @@ def _with_lacking(found: dict[str, Evidence], draft: _Draft) -> dict[str, Eviden
 def _lacking(report: Report, name: str, number: Callable[[CaseResult], int], compared: Iterable[CaseResult]) -> int:
     """In the cases that are compared; where a report does not tell it by case, in all of them."""
     whole = report.measurements[name].lacking if name in report.measurements else 0
+    if not whole:
+        return 0
     return sum(map(number, compared)) if sum(map(number, report.cases)) >= whole else whole
 
 

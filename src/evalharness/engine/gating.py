@@ -47,7 +47,7 @@ def judge_gate(
 
     `sequential` is what a run decided that was allowed to stop early: pass rate and regression follow it.
     """
-    held = quarantined(gate, today)
+    held = gate.quarantined_on(today)
     cases = tuple(case for case in suite.cases if case.id not in held)
     counted = Counted(suite.model_copy(update={"cases": cases}), trials, measured)
     checks: list[GateCheck] = []
@@ -78,11 +78,6 @@ def judge_gate(
         quarantined=tuple(sorted(held & present)),
         notes=tuple(notes),
     )
-
-
-def quarantined(gate: Gate, today: date) -> frozenset[str]:
-    """The cases that do not count on this day."""
-    return frozenset(entry.case for entry in gate.quarantine if entry.holds_on(today))
 
 
 def check_trials(gate: Gate, suite: Suite, thresholds_from: str = "") -> None:

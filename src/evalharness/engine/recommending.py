@@ -14,7 +14,6 @@ from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
 from evalharness.engine.flakiness import Judged
-from evalharness.engine.gating import quarantined
 from evalharness.engine.tallying import CaseTally, Measured
 from evalharness.stats.flips import flip_rate
 
@@ -194,7 +193,7 @@ _OVERRUN: dict[str, tuple[bool, Callable[[CaseTally], float], str]] = {
 
 def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: date) -> Iterator[Recommendation]:
     """Where a gate counts flaky cases, chance decides it. A quarantine that has expired holds nothing any more."""
-    held = quarantined(gate, today) if gate else frozenset()
+    held = gate.quarantined_on(today) if gate else frozenset()
     counts = gate is not None and gate.counts_passes
     loose = [case.case_id for case in flaky if case.counts_as_flaky and case.case_id not in held] if counts else []
     if loose:

@@ -46,7 +46,6 @@ class RunPlan:
     variant: str
     trials: int
     case_threshold: float
-    gate: Gate | None
     cases: CaseOutlines
 
 
@@ -65,17 +64,34 @@ def read_outline(database: Database, run_id: str) -> RunOutline:
 
 def read_plan(database: Database, run_id: str) -> RunPlan:
     """Of a run that is there."""
-    [(name, body)] = database.read("SELECT name, body FROM runs WHERE id = ?", (run_id,))
-    with _readable(name):
-        run = from_json(unpack(body), cache_strings="keys")  # hardly a value comes twice
+    with _written(database, run_id) as body:
+        run = _parsed(body)
         suite, lock = run["suite"], run["lock"]
         return RunPlan(
             variant=run.get("variant", ""),
             trials=lock["trials"],
             case_threshold=suite.get("case_threshold", 1.0),
-            gate=None if suite.get("gate") is None else Gate.model_validate(suite["gate"]),
             cases=_cases(suite, lock["cases"]),
         )
+
+
+def read_gate(database: Database, run_id: str) -> Gate | None:
+    """What a run that is there has to reach, where that was said."""
+    with _written(database, run_id) as body:
+        # Most suites have none, and reading a large one takes long.
+        gate = _parsed(body)["suite"].get("gate") if b'"gate":' in body else None
+        return None if gate is None else Gate.model_validate(gate)
+
+
+@contextmanager
+def _written(database: Database, run_id: str) -> Iterator[bytes]:
+    [(name, body)] = database.read("SELECT name, body FROM runs WHERE id = ?", (run_id,))
+    with _readable(name):
+        yield unpack(body)
+
+
+def _parsed(body: bytes) -> Any:
+    return from_json(body, cache_strings="keys")  # hardly a value comes twice
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from evalharness.domain.case import Case
+from evalharness.domain.gate import Gate
 from evalharness.domain.history import CaseHistory
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
@@ -24,7 +25,7 @@ from evalharness.stores.encoding import RUN_COLUMNS, report_body, run_body, run_
 from evalharness.stores.histories import add_verdicts, read_histories
 from evalharness.stores.judge_cache import StoredJudgeCache
 from evalharness.stores.naming import free_names
-from evalharness.stores.outlines import RunOutline, RunPlan, read_outline, read_plan
+from evalharness.stores.outlines import RunOutline, RunPlan, read_gate, read_outline, read_plan
 from evalharness.stores.past_runs import PastRun, read_judged, read_past_runs
 from evalharness.stores.run_lines import RunLine, RunLink, read_links, read_run_lines
 from evalharness.stores.spending import StoredSpending, delete_unused
@@ -65,19 +66,11 @@ class SqlStore:
                 run_id, name = free_names(connection, self._rng)
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
+                about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self.redactor))
                 connection.execute(
                     "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, regrade_of, body) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        named.id,
-                        named.name,
-                        matrix_id,
-                        self._clean(named.suite.name),
-                        named.created_at,
-                        named.planned_trials,
-                        named.regrade_of,
-                        run_body(named, self.redactor),
-                    ),
+                    (run_id, name, matrix_id, self._clean(named.suite.name), *about),
                 )
                 added.append(named)
             for suite in suites:
@@ -135,6 +128,9 @@ class SqlStore:
 
     def plan_of(self, run_id: str) -> RunPlan:
         return read_plan(self._database, run_id)
+
+    def gate_of(self, run_id: str) -> Gate | None:
+        return read_gate(self._database, run_id)
 
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
         """Of a suite, newest first: all that tried its cases anew after a run; after any, where that is not here."""
