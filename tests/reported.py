@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -99,6 +100,12 @@ def changed(report: Report, place: str, value: float) -> Report:
         inner = inner[part]
     inner[last] = value
     return Report.model_validate(document)
+
+
+def older(report: Report) -> Report:
+    """As it was written when cases did not tell which of their trials lack a score or a cost."""
+    cases = tuple(replace(case, unscored=0, least_score=None, unpriced=0) for case in report.cases)
+    return report.model_copy(update={"cases": cases})
 
 
 def told_numbers(report: Report) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _import_file(file: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     with ExitStack() as unfinished:
         sys.modules[name] = module
-        unfinished.callback(sys.modules.pop, name)
+        unfinished.callback(sys.modules.pop, name, None)
         spec.loader.exec_module(module)
         unfinished.pop_all()
     return module

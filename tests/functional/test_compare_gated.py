@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def untold(data):
 CASES = "".join(f"  - {{id: c{n}, input: {{n: {n}}}, expected: 'yes'}}\n" for n in range(30))
 HELD = "[" + ", ".join(f"{{case: c{n}, reason: r, owner: o, expires: 2999-12-31}}" for n in range(3)) + "]"
 TOLERANT = f"gate: {{regression: {{tolerance: 0.3}}, quarantine: {HELD}}}"
+IMPOSSIBLE = {"alpha": 0.7, "power": 0.3, "tolerance": 1.5}
 OF_COSTS = "gate: {regression: {metrics: [pass_rate, cost]}}"
 
 
@@ -73,6 +75,25 @@ def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: 
 
     strict = drive(folder, "compare", "default", new, "--regression-tolerance", "0", "--json").json["comparison"]
     assert (strict["verdict"], strict["tolerance"]) == ("INCONCLUSIVE" if target == "worse" else verdict, 0)
+
+
+def test_a_file_that_tells_of_no_possible_gate_is_refused(tmp_path: Path) -> None:
+    folder = project(tmp_path, TOLERANT)
+    drive(folder, "baseline", run(folder, "answer", "none"))
+    run(folder, "worse", "default")
+    whole = json.loads((folder / "worse.json").read_text("utf-8"))["eval_report"]
+    gated = {"words": whole["comparison"]["differences"]["pass_rate"] | {"metric": "words"}}
+    wrong = {
+        **{f"{name}.json": {"comparison": {name: value}} for name, value in IMPOSSIBLE.items()},
+        "metric.json": {"comparison": {"differences": whole["comparison"]["differences"] | gated}},
+        "held.json": {"gate": {"quarantined": [""]}},
+    }
+    for name, parts in wrong.items():
+        report = whole | {part: whole[part] | changes for part, changes in parts.items()}
+        (folder / name).write_text(json.dumps({"eval_report": report}), "utf-8")
+        for words in (("compare", "default", name), ("regressions", "many", "--run", name)):
+            refused = drive(folder, *words)
+            assert (refused.code, f"{name}: its gate cannot be read" in refused.err) == (2, True), refused.err
 
 
 def test_the_metrics_of_the_gate_can_be_put_aside(tmp_path: Path) -> None:

@@ -207,6 +207,19 @@ def test_the_gate_of_the_suite_is_the_rule(project: Path) -> None:
     assert checked(project, "capitals", "--regression-tolerance", "0")[0] == 1, "a flag wins"
 
 
+@pytest.mark.parametrize("order", [("pass", "fail"), ("fail", "pass")])
+def test_each_run_is_undecided_by_its_own_gate(project: Path, order: tuple[str, str]) -> None:
+    drive(project, "baseline", run(project, "good"))
+    for place, inconclusive in enumerate(order):
+        rule = f"gate: {{regression: true, inconclusive: {inconclusive}}}\ntest_cases:"
+        (project / f"{place}.yaml").write_text(SUITE.replace("test_cases:", rule), "utf-8")
+    drive(project, "run", "0.yaml", "1.yaml")
+    code, found = checked(project, "capitals")
+    assert [each["verdict"] for each in found["comparisons"]] == ["INCONCLUSIVE"] * 2
+    assert code == 4, "whichever was started last"
+    assert checked(project, "capitals", "--inconclusive", "pass")[0] == 0
+
+
 def test_results_of_recorded_sessions_are_a_baseline(project: Path) -> None:
     run(project, "bad")
     results = [{"input_path": f"/w/evals/{name}.json", "title": name} for name in ("france", "peru", "japan") * 4]

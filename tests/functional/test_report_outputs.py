@@ -85,7 +85,7 @@ class TestAReportOfAnEarlierRun:
         assert (project / "x.json").is_file() and (project / "x.xml").is_file()
         return [project / "x.json", project / "x.xml"]
 
-    def test_is_removed_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
+    def test_is_set_aside_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
         done = drive(project, "run", "suite.yaml", "--target", "nobody.py:answer", "-o", "x.json", "-o", "x.xml")
         assert done.code in (2, 3)
         assert sorted(project.glob("x.*")) == [file.with_name(f"{file.name}.old") for file in files]
@@ -98,10 +98,20 @@ class TestAReportOfAnEarlierRun:
         assert {trial["output"] for trial in report["trials"]} == {"[]"}
         assert sorted(project.glob("x.*")) == files, "the earlier one is gone, now that there is another"
 
-    def test_is_removed_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
+    def test_is_set_aside_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
         (project / "suite.yaml").write_text("name: [")
         assert drive(project, "run", "suite.yaml", "-o", "x.json", "-o", "x.xml").code == 2
-        assert not any(file.exists() for file in files)
+        assert sorted(project.glob("x.*")) == [file.with_name(f"{file.name}.old") for file in files]
+
+    def test_is_not_set_aside_over_what_is_there(self, project: Path, files: list[Path]) -> None:
+        kept = files[0].rename(project / "x.json.old")
+        before = kept.read_bytes()
+        for words in (("--baseline", "x.json.old"), ()):
+            assert drive(project, "run", "suite.yaml", *words, "-o", "x.json").code in (0, 1)
+            assert sorted(project.glob("x.json*")) == [project / "x.json", kept]
+        assert drive(project, "run", "nobody.yaml", "-o", "x.json").code == 2
+        assert sorted(project.glob("x.json*")) == [kept, project / "x.json.old2"]
+        assert kept.read_bytes() == before
 
     @pytest.mark.parametrize(
         "words",

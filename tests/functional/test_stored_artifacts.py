@@ -219,7 +219,7 @@ def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
     assert "RuntimeError: kaput" in grade["reason"]
     alone = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:boom")
     assert alone.code == 0
-    assert "scorers.py:boom: no score in 2 trials of one, two: the grader raised RuntimeError: kaput" in alone.out
+    assert "scorers.py:boom: scored 0 in 2 trials of one, two: the grader raised RuntimeError: kaput" in alone.out
     assert "score        0 %" in alone.out
     refused = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:count")
     assert refused.code == 2
@@ -240,7 +240,7 @@ def test_a_path_at_which_nothing_stands_is_told(required: bool, tmp_path: Path) 
     done = drive(tmp_path, "run", "dataset.json")
     assert done.code == 0, done.both
     for scorer in ("llm-judge", "similarity"):
-        assert f'{scorer}: no score in 2 trials of one, two: Path "nix.text" not found' in done.out
+        assert f'{scorer}: scored 0 in 2 trials of one, two: Path "nix.text" not found' in done.out
 
 
 def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.actions.compare_runs import compare_runs, gate_of
+from evalharness.actions.compare_runs import Gated, compare_runs, with_gates
 from evalharness.actions.compare_with_baseline import whole
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.actions.find_suites import find_suite
+from evalharness.domain.comparison import Change
 from evalharness.domain.regressions import ORDER, Regressions
 from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
 from evalharness.engine.judging import worst
@@ -43,18 +44,21 @@ class RegressionRequest:
 def check_regressions(request: RegressionRequest, store: SqlStore, store_named: str | None, today: date) -> Regressions:
     suite_name = _suite_name(request.suite, store, store_named)
     old, new, notes = _chosen(request, suite_name, store)
-    refused = _refused(old, new, store, today)
-    comparable = [each for each in new if each.report.metadata.run_id not in refused]
+    gated = with_gates(new, store)
+    refused = _refused(old, gated, today)
+    comparable = [(each, gate) for each, gate in gated if each.report.metadata.run_id not in refused]
     comparisons = compare_runs(old, comparable, request.rule, store, today)
-    inconclusive = request.inconclusive or gate_of(new[-1], store).inconclusive
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
-    codes = {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}
     found = [comparison.verdict for comparison in comparisons]
+    codes = [
+        _exit_code(verdict, request.inconclusive or gate.inconclusive)
+        for verdict, (_, gate) in zip(found, comparable, strict=True)
+    ]
     bad = [*(BROKE for _ in broken), *(UsageError.exit_code for run_id in refused if run_id not in broken)]
     return Regressions(
         suite_name=suite_name,
         verdict="INVALID" if bad else next(verdict for verdict in ORDER if verdict in found),
-        exit_code=worst([*(codes[verdict] for verdict in found), *bad]),
+        exit_code=worst([*codes, *bad]),
         notes=(*notes, *refused.values()),
         comparisons=tuple(comparisons),
         threshold=request.threshold,
@@ -62,19 +66,23 @@ def check_regressions(request: RegressionRequest, store: SqlStore, store_named: 
     )
 
 
-def _refused(old: FoundReport, new: list[FoundReport], store: SqlStore, today: date) -> dict[str, str]:
+def _exit_code(verdict: Change, inconclusive: Literal["pass", "fail"]) -> int:
+    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}[verdict]
+
+
+def _refused(old: FoundReport, new: list[Gated], today: date) -> dict[str, str]:
     """By run, why it cannot be compared: it must not hide what became of the others.
 
     Raises UsageError where none can, unless a run broke: that is then what there is to say.
     """
     refused: dict[str, UsageError] = {}
-    for each in new:
+    for each, gate in new:
         try:
-            pair_cases(old.report, each.report, gate_of(each, store).quarantined_on(today))
+            pair_cases(old.report, each.report, gate.quarantined_on(today))
         except UsageError as error:
             refused[each.report.metadata.run_id] = error
-    if len(refused) == len(new) and not any(each.report.is_broken for each in new):
-        raise refused[new[0].report.metadata.run_id]
+    if len(refused) == len(new) and not any(each.report.is_broken for each, _ in new):
+        raise next(iter(refused.values()))
     return {run_id: error.message for run_id, error in refused.items()}
 
 

@@ -14,6 +14,7 @@ from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.text import head
 from evalharness.errors import UsageError
 from evalharness.formats.targets import load_target
+from evalharness.formats.written_secrets import exposed_in_address
 
 LONGEST_NAME = 200
 WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., Any]
@@ -104,10 +105,12 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
             return suite.targets[written].model_copy(update={"name": written})
         is_short_form = TargetSpec.model_validate(written).kind != written  # `cmd:agent config.yaml` is no file
         if Path(written).suffix in (".yaml", ".yml", ".json") and not is_short_form:
-            return load_target(Path(written)).model_copy(update={"source_file": written})
+            return load_target(Path(written), suite.secrets).model_copy(update={"source_file": written})
     try:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:
         raise UsageError(f"{written!r} is no target: {error.errors()[0]['msg']}") from None
     registry.load("target", spec.kind)
+    if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
+        raise UsageError(f"the target's address: {why}", hint="--target 'https://…?key={{api_key}}' --var api_key=…")
     return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
 
 from evalharness.actions.find_reports import FoundReport
 from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
 from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.domain.trial import Attempt, TrialState
-from evalharness.engine.comparing import GATED, compare
+from evalharness.engine.comparing import compare
 from evalharness.engine.diverging import first_divergence, without_answer
+from evalharness.engine.recomparing import rule_told
+from evalharness.errors import UsageError
 from evalharness.stores.sql_store import SqlStore
 
 SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
 DIVERGENCES = 10
 """How many worse cases are looked into, the worst first."""
+Gated: TypeAlias = tuple[FoundReport, Gate]
 
 
 def compare_runs(
-    old: FoundReport, new: Sequence[FoundReport], asked: Mapping[str, Any], store: SqlStore, today: date
+    old: FoundReport, new: Sequence[Gated], asked: Mapping[str, Any], store: SqlStore, today: date
 ) -> list[Comparison]:
     """The old one with each of the new ones, each by itself; a note tells what that means for all of them.
 
     Each by the gate of the new run, without the cases that are quarantined today; fields of its rule that are `asked`
     for win over it.
     """
-    comparisons = [_compared(old, each, gate_of(each, store), asked, today) for each in new]
+    comparisons = [_compared(old, each, gate, asked, today) for each, gate in new]
     several = asked_at_once(comparisons)
     return [
         comparison.model_copy(
@@ -36,30 +41,30 @@ def compare_runs(
                 "notes": (*comparison.notes, *same_run(comparison), *several),
             }
         )
-        for each, comparison in zip(new, comparisons, strict=True)
+        for (each, _), comparison in zip(new, comparisons, strict=True)
     ]
 
 
-def gate_of(found: FoundReport, store: SqlStore) -> Gate:
-    """What the run was started with; of a file, as much as its report tells: its quarantine, and how it compared."""
-    if found.run is not None:
-        return store.gate_of(found.run.id) or Gate()
+def with_gates(found: Iterable[FoundReport], store: SqlStore) -> list[Gated]:
+    """Each with what its run was started with; of a file, as much as its report tells.
+
+    That is its quarantine, and how it compared. Raises UsageError where no gate can say so.
+    """
+    return [(each, (store.gate_of(each.run.id) or Gate()) if each.run else _gate_told(each)) for each in found]
+
+
+def _gate_told(found: FoundReport) -> Gate:
     held = found.report.gate.quarantined if found.report.gate else ()
     told = found.report.comparison
-    return Gate(
-        regression=_told_rule(told) if told else None,
-        quarantine=tuple(Quarantine(case=case, reason="told", owner="told", expires=date.max) for case in held),
-    )
-
-
-def _told_rule(told: Comparison) -> RegressionRule:
-    usual = {metric for metric in told.differences if metric in GATED}
-    gated = [metric for metric, difference in told.differences.items() if difference.gated]
-    rule = RegressionRule(alpha=told.alpha, power=told.power, tolerance=told.tolerance)
-    own = {"metrics": () if set(gated) == usual else gated, "margin": told.margin}
-    if told.margin == rule.least_loss:
-        del own["margin"]
-    return RegressionRule.model_validate(rule.model_dump() | own)
+    try:
+        return Gate(
+            regression=RegressionRule.model_validate(dict(rule_told(told))) if told else None,
+            quarantine=tuple(Quarantine(case=case, reason="told", owner="told", expires=date.max) for case in held),
+        )
+    except ValidationError:
+        raise UsageError(
+            f"{found.source}: its gate cannot be read", hint="write the report anew with this version"
+        ) from None
 
 
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:

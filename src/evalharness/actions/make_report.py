@@ -174,12 +174,12 @@ def _without_score(measured: Measured) -> Iterator[str]:
     if lacking:
         judged = count(sum(tally.graded for tally in measured.tallies.values()), "judged trial")
         yield f"the score leaves out {lacking:,} of {judged}, which {'has' if lacking == 1 else 'have'} none"
-    for grader, (trials, reason) in measured.without_score.items():
+    for what, (trials, reason) in measured.without_score.items():
         first, *others = reason.strip().splitlines() or [""]
         cases = list(trials)
         more = f" and {len(cases) - SHOWN_CASES:,} more" if len(cases) > SHOWN_CASES else ""
         where = f"{count(trials.total(), 'trial')} of {', '.join(cases[:SHOWN_CASES])}{more}"
-        yield f"{grader}: no score in {where}: {first}{'…' if others else ''}"
+        yield f"{what} in {where}: {first}{'…' if others else ''}"
 
 
 def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:

@@ -38,7 +38,7 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
 
 
 def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
-    from evalharness.actions.compare_runs import compare_runs
+    from evalharness.actions.compare_runs import compare_runs, with_gates
     from evalharness.actions.find_reports import find_reports
     from evalharness.actions.open_store import open_store
     from evalharness.cli.redacting import redaction_of
@@ -46,7 +46,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
 
     with open_store(flags["store"], to_read=True) as store:
         first, *others = find_reports(references, store, flags["suite"])
-        comparisons = compare_runs(first, others, asked_rule(flags), store, today())
+        comparisons = compare_runs(first, with_gates(others, store), asked_rule(flags), store, today())
         redact = redaction_of(store)
         if flags["as_json"] or flags["outputs"]:
             from evalharness.reports.report_files import write_documents  # slow to load: only for those who want it

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def none_stale(command: click.Command, words: list[str]) -> Iterator[None]:
     if not before:
         yield
         return
-    from evalharness.reports.report_files import aside, set_aside  # slow to load: only where there is a file
+    from evalharness.reports.report_files import asides, set_aside  # slow to load: only where there is a file
 
     try:
         yield
@@ -39,8 +40,9 @@ def none_stale(command: click.Command, words: list[str]) -> Iterator[None]:
         raise
     for path, known in before.items():
         with suppress(OSError):  # it was never moved, or nobody may
-            if _identity(aside(path)) == known:
-                aside(path).unlink()
+            moved = (each for each in takewhile(os.path.lexists, asides(path)) if _identity(each) == known)
+            if path.is_file() and (found := next(moved, None)):
+                found.unlink()
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -95,7 +95,8 @@ def _lacking(report: Report, name: str, number: Callable[[CaseResult], int], com
     whole = report.measurements[name].lacking if name in report.measurements else 0
     if not whole:
         return 0
-    return sum(map(number, compared)) if sum(map(number, report.cases)) >= whole else whole
+    told = sum(number(case) for case in report.cases if case.weight > 0 or name != "score")
+    return sum(map(number, compared)) if told >= whole else whole
 
 
 def _follows_later(*reports: Report) -> bool:

@@ -62,7 +62,7 @@ def judge_by_gate(gate: GateResult, summary: Summary) -> tuple[Verdict, int, str
         return "PASSED", gate.exit_code, f"the gate passed{failed}"
     if gate.exit_code == 0:
         meaning = "which counts as passed (inconclusive: pass)"
-        warned = f"{failed} (--inconclusive fail would not let this pass)" if failed else ""
+        warned = f"{failed} (with --inconclusive fail this would not pass)" if failed else ""
         return "PASSED", 0, f"the gate is inconclusive, {meaning}: {', '.join(names)}{warned}"
     due = f"; {count(summary.awaiting, 'case')} still to be graded" if summary.awaiting else ""
     return "UNDECIDED", gate.exit_code, f"the gate is inconclusive: {', '.join(names)}{due}{failed}"

@@ -16,6 +16,7 @@ from evalharness.domain.comparison import CaseChange, Comparison, Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
+from evalharness.engine.comparing import GATED
 from evalharness.engine.deciding import asked, decisive, verdict_of
 from evalharness.engine.differing import metric_differs
 from evalharness.engine.pairing import Pair
@@ -77,7 +78,7 @@ def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _of_cases(report: Report, told: Comparison) -> Iterator[Judged]:
     """What follows from the report's own cases, and from those that are told to have changed."""
-    rule, changes = _rule(told), {change.case_id: change for change in told.cases}
+    rule, changes = rule_told(told), {change.case_id: change for change in told.cases}
     held = report.gate.quarantined if report.gate else ()
     left_out = {*told.added, *told.changed, *told.unjudged, *held}
     told_pairs = (_pair(case, changes) for case in _scored_as_told(report.cases, told) if case.case_id not in left_out)
@@ -115,7 +116,7 @@ def _of_pairs(
 
 def _of_itself(told: Comparison) -> Iterator[Judged]:
     """What each figure says about the others, down to the verdict."""
-    rule = _rule(told)
+    rule = rule_told(told)
     gated = {metric: d.p for metric, d in told.differences.items() if d.gated and d.p is not None}
     adjusted = dict(zip(gated, holm(list(gated.values())), strict=True))
     for metric, difference in told.differences.items():
@@ -158,10 +159,17 @@ def _pair(case: CaseResult, changes: Mapping[str, CaseChange]) -> Pair:
     return Pair(replace(case, trials=change.old_trials, passed=change.old_passed, score=change.old_score), case)
 
 
-def _rule(told: Comparison) -> RegressionRule:
-    """Unchecked: what no rule allows is one more thing that does not fit."""
-    names = ("alpha", "margin", "tolerance", "power")
-    return RegressionRule().model_copy(update={name: getattr(told, name) for name in names})
+def rule_told(told: Comparison) -> RegressionRule:
+    """The rule by which was compared; of metrics and margin, only what is not usual without being asked for.
+
+    Unchecked: what no rule allows is one more thing that does not fit.
+    """
+    names = ("alpha", "power", "tolerance")
+    rule = RegressionRule().model_copy(update={name: getattr(told, name) for name in names})
+    gated = tuple(metric for metric, difference in told.differences.items() if difference.gated)
+    metrics = () if set(gated) == {metric for metric in told.differences if metric in GATED} else gated
+    margin = None if told.margin == rule.least_loss else told.margin
+    return rule.model_copy(update={"metrics": metrics, "margin": margin})
 
 
 def _fields(place: str, names: Sequence[str], told: object, found: object) -> Iterator[Judged]:

@@ -71,8 +71,8 @@ def suite_told(report: Report) -> Suite:
 def trials_told(report: Report) -> Measured:
     """First answers only: where a failing answer was tried again, its second one is not told.
 
-    How many judged trials have no score or no cost at all is told, which ones is not: they are taken from the first
-    cases that have some.
+    How many judged trials have no score at all is told, which ones is not: they are taken from the first cases that
+    have some. So it is with costs where a report was written before its cases told which lack one.
     """
     trials = report.metadata.trials_per_case
     tallies = {case.case_id: _tally(case, trials) for case in report.cases}
@@ -99,6 +99,7 @@ def _spread(number: int, tallies: Sequence[tuple[CaseTally, int]]) -> Iterator[t
 
 
 def _tally(case: CaseResult, trials: int) -> CaseTally:
+    priced = 0 if case.cost_usd is None else max(0, case.trials - case.unpriced)
     planned = max(trials, case.trials + case.errors)
     rest = planned - case.trials - case.errors
     counts = {"passed": case.passed, "failed": case.trials - case.passed, "error": case.errors}
@@ -114,7 +115,7 @@ def _tally(case: CaseResult, trials: int) -> CaseTally:
         sure_sum=((case.score or 0.0) if case.least_score is None else case.least_score) * case.trials,
         duration_sum_s=(case.duration_s or 0.0) * case.trials,
         longest_s=case.longest_s or 0.0,
-        cost_sum_usd=(case.cost_usd or 0.0) * case.trials,
-        priced=0 if case.cost_usd is None else case.trials,
+        cost_sum_usd=(case.cost_usd or 0.0) * priced,
+        priced=priced,
         dearest_usd=case.dearest_usd or 0.0,
     )

@@ -97,7 +97,8 @@ class Measured:
     """What judges took, by model."""
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
     without_score: dict[str, tuple[Counter[str], str]] = field(default_factory=dict)
-    """By grader: how many trials of each case it could not score though that ends none, and why not the first."""
+    """By grader, and whether 0 or nothing counts instead: in how many trials of each case it found no score though that
+    ends none, and why not in the first."""
     awaited: set[str] = field(default_factory=set)
     """The types of graders whose grades trials wait for."""
 
@@ -161,7 +162,8 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
             told += grade.get("weight", 1.0)
         lacks, required = _has_no_score(grade), grade.get("required", True)
         if lacks and (not required or grade["state"] == "pass"):
-            trials, _ = measured.without_score.setdefault(grade.get("grader", ""), (Counter(), grade.get("reason", "")))
+            what = f"{grade.get('grader', '')}: {'no score' if grade.get('score') is None else 'scored 0'}"
+            trials, _ = measured.without_score.setdefault(what, (Counter(), grade.get("reason", "")))
             trials[case_id] += 1
         if lacks and not required:
             missing += grade.get("weight", 1.0) if grade.get("score") is None else 0.0

@@ -33,9 +33,7 @@ CLOSE = 1e-12
 NOT_IN_CASES = (
     "summary.by_grader.",
     "measurements.score.n_trials",
-    "measurements.score.lacking",
     "measurements.cost_usd.n_trials",
-    "measurements.cost_usd.lacking",
     "cost_usd",
     "input_tokens",
     "output_tokens",
@@ -102,7 +100,8 @@ def verify_cases(report: Report) -> Verified:
     found = [*_compared(report, _anew(report, suite, measured)), *recompare(report, None)]
     found += [*rejudge(report, counted, gate_told(report, counted), None, untold), *_consistent(report)]
     follows = _follows_from_first_answers if report.metadata.retry_failed else _follows_from_cases
-    compared = [each for each in found if follows(each[0])]
+    older = tuple(_untold_by_older(report))
+    compared = [each for each in found if follows(each[0]) and each[0] not in older]
     trials = report.summary.trials
     told = sum(number for state, number in trials if state != "planned")
     compared.append(("summary.trials, added up", told, trials.planned))
@@ -111,13 +110,13 @@ def verify_cases(report: Report) -> Verified:
 
 
 def _checks_untold(report: Report) -> Iterator[str]:
-    """What a gate checked that cases do not tell: which of their trials had no cost or were skipped.
+    """What a gate checked that cases do not tell: which of their trials were skipped.
 
-    Nor which had no score, in a report that was written before they told it.
+    Nor which had no score or no cost, in a report that was written before they told it.
     """
     priced = report.measurements.get("cost_usd")
-    judged = sum(case.trials for case in report.cases if case.cost_usd is not None)
-    lacks_costs = priced is not None and priced.n_trials < judged
+    told = sum(case.trials - case.unpriced for case in report.cases if case.cost_usd is not None)
+    lacks_costs = priced is not None and priced.n_trials < told
     scored = report.measurements.get("score")
     unscored = sum(case.unscored for case in report.cases if case.weight > 0)
     lacks_scores = scored is not None and scored.lacking > unscored
@@ -132,6 +131,14 @@ def _checks_untold(report: Report) -> Iterator[str]:
     for check in report.gate.checks if report.gate else ():
         if check.name.partition(" ")[0] in untold:
             yield check.name
+
+
+def _untold_by_older(report: Report) -> Iterator[str]:
+    """Figures that follow from cases only where these say which of their trials lack something."""
+    if not any(case.unscored for case in report.cases):
+        yield "measurements.score.lacking"
+    if not any(case.unpriced for case in report.cases):
+        yield "measurements.cost_usd.lacking"
 
 
 def _odd_cases(report: Report) -> Iterator[Mismatch]:

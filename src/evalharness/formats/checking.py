@@ -5,7 +5,7 @@ Nothing is imported or run here: a file is looked for, a module is taken on trus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import Findings
-from evalharness.formats.written_secrets import address_holds_secret, holds_secret
+from evalharness.formats.written_secrets import exposed, exposed_in_address
 from evalharness.references import reference_file
 from evalharness.workspaces import confined, is_workspace_path
 
@@ -47,18 +47,27 @@ def needs_reference(spec: GraderSpec) -> bool:
         return False  # which has been told
 
 
-def check_target(findings: Findings, place: FieldPath, spec: TargetSpec, *, has_variables: bool = True) -> None:
-    """A secret in a header or an address is refused: a run that was stored without it could not be resumed."""
+def check_target(
+    findings: Findings,
+    place: FieldPath,
+    spec: TargetSpec,
+    *,
+    has_variables: bool = True,
+    secrets: Collection[str] | None = None,
+) -> None:
+    """A secret in a header or an address is refused: a run that was stored without it could not be resumed.
+
+    `secrets` names the variables that are said to be some, where that is known.
+    """
     _check_part(findings, place, "target", spec)
     options = spec.options if isinstance(spec.options, Mapping) else {"url": spec.options}
     headers = options.get("headers")
     where = "" if has_variables else "in a target file "
-    told = f"{where}write {{{{api_key}}}} and give it as a variable: it would be stored in the clear"
     for name, value in headers.items() if isinstance(headers, Mapping) else ():
-        if holds_secret(str(name), value):
-            findings.add((*place, spec.kind, "headers", name), told)
-    if spec.kind == "http" and address_holds_secret(options.get("url")):
-        findings.add((*place, spec.kind, "url"), told)
+        if why := exposed(str(name), value, secrets):
+            findings.add((*place, spec.kind, "headers", name), f"{where}{why}")
+    if spec.kind == "http" and (why := exposed_in_address(options.get("url"), secrets)):
+        findings.add((*place, spec.kind, "url"), f"{where}{why}")
 
 
 def is_grader(name: str) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evalharness.llms.faults import Fault
+from evalharness.llms.queueing import Line
 
 FIRST_LIMIT = 50
 
@@ -40,6 +41,7 @@ class Pace:
         self.was_answered = False
         """Whether the server has ever said anything at all."""
         self.succeeded_at = -math.inf
+        self.line = Line()
         self._clock = clock
         self._ceiling = float(ceiling)
         self._limit = float(min(FIRST_LIMIT, ceiling))

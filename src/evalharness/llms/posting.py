@@ -56,7 +56,7 @@ class _Call:
     began_at: float
     gives_up_at: float
     waits_since: float = 0.0
-    """Since when it waits for its turn or for its reply."""
+    """Since when it waits for its turn."""
     attempts: int = 0
     sent_at: float = 0.0
     garbage: int = 0
@@ -140,9 +140,8 @@ class Posting:
         while True:
             call.waits_since = self._clock.now()
             async with pace.turn(gives_up_at, again=call.attempts > 0) as sent_at:
-                call.gives_up_at, call.waits_since = gives_up_at(), sent_at
-                outcome = await self._attempt(call, pace, sent_at, read)
                 call.gives_up_at = gives_up_at()
+                outcome = await self._attempt(call, pace, sent_at, read)
             if not isinstance(outcome, Fault):
                 return outcome
             await self._wait_after(outcome, call, pace)
@@ -176,7 +175,9 @@ class Posting:
         if isinstance(response, Fault):
             if response.is_lost or response.is_garbage:
                 call.lost(len(call.body))
-            return response
+            # The little time that was left says less than what the server had said before.
+            is_cut_short = response.is_lost and limit_s == left_s
+            return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
         pace.was_answered = True
         if response.status != 200:
             return self._refused(response, response.status, pace, sent_at)
@@ -196,23 +197,29 @@ class Posting:
         return value
 
     async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | Fault:
-        """A server that takes one request after another is not silent while others get replies: this one is in line."""
-        endpoint = call.endpoint
+        """Time spent in the server's line uses up neither the limit nor the deadline."""
+        endpoint, place = call.endpoint, object()
+
+        def in_line_s() -> float:
+            return max(0.0, pace.line.silent_since(place, pace.succeeded_at) - call.sent_at)
+
         sending = asyncio.create_task(
             self._sender.send(endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S))
         )
+        pace.line.join(place, call.sent_at)
         try:
             while not sending.done():
-                last_heard_at = max(call.sent_at, pace.succeeded_at)
-                left_s = last_heard_at + limit_s - self._clock.now()
+                left_s = call.sent_at + in_line_s() + limit_s - self._clock.now()
                 if left_s <= 0:
-                    waited_s = round(last_heard_at + limit_s - call.sent_at, 1)
-                    return Fault(f"no answer within {waited_s:g} s", is_lost=True)
+                    return Fault(f"no answer within {round(in_line_s() + limit_s, 1):g} s", is_lost=True)
                 await asyncio.wait((sending,), timeout=left_s)
             return sending.result()
         finally:
-            sending.cancel()
-            await asyncio.wait((sending,))
+            call.gives_up_at += in_line_s()
+            pace.line.leave(place, self._clock.now() if sending.done() else pace.succeeded_at)
+            if not sending.done():
+                sending.cancel()
+                await asyncio.wait((sending,))
 
     def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
         """Full jitter: those who failed together do not come back together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,11 +66,13 @@ def set_aside(paths: Iterable[Path]) -> None:
     """Of paths that were checked: nobody shall take the report of an earlier run for one of this run, nor miss it."""
     for path in paths:
         if path.is_file():
-            path.replace(aside(path))
+            path.rename(next(each for each in asides(path) if not os.path.lexists(each)))
 
 
-def aside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.old")
+def asides(path: Path) -> Iterator[Path]:
+    """Where an earlier report may be set aside: `FILE.old`, and where there is something already, another name."""
+    yield path.with_name(f"{path.name}.old")
+    yield from (path.with_name(f"{path.name}.old{number}") for number in itertools.count(2))
 
 
 def check_baselines(paths: Iterable[Path], baselines: Iterable[Path], what: str = "the baseline") -> None:

@@ -11,7 +11,7 @@ from evalharness.actions.choose_targets import WrittenTarget, choose_targets
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning import Variables, filled_target
-from evalharness.errors import InvalidFile
+from evalharness.errors import InvalidFile, UsageError
 
 SUITE = Suite(name="s", cases=(Case(id="a", input="?"),))
 
@@ -66,6 +66,7 @@ def test_variables_of_a_target_file_and_an_address_are_filled_in_whatever_the_su
         ("accessToken", "litCanaryHeader77"),
         ("userToken", "litCanaryHeader77"),
         ("XApiKey", "litCanaryHeader77"),
+        ("X-Signature", "litCanaryHeader77"),
     ],
 )
 def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, value: str) -> None:
@@ -85,6 +86,7 @@ def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, va
         "https://x?token=litCanary7",
         "https://litCanaryToken@x/e",
         "https://litCanaryToken:@x/e",
+        "https://x/e?sig=litCanary7",
     ],
 )
 def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -> None:
@@ -93,6 +95,8 @@ def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -
     with pytest.raises(InvalidFile) as caught:
         names(str(path))
     assert [problem.field for problem in caught.value.problems] == ["http.url"]
+    with pytest.raises(UsageError, match="give it as a variable"):
+        names(url)
     path.write_text(
         json.dumps(
             {"http": {"url": "http://x/e?author=somebodyelse&keyword=something&api_key={{api_key}}&token=short"}}
@@ -118,6 +122,18 @@ def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -
 )
 def test_headers_without_a_secret_are_taken(tmp_path: Path, name: str, value: str) -> None:
     assert names(str(with_header(tmp_path, name, value))) == ["agent"]
+
+
+def test_a_variable_in_a_secrets_place_must_be_known_for_one(tmp_path: Path) -> None:
+    path = with_header(tmp_path, "Authorization", "Bearer {{mine}}")
+    with pytest.raises(InvalidFile) as caught:
+        names(str(path))
+    assert "the variable mine would be stored in the clear" in caught.value.problems[0].message
+    with pytest.raises(UsageError, match="the variable mine would be stored"):
+        names("https://x/e?token={{mine}}")
+    knows = SUITE.model_copy(update={"secrets": ("Mine",)})
+    for asked in (str(path), "https://x/e?token={{mine}}"):
+        assert len(choose_targets(knows, [asked], "suite.yaml")[1]) == 1
 
 
 def with_header(folder: Path, name: str, value: str) -> Path:

@@ -123,7 +123,7 @@ def check(name: str, passed: bool | None, **more: Any) -> GateCheck:
             "PASSED",
             0,
             "the gate is inconclusive, which counts as passed (inconclusive: pass): c; 1 case failed "
-            "(--inconclusive fail would not let this pass)",
+            "(with --inconclusive fail this would not pass)",
         ),
         (
             GateResult(verdict="INCONCLUSIVE", exit_code=4, checks=(check("c", None),)),

@@ -365,9 +365,9 @@ class TestTheRest:
         rows = [row("a", index, P, grades=[unscored, raised, not_there, low, off]) for index in range(3)]
         found = count_trials(Suite(name="s", cases=(Case(id="a", input="?"),)), 3, rows)
         assert found.without_score == {
-            "judge": ({"a": 3}, "no model"),
-            "mine": ({"a": 3}, "kaput"),
-            "lost": ({"a": 3}, "no path"),
+            "judge: no score": ({"a": 3}, "no model"),
+            "mine: scored 0": ({"a": 3}, "kaput"),
+            "lost: scored 0": ({"a": 3}, "no path"),
         }
 
     def test_the_slowest_trials_come_first(self) -> None:

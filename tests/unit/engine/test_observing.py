@@ -86,6 +86,15 @@ def test_a_case_that_weighs_nothing_lacks_no_score() -> None:
     assert compare(report(*cases, bare), report(*cases, bare), RegressionRule(metrics=("score",))).settle == ""
 
 
+def test_what_weighs_nothing_does_not_tell_which_others_lack_a_score() -> None:
+    """The score lacks two trials, and no case that is in it says that they are its own."""
+    cases = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
+    bare = case("bare", 4, 4, score=0.9, weight=0.0, unscored=4, least_score=0.0)
+    new = report(*cases, bare).model_copy(update={"measurements": {"score": Measurement(value=0.9, lacking=2)}})
+    found = compare(report(*cases, bare), new, RegressionRule(metrics=("score",)))
+    assert (found.differences["score"].lacking, found.verdict) == (2, "INCONCLUSIVE")
+
+
 def test_what_trials_lack_does_not_hide_that_a_loss_may_be_chance() -> None:
     old = [case(f"c{n}", 4, 4, score=0.9) for n in range(8)]
     new = [case(f"c{n}", 4, 4, score=0.9 - (0.44 if n % 4 == 0 else 0.0)) for n in range(8)]

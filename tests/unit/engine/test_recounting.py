@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from reported import reported
+from reported import older, reported
 
 from evalharness.domain.case import Case
 from evalharness.domain.gate import Gate
@@ -93,9 +93,24 @@ def test_a_missing_grade_takes_no_more_than_its_weight_from_a_score(weight: floa
         assert judge_gate(gate, *counted, comparison=None, today=date(2026, 11, 16)).verdict == verdict
 
 
-def test_trials_without_a_cost_are_counted_as_such() -> None:
+@pytest.mark.parametrize("lacks", ["a", "b"])
+def test_trials_without_a_cost_are_those_of_their_case(lacks: str) -> None:
+    told, rows = reported({"a": [P, P], "b": [P, P]}, unpriced={(lacks, 1)})
+    suite, measured = recount(told)
+    tallies = measured.tallies
+    assert {id_: tally.graded - tally.priced for id_, tally in tallies.items()} == {"a": 0, "b": 0} | {lacks: 1}
+    spent = {id_: sum(row.cost_usd or 0.0 for row in rows if row.case_id == id_) for id_ in tallies}
+    assert {id_: tally.cost_sum_usd for id_, tally in tallies.items()} == pytest.approx(spent)
+    held = {"case": lacks, "reason": "?", "owner": "?", "expires": date(2026, 12, 31)}
+    gate = Gate.model_validate({"max_cost_usd_per_trial": 5.0, "quarantine": [held]})
+    for counted in ((suite, 2, count_trials(suite, 2, rows)), (suite, 2, measured)):
+        found = judge_gate(gate, *counted, comparison=None, today=date(2026, 11, 16))
+        assert found.verdict == "PASSED", "the other case tells all its costs"
+
+
+def test_where_cases_do_not_tell_which_trials_lack_a_cost_their_number_is_kept() -> None:
     told, _ = reported({"a": [P, P], "b": [P, P]}, unpriced={("a", 1)})
-    _, measured = recount(told)
+    _, measured = recount(older(told))
     assert sum(tally.graded - tally.priced for tally in measured.tallies.values()) == 1
 
 

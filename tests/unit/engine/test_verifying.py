@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from reported import A, E, F, P, S, changed, numbers, reported, told_numbers
+from reported import A, E, F, P, S, changed, numbers, older, reported, told_numbers
 
 from evalharness.domain.case import Case
 from evalharness.domain.verified import Verified
@@ -188,17 +188,23 @@ class TestWithoutTrials:
 
     @pytest.mark.parametrize("limit", [0.001, 5], ids=["too dear", "within the limit, or not"])
     @pytest.mark.parametrize("name", ["max_cost_usd", "max_cost_usd_per_trial"])
-    def test_that_some_trials_of_a_case_told_no_cost_is_believed(self, name: str, limit: float) -> None:
-        report, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit}, unpriced={("a", 1)})
+    def test_that_some_trials_told_no_cost_is_believed_where_cases_do_not_say_so(self, name: str, limit: float) -> None:
+        report, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit}, unpriced={("b", 1)})
         assert report.gate is not None
         assert report.gate.verdict == ("FAILED" if limit < 1 else "INVALID")
-        found = verify_cases(report)
-        assert found.mismatches == ()
-        assert f"what the gate found for {name}" in found.believed
         passed = report.gate.model_copy(update={"verdict": "PASSED", "exit_code": 0})
-        assert "gate.verdict" in disputed(verify_cases(report.model_copy(update={"gate": passed})))
-        whole, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit})
-        assert not any(name in each for each in verify_cases(whole).believed)
+        for told, is_believed in ((report, False), (older(report), True)):
+            found = verify_cases(told)
+            assert found.mismatches == ()
+            assert (f"what the gate found for {name}" in found.believed) == is_believed
+            assert "gate.verdict" in disputed(verify_cases(told.model_copy(update={"gate": passed})))
+
+    @pytest.mark.parametrize(("name", "lacks"), [("score", "unscored"), ("cost_usd", "unpriced")])
+    def test_how_many_trials_lack_a_figure_follows_where_cases_say_so(self, name: str, lacks: str) -> None:
+        report, _ = reported({"a": [P, P], "b": [P, P]}, **{lacks: {("b", 1)}})
+        place = f"measurements/{name}/lacking"
+        assert disputed(verify_cases(changed(report, place, 0))) == [f"measurements.{name}.lacking"]
+        assert verify_cases(older(report)).mismatches == (), "an older report is not accused"
 
     def test_a_score_that_trials_without_one_could_turn_is_not_judged(self) -> None:
         states, gate = {"a": [P, P], "b": [P, P], "c": [P, F]}, {"thresholds": {"score": 0.8}}

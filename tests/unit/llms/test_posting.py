@@ -288,6 +288,46 @@ def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() 
     assert len(requests) == 11
 
 
+def test_a_connection_that_hangs_is_tried_anew_though_others_get_replies() -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        question = (await request.json())["messages"][0]["content"]
+        asked.append(question)
+        if question == "first" and asked.count("first") == 1:
+            await asyncio.sleep(60)
+        await asyncio.sleep(0.05)
+        return web.json_response({"choices": [{"message": {"content": question}}]})
+
+    async def run() -> None:
+        posting = Posting(deadline_s=2, rng=Random(7))
+        async with serving(handler) as url:
+            hanging = asyncio.create_task(ask(posting, url, "first"))
+            for _ in range(1000):
+                await ask(posting, url, "other")
+                if hanging.done():
+                    break
+            assert await hanging == "first"
+            await posting.close()
+
+    asyncio.run(run())
+    assert asked.count("first") == 2
+    assert asked[-1] == "other" and asked.count("other") < 1000
+
+
+def test_a_server_that_says_nothing_to_anybody_is_given_up_by_all_at_once() -> None:
+    async def handler(_: web.Request) -> web.Response:
+        await asyncio.sleep(60)
+        raise AssertionError("nobody waits so long")
+
+    async def run() -> list[str | BaseException]:
+        async with serving(handler) as url:
+            return await asyncio.wait_for(ask_all(Posting(deadline_s=2, rng=Random(7)), url, 20), 30)
+
+    errors = asyncio.run(run())
+    assert all(isinstance(error, ModelUnavailable) and "no answer within" in error.message for error in errors)
+
+
 def test_a_server_of_our_own_is_sent_one_request_at_a_time_and_given_all_the_time_there_is() -> None:
     server = MisbehavingServer(QUIET, latency_s=1.2)
 

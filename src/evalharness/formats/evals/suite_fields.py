@@ -66,11 +66,16 @@ def _check_targets(document: Document, top: Mapping[str, Any]) -> None:
         spec = read_spec(TargetSpec, target)
         by_name = spec is not None and spec.options is None and spec.kind in (known or {})
         if spec is not None and not (by_name and place[0] != "targets"):
-            check_target(document.findings, document.at(*place), spec)
+            check_target(document.findings, document.at(*place), spec, secrets=_secrets(top))
     if "target" in top and top["target"] is None:
         document.findings.add(
             document.at("target"), 'is empty; for the built-in target write "null" in quotes', severity="warning"
         )
+
+
+def _secrets(top: Mapping[str, Any]) -> list[str]:
+    listed = top.get("secrets")
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
 
 def _written_targets(top: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Any]]:
