@@ -64,5 +64,14 @@ class CaseResult:
     unpriced: Annotated[Count, Field(ge=0)] = 0
 
     @property
+    def whole_score(self) -> float | None:
+        """None where a trial lacks a part of it: the rest says nothing of what is missing."""
+        return None if self.unscored else self.score
+
+    @property
+    def whole_cost_usd(self) -> float | None:
+        return None if self.unpriced else self.cost_usd
+
+    @property
     def share(self) -> float | None:
         return self.passed / self.trials if self.trials else None

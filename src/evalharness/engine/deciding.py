@@ -67,13 +67,14 @@ def incomparable(found: Difference) -> str:
     """Which cases have no difference, and why; empty where there are none."""
     if not found.incomparable:
         return ""
+    how = "not told whole by both runs" if found.lacking else "told by one of the runs only"
     if found.metric == "score":
-        return _apart(found, found.incomparable, "are told by one of the runs only")
+        return _apart(found, found.incomparable, f"are {how}")
     if not found.from_nothing:
-        return _apart(found, found.incomparable, "cannot be compared: 0 before, or told by one of the runs only")
+        return _apart(found, found.incomparable, f"cannot be compared: 0 before, or {how}")
     rose, untold = found.incomparable[: found.risen], found.incomparable[found.risen :]
     told = [_apart(found, rose, "rose from 0")]
-    return "; ".join([*told, _apart(found, untold, "are told by one of the runs only")] if untold else told)
+    return "; ".join([*told, _apart(found, untold, f"are {how}")] if untold else told)
 
 
 def _apart(found: Difference, ids: Sequence[str], what: str) -> str:

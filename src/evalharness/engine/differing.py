@@ -69,7 +69,7 @@ def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> 
     if metric == "latency":
         return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
     if metric == "cost":
-        return ratios_differ(pairs, rule, "cost", attrgetter("cost_usd"))
+        return ratios_differ(pairs, rule, "cost", attrgetter("whole_cost_usd"))
     return pass_rates_differ(pairs, rule, metric)
 
 
@@ -100,12 +100,9 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
 def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
     """The weighted mean of scores, as reports have it; None where no case has a score in either run."""
     pairs = [pair for pair in pairs if pair.new.weight > 0]
-    scored = [
-        (pair, pair.old.score, pair.new.score)
-        for pair in pairs
-        if pair.old.score is not None and pair.new.score is not None
-    ]
-    untold = [pair for pair in pairs if (pair.old.score is None) != (pair.new.score is None)]
+    told = [(pair, pair.old.whole_score, pair.new.whole_score) for pair in pairs]
+    scored = [(pair, old, new) for pair, old, new in told if old is not None and new is not None]
+    untold = [pair for pair, old, new in told if (old is None or new is None) and _has_score(pair)]
     if not scored:
         return _untold_scores(untold) if untold else None
     weights = [pair.new.weight for pair, _, _ in scored]
@@ -127,7 +124,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
 
 
 def _untold_scores(pairs: Sequence[Pair]) -> Evidence:
-    """Of cases that all have their score in one of the runs only: nothing is known."""
+    """Of cases none of which has a whole score in both runs: nothing is known."""
     before = [(pair.old.score, pair.new.weight) for pair in pairs if pair.old.score is not None]
     now = [(pair.new.score, pair.new.weight) for pair in pairs if pair.new.score is not None]
     old, new = (weighted_mean(scores) if scores else None for scores in (before, now))
@@ -135,9 +132,13 @@ def _untold_scores(pairs: Sequence[Pair]) -> Evidence:
     return Evidence(Difference(metric="score", old=old, new=new, value=0.0, incomparable=ids), 1.0, Figures(1, 1, None))
 
 
+def _has_score(pair: Pair) -> bool:
+    return pair.old.score is not None or pair.new.score is not None
+
+
 def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
     """Whether a score says what the share of passed trials does not say: by itself, or by the weights of cases."""
-    pairs = [pair for pair in pairs if pair.old.score is not None or pair.new.score is not None]
+    pairs = [pair for pair in pairs if _has_score(pair)]
     return len({pair.new.weight for pair in pairs}) > 1 or _say_more_than_passes(pairs)
 
 

@@ -23,7 +23,9 @@ def limit_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck]:
     if gate.max_cost_usd is not None:
         everything = counted.measured.tallies.values()
         lacking = sum(tally.graded - tally.priced for tally in everything)
-        cost = _cost("max_cost_usd", "cost", counted.measured.cost_usd, gate.max_cost_usd, lacking)
+        given_up = counted.measured.given_up
+        label = f"cost (without {count(given_up, 'trial')} begun and given up)" if given_up else "cost"
+        cost = _cost("max_cost_usd", label, counted.measured.cost_usd, gate.max_cost_usd, lacking)
         yield cost if cost.computable or judged else _open(cost, awaiting)
     if gate.max_cost_usd_per_trial is not None:
         dearest, named = _most([(tally.dearest_usd, id_) for id_, tally in judged if tally.priced])

@@ -87,7 +87,8 @@ def trials_told(report: Report) -> Measured:
     for tally, fewer in _spread(without_cost, [(tally, tally.priced) for tally in priced]):
         tally.cost_sum_usd *= 1 - fewer / tally.priced
         tally.priced -= fewer
-    return Measured(tallies, cost_usd=report.cost_usd)
+    given_up = report.sequential.given_up if report.sequential else 0
+    return Measured(tallies, cost_usd=report.cost_usd, given_up=given_up)
 
 
 def _spread(number: int, tallies: Sequence[tuple[CaseTally, int]]) -> Iterator[tuple[CaseTally, int]]:

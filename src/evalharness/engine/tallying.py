@@ -12,6 +12,7 @@ from pydantic_core import from_json
 
 from evalharness.domain.grade import VERDICTS, Judging, added_up, said_within
 from evalharness.domain.report import CaseState
+from evalharness.domain.sequential import GIVEN_UP
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
 from evalharness.stats.thresholds import reaches
@@ -99,6 +100,8 @@ class Measured:
     without_score: dict[str, tuple[Counter[str], str]] = field(default_factory=dict)
     """By grader, and whether 0 or nothing counts instead: in how many trials of each case it found no score though that
     ends none, and why not in the first."""
+    given_up: int = 0
+    """Trials of a sequential run that were under way when it was decided: what they cost is not known."""
     awaited: set[str] = field(default_factory=set)
     """The types of graders whose grades trials wait for."""
 
@@ -130,6 +133,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
             tally.priced += 1
             tally.cost_sum_usd += cost
             tally.dearest_usd = max(tally.dearest_usd, cost)
+    measured.given_up += state == "skipped" and reason.startswith(GIVEN_UP)
     tally.spent_usd += cost or 0.0
     if score is None and state == "failed":
         score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing

@@ -45,7 +45,9 @@ def _rates(report: Report) -> Iterator[Line]:
     score = report.measurements.get("score")
     if score is not None and with_interval(score) != with_interval(rate):
         basis = [*by_weight, _basis(score)]
-        yield Line("score", "   ".join(with_interval(score)), f"({', '.join(['mean over cases', *basis])})")
+        lacking = f" ({count(score.lacking, 'judged trial')} without a whole one)" if score.lacking else ""
+        told = "   ".join(with_interval(score))
+        yield Line("score", f"{told}{lacking}", f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and with_interval(first) != with_interval(rate):
         retried = ["only first answers count here"] if report.metadata.retry_failed else []

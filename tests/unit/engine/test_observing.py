@@ -80,6 +80,33 @@ def test_only_trials_of_cases_that_are_compared_can_hide_a_loss() -> None:
     assert (found["score"].verdict, found["cost"].verdict) == ("INCONCLUSIVE", "INCONCLUSIVE")
 
 
+def test_what_one_run_lacks_is_no_loss_of_the_other() -> None:
+    """Half of the cases look better, or cheaper, before: of some of their trials a part was not told."""
+    half = {"unscored": 2, "least_score": 0.4, "unpriced": 2}
+    old = [
+        case(f"c{n}", 4, 4, score=1.0, cost_usd=0.2, **half) if n % 2 else case(f"c{n}", 4, 4, score=0.8, cost_usd=0.5)
+        for n in range(60)
+    ]
+    new = report(*(case(f"c{n}", 4, 4, score=0.8, cost_usd=0.5) for n in range(60)))
+    lacking = {"score": Measurement(value=0.9, lacking=60), "cost_usd": Measurement(value=0.4, lacking=60)}
+    rule = RegressionRule(metrics=("score", "cost"))
+    found = compare(report(*old).model_copy(update={"measurements": lacking}), new, rule)
+    assert found.verdict == "INCONCLUSIVE"
+    assert found.why.startswith("scores of 30 cases are not told whole by both runs (c1, c3, c5, c7, c9 and 25 more)")
+    for difference in (found.differences["score"], found.differences["cost"]):
+        assert (difference.n_cases, difference.value, len(difference.incomparable)) == (30, 0.0, 30)
+
+
+def test_a_loss_of_the_cases_that_lack_nothing_is_one() -> None:
+    old = [case(f"c{n}", 4, 4, score=0.9) for n in range(60)]
+    new = [case(f"c{n}", 4, 4, score=0.6) for n in range(59)]
+    lacks = case("c59", 4, 4, score=1.0, unscored=1, least_score=0.7)
+    lacking = {"score": Measurement(value=0.6, lacking=1)}
+    found = compare(report(*old), report(*new, lacks).model_copy(update={"measurements": lacking}), RegressionRule())
+    assert found.verdict == "REGRESSION"
+    assert found.differences["score"].n_cases == 59
+
+
 def test_a_case_that_weighs_nothing_lacks_no_score() -> None:
     cases = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
     bare = case("bare", 4, 4, score=0.9, weight=0.0, unscored=4, least_score=0.0)
