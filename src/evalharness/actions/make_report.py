@@ -151,7 +151,7 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
         verdict=verdict,
         exit_code=exit_code,
         why=why,
-        notes=tuple(dict.fromkeys((*notes, *_without_score(measured)))),
+        notes=tuple(dict.fromkeys((*notes, *_without_score(measured), *_capped(run, measured)))),
         summary=summary,
         metrics=dict.fromkeys(missing) | {name: found.value for name, found in measurements.items()},
         measurements=measurements,
@@ -180,6 +180,12 @@ def _without_score(measured: Measured) -> Iterator[str]:
         more = f" and {len(cases) - SHOWN_CASES:,} more" if len(cases) > SHOWN_CASES else ""
         where = f"{count(trials.total(), 'trial')} of {', '.join(cases[:SHOWN_CASES])}{more}"
         yield f"{what} in {where}: {first}{'…' if others else ''}"
+
+
+def _capped(run: Run, measured: Measured) -> Iterator[str]:
+    if measured.capped:
+        decided = f"{count(measured.capped, 'trial')} decided without all grades, because the spend cap was reached"
+        yield f"{decided}: eval-harness regrade {run.name} asks for them"
 
 
 def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:

@@ -15,7 +15,7 @@ THRESHOLD = 0.1
 
 
 class TaskChange(Record):
-    """Scores and `delta` are None where a run has not judged the task.
+    """Scores and `delta` are None where a run has not judged the task, or a trial of it lacks a part of its score.
 
     `comparable` is false where the task asks, or is judged by, something else now: it is then never `degraded`.
     """
@@ -59,7 +59,7 @@ def task_changes(
 
 
 def _change(was: CaseResult, now: CaseResult, threshold: float, variant: str) -> TaskChange:
-    scores = [case.score if case.trials else None for case in (was, now)]
+    scores = [case.whole_score if case.trials else None for case in (was, now)]
     comparable = not (was.key and now.key) or was.key == now.key
     degraded, delta = False, None
     if scores[0] is not None and scores[1] is not None:

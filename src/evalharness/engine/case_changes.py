@@ -37,11 +37,14 @@ def case_changes(pairs: Sequence[Pair], alpha: float) -> tuple[CaseChange, ...]:
 def _has_moved(pair: Pair) -> bool:
     """A quick look, since most cases of a large suite stay as they are."""
     old, new = pair
-    return old.passed * new.trials != new.passed * old.trials or old.score != new.score
+    return old.passed * new.trials != new.passed * old.trials or (
+        old.score != new.score and not (old.unscored or new.unscored)
+    )
 
 
 def _change(pair: Pair, p: float, q: float, alpha: float, critical: bool) -> CaseChange:
     old, new = pair
+    is_whole = not (old.unscored or new.unscored)
     return CaseChange.holding(
         {
             "case_id": new.case_id,
@@ -49,8 +52,8 @@ def _change(pair: Pair, p: float, q: float, alpha: float, critical: bool) -> Cas
             "old_trials": old.trials,
             "new_passed": new.passed,
             "new_trials": new.trials,
-            "old_score": old.score,
-            "new_score": new.score,
+            "old_score": old.score if is_whole else None,
+            "new_score": new.score if is_whole else None,
             "delta": new.passed / new.trials - old.passed / old.trials,
             "p": p,
             "q": q,

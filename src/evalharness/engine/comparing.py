@@ -124,7 +124,9 @@ def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evide
 
 
 def _least(metric: str) -> str:
-    return " and a weight above 0" if metric == "score" else " above 0"
+    return {"score": " and a weight above 0", "cost": " above 0, told by all its judged trials,"}.get(
+        metric, " above 0"
+    )
 
 
 def _adjusted(draft: _Draft) -> _Draft:
@@ -219,7 +221,7 @@ def _notes(draft: _Draft) -> Iterable[str]:
     if pairing.ignored:
         yield f"left out, because quarantined: {', '.join(pairing.ignored)}"
     if "cost" not in draft.found and any(old.cost_usd or new.cost_usd for old, new in pairing.pairs):
-        yield "costs cannot be compared: no case tells one above 0 in both runs"
+        yield "costs cannot be compared: no case tells one above 0 in all judged trials of both runs"
     early = [each.run_name for each in (old, new) if each.sequential]
     if early:
         who = f"{early[0]} was" if len(early) == 1 else "both runs were"

@@ -106,7 +106,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
     if not scored:
         return _untold_scores(untold) if untold else None
     weights = [pair.new.weight for pair, _, _ in scored]
-    observed = observed_in([pair for pair, _, _ in scored], [new - old for _, old, new in scored], weights)
+    observed = observed_in([pair for pair, _, _ in scored], [_step(old, new) for _, old, new in scored], weights)
     before = observed_in([pair for pair, _, _ in scored], [old for _, old, _ in scored], weights).values
     found = _interval(observed, rule)
     tested = sign_flip(observed.steps)
@@ -121,6 +121,11 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
         0.5 ** sum(score > 0 for score in before),
         observed.figures(math.inf if _say_more_than_passes(pairs) else _least_trials(pairs)),
     )
+
+
+def _step(old: float, new: float) -> float:
+    """0 for what differs only by how it was added up: a test of signs would count it."""
+    return new - old if abs(new - old) > SAME else 0.0
 
 
 def _untold_scores(pairs: Sequence[Pair]) -> Evidence:
@@ -210,7 +215,7 @@ def ratios_differ(
 
 def _log_ratio(old: float, new: float) -> float:
     if old > 0 < new:
-        return math.log(old) - math.log(new)  # their ratio may be too large for a number
+        return _step(math.log(new), math.log(old))  # their ratio may be too large for a number
     return _LARGEST_LOG if old > 0 else -_LARGEST_LOG if new > 0 else 0.0
 
 

@@ -52,8 +52,8 @@ def settle(undecided: Undecided) -> str:
     found, rule = undecided.found, undecided.rule
     loss = loss_of(found)
     if found.incomparable:
-        whole = "whole " if found.metric == "score" and found.lacking else ""
-        return f"these cases need a {whole}{found.metric}{'' if found.metric == 'score' else ' above 0'} in both runs"
+        where = "every judged trial of both runs" if found.lacking else "both runs"
+        return f"these cases need a {found.metric}{'' if found.metric == 'score' else ' above 0'} in {where}"
     if is_hidden(found, rule):
         return f"all judged trials of both runs need a {found.metric}"
     if found.metric in ("pass_rate", "critical") and undecided.evidence.smallest_p >= 1 - SAME:

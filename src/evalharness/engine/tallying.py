@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
-from evalharness.domain.grade import VERDICTS, Judging, added_up, said_within
+from evalharness.domain.grade import SPEND_CAP, VERDICTS, Judging, added_up, said_within
 from evalharness.domain.report import CaseState
 from evalharness.domain.sequential import GIVEN_UP
 from evalharness.domain.suite import Suite
@@ -102,6 +102,8 @@ class Measured:
     ends none, and why not in the first."""
     given_up: int = 0
     """Trials of a sequential run that were under way when it was decided: what they cost is not known."""
+    capped: int = 0
+    """Decided trials of which a grade is due because the spend cap was reached: nobody resumes them."""
     awaited: set[str] = field(default_factory=set)
     """The types of graders whose grades trials wait for."""
 
@@ -161,6 +163,7 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
     tally = measured.tallies[case_id]
     verdicts: dict[str, bool] = {}
     told = missing = 0.0
+    is_capped = False
     for grade in from_json(grades):
         if grade.get("score") is not None:
             told += grade.get("weight", 1.0)
@@ -176,9 +179,11 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
             if grade["state"] == "fail" and required:
                 tally.failed_kinds |= {grade.get("kind", "")}
+        is_capped |= grade["state"] == "awaiting" and SPEND_CAP in grade.get("reason", "")
         if grade["state"] == state == "awaiting":
             said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
             measured.awaited |= {type_ for type_, found in said if found == "awaiting"}
+    measured.capped += is_capped and state in GRADED
     for kind, passed in verdicts.items():
         counted = tally.by_type.setdefault(kind, [0, 0])
         counted[0] += 1

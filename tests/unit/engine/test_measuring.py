@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from evalharness.domain.case import Case
+from evalharness.domain.grade import SPEND_CAP
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Summary
 from evalharness.domain.suite import Suite
@@ -369,6 +370,13 @@ class TestTheRest:
             "mine: scored 0": ({"a": 3}, "kaput"),
             "lost: scored 0": ({"a": 3}, "no path"),
         }
+
+    def test_trials_that_are_decided_while_a_capped_grade_is_due_are_counted(self) -> None:
+        due = {"state": "awaiting", "grader": "judge", "reason": f"{SPEND_CAP}: 5 of 5 tokens"}
+        other = {"state": "awaiting", "grader": "person", "reason": "a person's grade is due"}
+        rows = [row("a", 0, F, grades=[due]), row("a", 1, A, grades=[due]), row("a", 2, F, grades=[other])]
+        found = count_trials(Suite(name="s", cases=(Case(id="a", input="?"),)), 3, rows)
+        assert found.capped == 1
 
     def test_the_slowest_trials_come_first(self) -> None:
         suite = Suite(name="s", cases=(Case(id="a", input="?"),))
