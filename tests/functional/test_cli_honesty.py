@@ -90,13 +90,16 @@ def test_the_same_file_or_target_twice_is_run_once(tmp_path: Path) -> None:
 
 def test_a_login_in_a_url_is_neither_shown_nor_kept(tmp_path: Path) -> None:
     write(tmp_path, "suite.yaml", "config: {retries: 0}\ntest_cases: [{id: a, input: x, expected: x}]\n")
-    done = drive(
-        tmp_path, "run", "suite.yaml", "--target", "http://user:passw0rdlong@127.0.0.1:1/x?api_key=zzzzzzzzzzzz"
-    )
+    url = "http://user:passw0rdlong@127.0.0.1:1/x?api_key=zzzzzzzzzzzz"
+    refused = drive(tmp_path, "run", "suite.yaml", "--target", url)
+    assert refused.code == 2
+    given = ("--var", "password=passw0rdlong", "--var", "api_key=zzzzzzzzzzzz")
+    url = "http://user:{{password}}@127.0.0.1:1/x?api_key={{api_key}}"
+    done = drive(tmp_path, "run", "suite.yaml", "--target", url, *given)
     assert done.code == 3
     kept = b"".join(path.read_bytes() for path in (tmp_path / ".evalharness").iterdir())
     for secret in ("passw0rdlong", "zzzzzzzzzzzz"):
-        assert secret not in done.both
+        assert secret not in refused.both + done.both
         assert secret.encode() not in kept
 
 
