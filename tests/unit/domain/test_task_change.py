@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evalharness.domain.case_result import CaseResult
@@ -29,6 +31,13 @@ def test_every_shared_task_is_told_whatever_became_of_it() -> None:
 def test_a_task_that_fails_now_at_the_same_score_is_not_hidden() -> None:
     change = changes([case("a", 0.8)], [case("a", 0.8, "failed")])["a"]
     assert (change.degraded, change.broken) == (False, True)
+
+
+def test_a_task_of_which_a_trial_lacks_a_part_of_its_score_is_neither_degraded_nor_improved() -> None:
+    whole, partly = case("a", 0.8), replace(case("a", 1.0), unscored=1, least_score=0.7)
+    for old, new in ((partly, whole), (whole, partly)):
+        found = changes([old], [new])["a"]
+        assert (found.degraded, found.improved(0.1), found.delta) == (False, False, None)
 
 
 def test_an_error_is_no_wrong_answer() -> None:

@@ -97,6 +97,25 @@ def test_what_one_run_lacks_is_no_loss_of_the_other() -> None:
         assert (difference.n_cases, difference.value, len(difference.incomparable)) == (30, 0.0, 30)
 
 
+def test_a_case_that_lacks_a_part_of_its_score_is_listed_by_its_passes_alone() -> None:
+    lacks = {"unscored": 1, "least_score": 0.7}
+    old = report(case("a", 4, 4, score=1.0, **lacks), case("b", 4, 4, score=1.0, **lacks), case("c", 4, 4, score=1.0))
+    new = report(case("a", 4, 4, score=0.8), case("b", 4, 3, score=0.8), case("c", 4, 4, score=0.8))
+    found = {change.case_id: change for change in compare(old, new, RegressionRule()).cases}
+    assert set(found) == {"b", "c"}
+    assert (found["b"].old_score, found["c"].old_score) == (None, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["score", "cost"])
+def test_what_differs_only_by_how_it_was_added_up_is_no_change(metric: str) -> None:
+    """0.1 + 0.2 is not 0.3: sums of other lengths differ in their last bit."""
+    old = report(*(case(f"c{n}", 4, 2, score=0.3, cost_usd=0.3) for n in range(12)))
+    new = report(*(case(f"c{n}", 4, 2, score=0.1 + 0.2, cost_usd=0.1 + 0.2) for n in range(12)))
+    found = compare(old, new, RegressionRule(metrics=(metric,))).differences[metric]
+    assert "no case changed" in found.method
+    assert found.detectable is not None and found.detectable > 0.05
+
+
 def test_a_loss_of_the_cases_that_lack_nothing_is_one() -> None:
     old = [case(f"c{n}", 4, 4, score=0.9) for n in range(60)]
     new = [case(f"c{n}", 4, 4, score=0.6) for n in range(59)]
