@@ -177,7 +177,7 @@ def create_in_memory_cache() -> JudgeCache:
 
 def generate_judge_cache_key(path: str, criteria: str, value: Json, *, model: str = "", prompt: str = "") -> str:
     """`judge:` and a SHA-256. Without the model, and the prompt if it may change, one gets the verdicts of another."""
-    return cache_key("python", path, criteria, value, model, prompt)
+    return cache_key("python", path, criteria, json.dumps(value, sort_keys=True, default=str), model, prompt)
 
 
 def _check(data: Any) -> tuple[EvalDataset | None, tuple[DatasetIssue, ...], tuple[DatasetIssue, ...]]:

@@ -11,6 +11,14 @@ Json = Any
 """Any value JSON can hold. An alias for readers; checked where values enter (`domain.digest.canonical_json`)."""
 
 
+_new = object.__new__
+# Half the time of `object.__setattr__`, which a frozen record would need.
+_set_values, _set_names, _set_extra, _set_private = (
+    vars(BaseModel)[name].__set__
+    for name in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+
+
 class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
@@ -20,11 +28,11 @@ class Record(BaseModel):
 
         The mapping itself becomes the record's, so nobody else may keep it.
         """
-        made = cls.__new__(cls)
-        object.__setattr__(made, "__dict__", values)
-        object.__setattr__(made, "__pydantic_fields_set__", _names(cls))
-        object.__setattr__(made, "__pydantic_extra__", None)
-        object.__setattr__(made, "__pydantic_private__", None)
+        made = _new(cls)
+        _set_values(made, values)
+        _set_names(made, _names(cls))
+        _set_extra(made, None)
+        _set_private(made, None)
         return made
 
 

@@ -57,7 +57,7 @@ class Question:
     @property
     def identity(self) -> list[Json]:
         """Everything but the random word."""
-        return [self.template.digest, self.form.digest, dict(self.data), dict(self.said)]
+        return [self.template.digest, self.form.digest, self.data, self.said]
 
 
 def _spoken(said: Said, nonce: str) -> str:

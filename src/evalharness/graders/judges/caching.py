@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 
 from evalharness.domain.record import Json
 from evalharness.version import VERSION
 
 MAJOR = VERSION.partition(".")[0]
-_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
 def cache_key(*parts: Json) -> str:
     """Equal only for equal parts, of the same major version of the harness. Half a surrogate pair is fine, too."""
-    written = _WRITER.encode([MAJOR, *parts])
-    return f"judge:{hashlib.sha256(written.encode()).hexdigest()}"
+    return f"judge:{hashlib.sha256(ascii((MAJOR, *parts)).encode()).hexdigest()}"
 
 
 class InMemoryCache:

@@ -78,19 +78,26 @@ class JudgeGrader(CodeGrader, ABC):
         seats = self._seats(before)
         if not seats or self.services.models is None:
             return self.due()
-        names = [seat.judge for seat in seats]
+        if len(seats) == 1:
+            askings = [self.asking(seats[0].judge, context)]
+            verdict = await self._opinion(askings[0], context)
+        else:
+            askings, verdict = await self._verdict_of(seats, context)
+        paid = [*(before.judging if before else ()), *(asking.judging for asking in askings)]
+        return verdict.holding({**vars(verdict), "judging": added_up(paid)})
+
+    async def _verdict_of(self, panel: list[Seat], context: GradeContext) -> tuple[list[Asking], Grade]:
+        names = [seat.judge for seat in panel]
         votes = [
             seat.vote or self.asking(seat.judge, context, names[:place].count(seat.judge))
-            for place, seat in enumerate(seats)
+            for place, seat in enumerate(panel)
         ]
 
         async def opinion(vote: Grade | Asking) -> Grade:
             return vote if isinstance(vote, Grade) else await self._opinion(vote, context)
 
         opinions = await together(opinion, votes, len(votes))
-        verdict = opinions[0] if len(opinions) == 1 else self.voted(names, opinions)
-        paid = [*(before.judging if before else ()), *(vote.judging for vote in votes if isinstance(vote, Asking))]
-        return verdict.holding({**vars(verdict), "judging": added_up(paid)})
+        return [vote for vote in votes if isinstance(vote, Asking)], self.voted(names, opinions)
 
     def _seats(self, before: Grade | None) -> list[Seat]:
         """Who judges. `--judge-model` takes the place of those judges of a panel that have not voted yet."""

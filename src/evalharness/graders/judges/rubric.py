@@ -151,11 +151,14 @@ class Model(JudgeGrader):
         return f"{rubric}\n\n{listed(criteria)}" if any(each.description for each in criteria) else rubric
 
     def _expected(self, context: GradeContext) -> str:
+        expected = context.reference if self.options.expected is None else self.options.expected
+        return "\n\n".join(([] if expected is None else [as_text(expected)]) + self._wanted)
+
+    @cached_property
+    def _wanted(self) -> list[str]:
         options = self.options
-        expected = context.reference if options.expected is None else options.expected
         lists = (("It must say", options.must_include), ("It must not say", options.must_not_include))
-        texts = [f"{title}:\n" + "\n".join(f"- {text}" for text in wanted) for title, wanted in lists if wanted]
-        return "\n\n".join(([] if expected is None else [as_text(expected)]) + texts)
+        return [f"{title}:\n" + "\n".join(f"- {text}" for text in wanted) for title, wanted in lists if wanted]
 
     def example(self) -> Example | None:
         return self.options.example()

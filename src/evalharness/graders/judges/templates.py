@@ -75,6 +75,7 @@ def built_in_rubrics() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (FOLDER / "rubrics").glob("*.md")))
 
 
+@cache
 def rubric_text(written: str) -> str:
     """The rubric that a name stands for, or the rubric itself. Raises ValueError for a name that is misspelt."""
     name = written.strip()
