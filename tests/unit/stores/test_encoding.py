@@ -262,6 +262,34 @@ def test_long_transcripts_are_compressed() -> None:
     assert zlib.decompress(row[-1]) == unpack(row[-1])
 
 
+def nested(levels: int) -> object:
+    value: object = 1
+    for level in range(levels):
+        value = [value] if level % 2 else {"k": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *map(nested, range(130, 260, 5)),
+        nested(2000),
+        *(10**digits for digits in (18, 19, 3000, 4290, 4299, 4300, 9000)),
+    ],
+    ids=lambda value: f"{type(value).__name__}",
+)
+def test_what_is_written_can_be_read_back(value: object) -> None:
+    """JSON's readers have limits: what goes beyond them is written so that they are kept."""
+    grade = Grade(state="pass", evidence={"found": value})
+    for attempt in (
+        Attempt(state="passed", grades=(grade,)),
+        Attempt(state="passed", transcript=Transcript(output=value)),
+    ):
+        row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
+        assert trial_from("c", 0, 1, row[-1]).last.state == "passed"
+        json.loads(row[-2])
+
+
 @pytest.mark.parametrize("blob", [b"", b"x\x9cbroken", b'{"half":', b'[{"state":"unheard of"}]'])
 def test_a_damaged_row_is_a_store_error(blob: bytes) -> None:
     with pytest.raises(StoreError, match="trial 3 of case a cannot be read"):
