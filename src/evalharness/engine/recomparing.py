@@ -156,7 +156,10 @@ def _pair(case: CaseResult, changes: Mapping[str, CaseChange]) -> Pair:
     change = changes.get(case.case_id)
     if change is None:
         return Pair(case, case)
-    return Pair(replace(case, trials=change.old_trials, passed=change.old_passed, score=change.old_score), case)
+    # No score is told of either run where one of them lacks a part of it: if not the new one, it was the old one.
+    unscored = case.unscored or int(change.new_score is None)
+    then = replace(case, trials=change.old_trials, passed=change.old_passed, score=change.old_score, unscored=unscored)
+    return Pair(then, case)
 
 
 def rule_told(told: Comparison) -> RegressionRule:

@@ -45,7 +45,7 @@ def nobody_counts(_sent_bytes: int) -> None:
     """For the same."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Call:
     who: str
     endpoint: Endpoint
@@ -171,16 +171,25 @@ class Posting:
         call.sent_at = sent_at
         # No attempt may use up the whole deadline: a connection that hangs is then tried anew.
         limit_s = left_s if call.endpoint.is_own else min(left_s, max(self._deadline_s / 2, 1.0))
-        response = await self._heard(call, pace, limit_s)
-        if isinstance(response, Fault):
-            if response.is_lost or response.is_garbage:
-                call.lost(len(call.body))
-            # The little time that was left says less than what the server had said before.
-            is_cut_short = response.is_lost and limit_s == left_s
-            return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
+        pace.line.join(call, sent_at)
+        try:
+            response = await self._heard(call, pace, limit_s)
+            if not isinstance(response, Fault):
+                return self._understood(response, call, pace, read)
+        finally:
+            pace.line.leave(call, pace.succeeded_at)
+        if response.is_lost or response.is_garbage:
+            call.lost(len(call.body))
+        # The little time that was left says less than what the server had said before.
+        is_cut_short = response.is_lost and limit_s == left_s
+        return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
+
+    def _understood(
+        self, response: Response, call: _Call, pace: Pace, read: Callable[[Json], Value]
+    ) -> Value | Fault:
         pace.was_answered = True
         if response.status != 200:
-            return self._refused(response, response.status, pace, sent_at)
+            return self._refused(response, response.status, pace, call.sent_at)
         try:
             body = parse_strictly(response.text, longest=LARGEST_BYTES)
         except ValueError as error:
@@ -188,7 +197,7 @@ class Posting:
             return Fault(f"the reply makes no sense: {error}", is_garbage=True)
         try:
             if (status := status_told(body)) is not None:
-                return self._refused(response, status, pace, sent_at)
+                return self._refused(response, status, pace, call.sent_at)
             value = read(body)
         except ValueError as error:
             return Fault(f"the reply makes no sense: {error}", is_garbage=True)
@@ -198,15 +207,14 @@ class Posting:
 
     async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | Fault:
         """Time spent in the server's line uses up neither the limit nor the deadline."""
-        endpoint, place = call.endpoint, object()
+        endpoint = call.endpoint
 
         def in_line_s() -> float:
-            return max(0.0, pace.line.silent_since(place, pace.succeeded_at) - call.sent_at)
+            return max(0.0, pace.line.silent_since(call, pace.succeeded_at) - call.sent_at)
 
         sending = asyncio.create_task(
             self._sender.send(endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S))
         )
-        pace.line.join(place, call.sent_at)
         try:
             while not sending.done():
                 left_s = call.sent_at + in_line_s() + limit_s - self._clock.now()
@@ -216,7 +224,6 @@ class Posting:
             return sending.result()
         finally:
             call.gives_up_at += in_line_s()
-            pace.line.leave(place, self._clock.now() if sending.done() else pace.succeeded_at)
             if not sending.done():
                 sending.cancel()
                 await asyncio.wait((sending,))

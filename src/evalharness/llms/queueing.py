@@ -17,10 +17,10 @@ class Line:
             self._first_since = now
         self._waiting[who] = None
 
-    def leave(self, who: object, heard_at: float) -> None:
-        """`heard_at`: when the server last said something, be it to this one or to another."""
+    def leave(self, who: object, last_reply_at: float) -> None:
+        """Whoever is first now has been waiting for a reply since the last one, to this or to another."""
         if self._is_first(who):
-            self._first_since = heard_at
+            self._first_since = last_reply_at
         del self._waiting[who]
 
     def silent_since(self, who: object, last_reply_at: float) -> float:

@@ -67,6 +67,18 @@ def test_a_comparison_agrees_with_its_report() -> None:
     assert not any("p-values" in each for each in with_baseline.believed)
 
 
+@pytest.mark.parametrize("whose", ["old", "new"])
+def test_a_case_whose_score_lacks_a_part_in_one_of_the_runs_agrees_too(whose: str) -> None:
+    lacks: dict[str, Any] = {"unscored": {("b", 0)}}
+    old, _ = reported(OLD, CASES, **(lacks if whose == "old" else {}))
+    new, rows = reported(NEW, CASES, **(lacks if whose == "new" else {}))
+    comparison = compare(old, new, RULE)
+    assert {change.case_id: change.new_score for change in comparison.cases}["b"] is None
+    report = new.model_copy(update={"comparison": comparison})
+    for found in (verify_report(report, rows), verify_cases(report)):
+        assert found.mismatches == ()
+
+
 def test_where_failed_answers_were_tried_again_scores_are_not_compared() -> None:
     report, _, old = told(RegressionRule())
     again = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})

@@ -320,12 +320,37 @@ def test_a_server_that_says_nothing_to_anybody_is_given_up_by_all_at_once() -> N
         await asyncio.sleep(60)
         raise AssertionError("nobody waits so long")
 
+    ended_at: list[float] = []
+
+    async def one(posting: Posting, url: str, number: int) -> None:
+        with pytest.raises(ModelUnavailable, match="no answer within"):
+            await ask(posting, url, f"question {number}")
+        ended_at.append(asyncio.get_running_loop().time())
+
+    async def run() -> None:
+        posting = Posting(deadline_s=2, rng=Random(7))
+        async with serving(handler) as url:
+            await asyncio.wait_for(asyncio.gather(*(one(posting, url, number) for number in range(20))), 30)
+            await posting.close()
+
+    asyncio.run(run())
+    assert max(ended_at) - min(ended_at) < 0.5
+
+
+def test_refusals_that_are_long_in_coming_use_up_the_deadline_of_all() -> None:
+    clock = hurried(200)
+
+    async def handler(_: web.Request) -> web.Response:
+        await clock.sleep(60)
+        return web.Response(status=504, text="gateway timeout")
+
     async def run() -> list[str | BaseException]:
         async with serving(handler) as url:
-            return await asyncio.wait_for(ask_all(Posting(deadline_s=2, rng=Random(7)), url, 20), 30)
+            return await ask_all(Posting(deadline_s=300, clock=clock, rng=Random(7)), url, 20)
 
     errors = asyncio.run(run())
-    assert all(isinstance(error, ModelUnavailable) and "no answer within" in error.message for error in errors)
+    assert all(isinstance(error, ModelUnavailable) and "HTTP 504" in error.message for error in errors)
+    assert clock.now() < 600
 
 
 def test_a_server_of_our_own_is_sent_one_request_at_a_time_and_given_all_the_time_there_is() -> None:
