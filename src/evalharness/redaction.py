@@ -49,6 +49,9 @@ _LOGIN_IN_URL = re.compile(r"""(?<=://)[^\s/:@"'\\\[\]]+:[^\s/@"'\\\[\]]+(?=@)""
 _SECRET_IN_QUERY = re.compile("(?:key|token|password)=")
 _GITHUB_BEGINNING = re.compile("g(?:h[pousr]_|ithub_pat_)")
 
+# What those escape in JSON who think of HTML: Go and Python, Java's Gson, .NET.
+_SIGNS_OF_HTML = [{ord(sign): f"\\u{ord(sign):04x}" for sign in signs} for signs in ("<>&", "<>&='", "<>&'+`")]
+_UNICODE_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 # What servers and clients leave unescaped: everything reserved is escaped; Python's `quote`; JavaScript's
 # `encodeURIComponent`; a path segment of RFC 3986; JavaScript's `encodeURI`.
 _PERCENT_SAFE = ("", "/", "!'()*", "!$&'()*+,;=:@", "!#$&'()*+,/:;=?@")
@@ -265,10 +268,12 @@ def _encoded_forms(secret: str) -> set[str]:
 
 
 def _json_escaped(text: str) -> set[str]:
-    """As written by most libraries, with and without `ensure_ascii`, and by those that also escape `<>&` or `/`."""
-    plain = json.dumps(text, ensure_ascii=False)[1:-1]
-    html_safe = plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return {json.dumps(text)[1:-1], plain, html_safe, plain.replace("/", "\\/")}
+    """As most libraries write it, with and without `ensure_ascii`, and those that escape `/` or signs of HTML, too."""
+    written = {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)}
+    safe = {each.translate(signs) for each in written for signs in _SIGNS_OF_HTML}
+    safe |= {each.replace('\\"', "\\u0022") for each in safe}
+    capital = {_UNICODE_ESCAPE.sub(lambda escape: f"\\u{escape[1].upper()}", each) for each in safe}
+    return written | safe | capital | {each.replace("/", "\\/") for each in written}
 
 
 def _html_escaped(text: str) -> set[str]:

@@ -35,6 +35,18 @@ def json_twice(text: str, inner_ascii: bool, outer_ascii: bool) -> str:
         .replace("<", "\\u003c")
         .replace(">", "\\u003e")
         .replace("&", "\\u0026"),
+        json.dumps(SECRET)[1:-1].replace("/", "\\/"),  # PHP
+        json.dumps(SECRET, ensure_ascii=False)[1:-1]  # Java's Gson
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026"),
+        json.dumps(SECRET)[1:-1]  # .NET
+        .replace("\\u00e4", "\\u00E4")
+        .replace('\\"', "\\u0022")
+        .replace("<", "\\u003C")
+        .replace(">", "\\u003E")
+        .replace("&", "\\u0026")
+        .replace("+", "\\u002B"),
         quote(SECRET),
         quote(SECRET, safe=""),
         quote(SECRET, safe="").lower(),
@@ -297,3 +309,8 @@ def test_of_a_secret_that_a_cut_goes_through_nothing_is_left(shown: int, tmp_pat
         redacted = CUT_REDACTOR.redact(text)
         assert not [piece for piece in PIECES if piece in redacted], redacted[-200:]
         assert any(piece in text for piece in PIECES), "else nothing was to be found"
+
+
+@pytest.mark.parametrize("written", ["AbC\\u002Bd/E012345==", "AbC+d\\/E012345==", "AbC+d/E012345\\u003d\\u003d"])
+def test_a_base64_key_is_found_however_json_writes_it(written: str) -> None:
+    assert Redactor({"KEY": "AbC+d/E012345=="}).redact(f'{{"key": "{written}"}}') == '{"key": "[redacted:KEY]"}'
