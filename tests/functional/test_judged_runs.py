@@ -253,6 +253,9 @@ def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(t
     name = done.report["metadata"]["run_name"]
     shown = drive(tmp_path, "show", name).out
     assert "--judge-model M" not in shown
+    idle = drive(tmp_path, "resume", name)
+    assert idle.code == 3
+    assert f"resume {name} --max-tokens" in idle.out
     resumed = drive(tmp_path, "resume", name, "--max-tokens", "100000", "--json")
     assert resumed.states() == {"warm": ["passed"], "cold": ["failed"]}
     assert [took["calls"] for took in resumed.report["judging"]] == [took["calls"]], "each was asked for once"

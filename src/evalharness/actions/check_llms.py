@@ -44,6 +44,8 @@ async def check_judges(
                 f"the price of {', '.join(unpriced)} is not known, so no cap in dollars can be kept",
                 hint="name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
             )
+    if spending.is_used_up:
+        return  # nobody will be asked anything, and the report says why
     for llm in llms:
         spending.checks.append(await check_judge(llm))
 

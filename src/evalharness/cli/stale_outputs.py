@@ -47,7 +47,7 @@ def none_stale(command: click.Command, words: list[str]) -> Iterator[None]:
 
 def _identity(path: Path) -> tuple[int, int]:
     """Another one once it is written anew."""
-    about = path.stat()
+    about = path.lstat()
     return about.st_ino, about.st_mtime_ns
 
 

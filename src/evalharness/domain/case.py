@@ -125,5 +125,7 @@ def is_typed_input(written: Mapping[str, Json]) -> bool:
 
 
 def as_text(value: Json) -> str:
-    """Text stays text; every other JSON value becomes compact JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Text stays text, plain whatever Python class it has; every other JSON value becomes compact JSON."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

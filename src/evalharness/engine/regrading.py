@@ -41,7 +41,7 @@ class Regraded(NamedTuple):
             return False
         if transcript.model_fields_set == {"output"} and isinstance(transcript.output, str):  # quick: most are so
             return REDACTION_MARK in transcript.output
-        return REDACTION_MARK in transcript.model_dump_json(exclude_defaults=True)
+        return holds_redactions(transcript)
 
     @property
     def is_cut(self) -> bool:
@@ -50,6 +50,11 @@ class Regraded(NamedTuple):
     @property
     def _graded(self) -> Transcript | None:
         return self.trial.last.transcript if self.how == "graded" else None
+
+
+def holds_redactions(transcript: Transcript) -> bool:
+    """As Python writes it down: what graders put into it need not be fit for JSON."""
+    return REDACTION_MARK in repr(transcript)
 
 
 async def regrade_trials(
@@ -196,7 +201,7 @@ def lacks_only_grades(attempt: Attempt) -> bool:
     transcript = attempt.transcript
     if attempt.state not in ("error", "awaiting") or not attempt.grades or transcript is None or transcript.truncated:
         return False
-    return REDACTION_MARK not in repr(transcript)  # what a target just said need not be fit for JSON
+    return not holds_redactions(transcript)
 
 
 def asks_the_same(old: Case, new: Case, lock: CaseLock, root: Path, redact: Callable[[Json], Json]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import to_jsonable_python
 
 from evalharness.contracts import GradeContext
@@ -92,9 +92,7 @@ class Function(CodeGrader):
 def as_grade(returned: Any, threshold: float) -> Grade:
     """What a grader function returned, as a Grade; anything unclear is unscored, never guessed."""
     if isinstance(returned, Grade):
-        if returned.state not in VERDICTS:
-            return returned.model_copy(update={"evidence": _as_json(returned.evidence)})
-        return _grade(returned.passed, returned.score, returned.reason, returned.evidence)
+        return _checked(returned)
     if isinstance(returned, bool):
         return _grade(returned)
     if isinstance(returned, int | float):
@@ -105,6 +103,18 @@ def as_grade(returned: Any, threshold: float) -> Grade:
     if isinstance(returned, Mapping):
         return _grade_of_mapping(returned, threshold)
     raise Unscored(f"the grader returned {type(returned).__name__}; return True/False, a score, a mapping or a Grade")
+
+
+def _checked(grade: Grade) -> Grade:
+    """It may have been copied or put together unchecked."""
+    reason = _as_reason(grade.reason)
+    try:
+        if grade.state in VERDICTS:
+            return _grade(grade.passed, grade.score, reason, grade.evidence)
+        return Grade(state=grade.state, score=grade.score, reason=reason, evidence=_as_json(grade.evidence))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Unscored(f"the grader returned a Grade that is none: {first['loc'][0]}: {first['msg']}") from None
 
 
 def _grade_of_score(score: Any, threshold: float, reason: Any = None, evidence: Any = None) -> Grade:

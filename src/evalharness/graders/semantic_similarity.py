@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from pydantic import model_validator
@@ -85,7 +86,9 @@ def _other_status(output: Json, expected: Json) -> str:
 def _text(value: Json) -> str:
     """Of an HTTP response the body: its headers change with the time of day, and mean nothing."""
     content = value["body"] if is_response(value) else value
+    if content is None or isinstance(content, str):
+        return as_text(content or "")
     try:
-        return "" if content is None else as_text(content)
+        return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     except (RecursionError, TypeError, ValueError) as error:
         raise Unscored(f"the answer cannot be read as text: {error}") from None

@@ -184,9 +184,7 @@ class Posting:
         is_cut_short = response.is_lost and limit_s == left_s
         return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
 
-    def _understood(
-        self, response: Response, call: _Call, pace: Pace, read: Callable[[Json], Value]
-    ) -> Value | Fault:
+    def _understood(self, response: Response, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value | Fault:
         pace.was_answered = True
         if response.status != 200:
             return self._refused(response, response.status, pace, call.sent_at)

@@ -15,6 +15,7 @@ from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
+from evalharness.domain.text import head
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
@@ -23,6 +24,7 @@ from evalharness.stores.cleaning import Cleaner
 COMPRESS_FROM = 1024
 KEPT_TEXT = 2_097_152
 """Graders saw the whole text; what is kept of a longer one is its head and its tail."""
+LONGEST_REASON = 1000
 _LARGEST_INTEGER = 2**63 - 1
 _ATTEMPTS = TypeAdapter(tuple[Attempt, ...])
 _GRADES = TypeAdapter(tuple[Grade, ...])
@@ -41,7 +43,16 @@ Stored = TypeVar("Stored")
 
 
 def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
-    """The values of `TRIAL_COLUMNS`."""
+    """The values of `TRIAL_COLUMNS`. A result that cannot be stored ends its trial in error, not the run."""
+    try:
+        return _trial_row(run_seq, trial, redactor)
+    except (StoreError, ValueError, TypeError, AttributeError) as error:
+        told = str(error.__cause__ or error).partition("\n")[0]
+        lost = Attempt(state="error", reason=head(f"the result cannot be stored: {told}", LONGEST_REASON))
+        return _trial_row(run_seq, trial.holding({**vars(trial), "attempts": (lost,)}), redactor)
+
+
+def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
     attempts, body = fit(_ATTEMPTS, trial.attempts, Cleaner(redactor, KEPT_TEXT))
     last = attempts[-1]
     return (

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from evalharness.domain.artifact import EvalArtifact, looks_like_artifact, parse_artifact
 from evalharness.domain.artifact_answers import answer_of
+from evalharness.domain.case import as_text
 from evalharness.domain.json_paths import MISSING, step_into, steps
 from evalharness.domain.process import ProcessResult
 from evalharness.domain.record import Json
@@ -20,7 +21,9 @@ from evalharness.domain.transcript import Answer, Transcript
 from evalharness.errors import TargetFailed
 
 ResultForm = Literal["text", "json", "answer", "artifact"]
-MAX_DEPTH = 200
+MAX_DEPTH = 180
+LARGEST_INTEGER_BITS = 14_000
+"""What is nested deeper, or is larger, would not be read back as it was written."""
 MORE_THAN_ALLOWED = {
     "memory": "memory limit: it used more memory",
     "processes": "process limit: it started more processes and threads",
@@ -32,7 +35,7 @@ WHAT_TO_RETURN = "return text, a JSON value, evalharness.Answer or an artifact"
 def transcript_of(returned: Any) -> Transcript:
     """What a Python target returned, as a transcript; what cannot be an answer fails the trial and says why."""
     if isinstance(returned, str):
-        return Transcript(output=returned)
+        return Transcript(output=as_text(returned))
     if returned is None:
         raise TargetFailed(f"the target returned None; {WHAT_TO_RETURN}")
     if isinstance(returned, EvalArtifact):
@@ -56,9 +59,11 @@ def _transcript_of_answer(answer: Answer) -> Transcript:
         problem = why_not_json([call.arguments, call.result])
         if problem:
             raise TargetFailed(f"the answer's call of {call.name} holds {problem}; {WHAT_TO_RETURN}")
-    if isinstance(answer, Transcript):
-        return answer
-    return Transcript(**answer.given())
+    written = answer.model_dump(exclude_defaults=True, warnings=False)
+    try:
+        return Transcript.model_validate(written)  # it may have been copied or put together unchecked
+    except ValidationError as error:
+        raise TargetFailed(f"the answer has the wrong shape: {_first_of(error)}") from None
 
 
 def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript:
@@ -82,10 +87,13 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
     try:
         answer = Answer.model_validate({key: value[key] for key in Answer.model_fields if key in value})
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "it"
-        raise TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence) from None
+        raise TargetFailed(f"the answer has the wrong shape: {_first_of(error)}", evidence=evidence) from None
     return evidence.model_copy(update=answer.given())
+
+
+def _first_of(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc']) or 'it'}: {first['msg']}"
 
 
 def _answer_in(value: Any, evidence: Transcript | None) -> Answer:
@@ -98,8 +106,10 @@ def _answer_in(value: Any, evidence: Transcript | None) -> Answer:
 
 def why_not_json(value: Any, depth: int = 0) -> str:
     """What keeps a value from being JSON, in words; empty when nothing does."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str | bool):
         return ""
+    if isinstance(value, int):
+        return "" if value.bit_length() <= LARGEST_INTEGER_BITS else "an integer of more than 4,200 digits"
     if isinstance(value, float):
         return "" if math.isfinite(value) else f"the number {value}, which JSON does not have"
     if depth > MAX_DEPTH:

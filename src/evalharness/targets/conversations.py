@@ -63,7 +63,16 @@ def _written(content: Json) -> Sequence[Mapping[str, Json]]:
     if is_meant_so and isinstance(listed, list | tuple):
         lacking = "one of them has no role" if listed else "there are none"
         raise TargetFailed(f"the input's messages cannot be asked: {lacking}")
+    if not is_meant_so and isinstance(content, Mapping) and _are_turns(content.get("messages")):
+        beside = ", ".join(str(key) for key in content if key != "messages")
+        raise TargetFailed(f"the input's messages cannot be asked: beside them there is {beside}")
     return [{"role": "user", "content": as_text(content)}]
+
+
+def _are_turns(value: Json) -> bool:
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return all(isinstance(each, Mapping) and "role" in each for each in value)
 
 
 def _is_message(value: Json) -> TypeGuard[Mapping[str, Json] | str]:

@@ -544,3 +544,16 @@ def test_only_texts_with_braces_make_a_suite_templated(tmp_path: Path) -> None:
     assert sound(tmp_path, plain.replace("input: x", "input: '{{x}}'")).templated
     put(tmp_path, {"q.txt": "{{"})
     assert sound(tmp_path, plain.replace("input: x", "input: {type: file, content: q.txt}")).templated
+
+
+@pytest.mark.parametrize("listed", ["", "secrets: [mine]\n"])
+def test_a_variable_in_a_secret_place_of_a_cases_own_target_must_be_known_for_one(tmp_path: Path, listed: str) -> None:
+    text = (
+        "name: s\n"
+        f"{listed}"
+        "test_cases:\n"
+        "  - id: a\n    input: hi\n    graders: [{contains: hi}]\n"
+        "    target: {http: {url: 'http://127.0.0.1:1/', headers: {Authorization: 'Bearer {{mine}}'}}}\n"
+    )
+    problems = [line for line in told(tmp_path, text, "suite.yaml") if "mine" in line]
+    assert [("the variable mine would be stored" in line) for line in problems] == ([] if listed else [True])

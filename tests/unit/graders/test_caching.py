@@ -11,7 +11,9 @@ from judged import HonestLlm, JudgeLlm, SayingLlm, judge
 
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable
+from evalharness.graders.judges.asking import Sampling
 from evalharness.graders.judges.caching import InMemoryCache
+from evalharness.graders.judges.templates import read_prompt
 
 KINDS: dict[str, dict[str, Any]] = {
     "model": {"rubric": "Is it kind?"},
@@ -38,6 +40,12 @@ def test_two_models_and_four_trials_on_one_cache_are_eight_calls(kind: str) -> N
     again = judge(written(kind, temperature=0.7), "Ada", llms[0], trials=4, cache=cache)
     assert len(llms[0].requests) == 4 * CALLS[kind]
     assert [(grade.judging[0].calls, grade.judging[0].cached) for grade in again] == [(0, CALLS[kind])] * 4
+
+
+@pytest.mark.parametrize(("temperature", "differ"), [(0.7, True), (0.0, False)])
+def test_a_seed_that_is_sent_is_in_the_key(temperature: float, differ: bool) -> None:
+    one, other = (Sampling(temperature, seed=seed).identity(takes_no_temperature=False) for seed in (1, 2))
+    assert (one != other) is differ
 
 
 class FreeLlm(HonestLlm):
@@ -92,6 +100,26 @@ def test_so_are_the_whole_output_the_question_the_reference_and_the_revision() -
     llm.revision = "2026-11"  # type: ignore[attr-defined]
     judge(written("model"), long + "a", llm, cache=cache)
     assert len(llm.requests) == 4
+
+
+class Reply(str):
+    def __repr__(self) -> str:
+        return "<a reply>"
+
+
+def test_texts_are_told_apart_by_their_letters_alone() -> None:
+    cache, llm = InMemoryCache(), HonestLlm()
+    for output in (Reply("Ada"), Reply("Eve"), "Ada"):
+        judge(written("model"), output, llm, cache=cache)
+    assert len(llm.requests) == 2
+
+
+def test_a_prompt_of_ones_own_is_another_one_though_its_words_are_ours() -> None:
+    """Paragraphs without anything in them are left out of ours only."""
+    cache, llm = InMemoryCache(), HonestLlm()
+    for options in ({}, {"prompt": read_prompt("scores")}):
+        judge(written("model", **options), "Ada", llm, cache=cache)
+    assert len(llm.requests) == 2
 
 
 @pytest.mark.parametrize("options", [{"cache": False}, {}], ids=["switched off", "none there"])

@@ -64,6 +64,23 @@ def test_what_is_unclear_is_unscored(returned: Any) -> None:
         as_grade(returned, threshold=0.8)
 
 
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (Grade.model_construct(state="maybe", reason="x"), "state: "),
+        (Grade(state="pass").model_copy(update={"score": 5}), "score: "),
+        (Grade.unscored("x").model_copy(update={"score": 5}), "score: "),
+    ],
+)
+def test_a_grade_that_is_none_is_unscored(returned: Grade, told: str) -> None:
+    with pytest.raises(Unscored, match=f"the grader returned a Grade that is none: {told}"):
+        as_grade(returned, threshold=0.8)
+
+
+def test_a_grade_without_words_is_taken() -> None:
+    assert as_grade(Grade(state="awaiting").model_copy(update={"reason": None}), threshold=0.8).reason == ""
+
+
 KEYS = st.sampled_from(["passed", "score", "reason", "evidence", "x"])
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),

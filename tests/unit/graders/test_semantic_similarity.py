@@ -53,6 +53,10 @@ def test_data_is_compared_as_text_and_of_a_response_the_body(grade: Callable[...
     assert (verdict.state, verdict.reason) == ("fail", "status 500, expected 200")
 
 
+def test_equal_data_is_as_near_as_can_be_whatever_the_order_of_its_keys(grade: Callable[..., Grade]) -> None:
+    assert grade({"semantic_similarity": {"value": {"a": [1, 2], "b": 1}}}, {"b": 1, "a": [1, 2]}).score == 1
+
+
 def test_without_a_value_the_answer_is_compared_with_the_cases_reference(build: Callable[..., Grader]) -> None:
     case = Case(id="a", input="?", reference=CAT)
     for written in ({"semantic_similarity": {"threshold": 0.9}}, "semantic_similarity"):

@@ -20,7 +20,7 @@ from evalharness.domain.report import Failure, Group, Report, RunMetadata, Summa
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.domain.transcript import ToolCall, Transcript
+from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
@@ -288,6 +288,15 @@ def test_what_is_written_can_be_read_back(value: object) -> None:
         row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
         assert trial_from("c", 0, 1, row[-1]).last.state == "passed"
         json.loads(row[-2])
+
+
+def test_a_result_that_cannot_be_stored_ends_its_trial_in_error() -> None:
+    usage = Usage(input_tokens=10**5000)
+    attempt = Attempt(state="passed", transcript=Transcript(output="x", usage=usage))
+    row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
+    kept = trial_from("c", 0, 1, row[-1])
+    assert (row[4], kept.state) == ("error", "error")
+    assert kept.reason.startswith("the result cannot be stored: ")
 
 
 @pytest.mark.parametrize("blob", [b"", b"x\x9cbroken", b'{"half":', b'[{"state":"unheard of"}]'])

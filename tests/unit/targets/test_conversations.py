@@ -53,6 +53,11 @@ def test_a_conversation_that_says_nothing_is_not_asked(messages: Any, reason: st
         turns_of({"messages": messages})
 
 
+def test_what_stands_beside_messages_is_not_sent_as_text_in_silence() -> None:
+    with pytest.raises(TargetFailed, match="beside them there is user_id"):
+        turns_of({"messages": [user("a")], "user_id": 7})
+
+
 def test_user_messages_in_a_row_are_turns_of_their_own() -> None:
     assert shape([user("a"), user("b"), user("c")]) == [[("user", "a")], [("user", "b")], [("user", "c")]]
     assert shape(["a", "b"]) == [[("user", "a")], [("user", "b")]]

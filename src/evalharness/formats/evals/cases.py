@@ -33,6 +33,8 @@ class Defaults:
     has_target: bool = False
     targets: frozenset[str] = frozenset()
     """Names that `target:` may use."""
+    secrets: tuple[str, ...] | None = None
+    """The suite's variables that are said to be some; None where there is no suite."""
 
 
 class CaseReader:
@@ -156,7 +158,7 @@ class CaseReader:
             fields.pop("target", None)
             return
         if spec.options is not None or spec.kind not in defaults.targets:
-            check_target(written.findings, place, spec)
+            check_target(written.findings, place, spec, secrets=defaults.secrets)
             spec = rebased_target(spec, self.folder.prefix_of(written.findings))
         fields["target"] = spec
 

@@ -96,7 +96,8 @@ def own_defaults(document: Document, suite: Suite | None) -> Defaults:
     targets = frozenset(suite.targets if suite else ())
     has_target = suite is not None and (suite.target is not None or bool(suite.variants))
     has_graders = bool(document.top.get("graders"))
-    return Defaults(_inherited(document), has_graders=has_graders, has_target=has_target, targets=targets)
+    secrets = tuple(_secrets(document.top))
+    return Defaults(_inherited(document), has_graders, has_target, targets, secrets)
 
 
 def part_defaults(document: Document, suite: Suite | None, around: Defaults, prefix: str) -> Defaults:
@@ -108,8 +109,9 @@ def part_defaults(document: Document, suite: Suite | None, around: Defaults, pre
     if isinstance(metadata, Mapping):
         about = {key: value for key, value in metadata.items() if key not in {*Case.model_fields, "name"}}
         fields["metadata"] = {**around.fields.get("metadata", {}), **about}
+    secrets = (*(around.secrets or ()), *_secrets(document.top))
     if suite is None:
-        return Defaults(fields, has_graders=True, has_target=True)
+        return Defaults(fields, has_graders=True, has_target=True, secrets=secrets)
     config = suite.config
     if "timeout_seconds" in config.model_fields_set:
         fields["timeout_seconds"] = config.timeout_seconds
@@ -127,6 +129,7 @@ def part_defaults(document: Document, suite: Suite | None, around: Defaults, pre
         has_graders=around.has_graders or bool(suite.graders),
         has_target=around.has_target or suite.target is not None,
         targets=around.targets | frozenset(suite.targets),
+        secrets=secrets,
     )
 
 

@@ -28,7 +28,7 @@ class Template:
 
     @property
     def digest(self) -> str:
-        return _digest_of(self.text)
+        return _digest_of(self.text, self.is_own)
 
     @property
     def places(self) -> frozenset[str]:
@@ -56,8 +56,8 @@ def _paragraphs(text: str) -> list[tuple[str, list[str]]]:
 
 
 @cache
-def _digest_of(text: str) -> str:
-    return digest([text, *map(read_prompt, ("closing", "again", "unusable"))])
+def _digest_of(text: str, is_own: bool) -> str:
+    return digest([text, is_own, *map(read_prompt, ("closing", "again", "unusable"))])
 
 
 @cache

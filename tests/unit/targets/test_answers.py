@@ -1,0 +1,67 @@
+"""What Python targets return, as a transcript."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalharness.domain.transcript import Answer, ToolCall, Transcript, Usage
+from evalharness.errors import TargetFailed
+from evalharness.targets.answers import transcript_of
+
+
+def with_file(text: Any) -> Transcript:
+    answer = Transcript(output="x")
+    answer.files["n.txt"] = text
+    return answer
+
+
+class Reply(str):
+    """A text with ideas of its own."""
+
+    def __str__(self) -> str:
+        return "another"
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize(
+    ("returned", "place"),
+    [
+        (with_file(3), "files.n.txt"),
+        (Transcript(output="x").model_copy(update={"stdout": None}), "stdout"),
+        (Transcript(output="x").model_copy(update={"cost_usd": -3.0}), "cost_usd"),
+        (Answer(output="x", usage=Usage.model_construct(input_tokens=-1, output_tokens=0)), "usage.input_tokens"),
+        (Answer(output="x", tool_calls=(ToolCall.model_construct(name=5, arguments=1, result=2, error=""),)), "name"),
+        (Answer(output="x").model_copy(update={"usage": "many"}), "usage"),
+    ],
+)
+def test_an_answer_that_was_put_together_unchecked_is_checked(returned: Answer, place: str) -> None:
+    with pytest.raises(TargetFailed, match=f"the answer has the wrong shape: .*{place}"):
+        transcript_of(returned)
+
+
+def test_what_was_put_into_an_answer_later_is_kept() -> None:
+    assert transcript_of(with_file("text")) == Transcript(output="x", files={"n.txt": "text"})
+
+
+def test_a_text_is_plain_text_whatever_its_class() -> None:
+    output = transcript_of(Reply("said")).output
+    assert type(output) is str
+    assert output == "said"
+
+
+def nested(levels: int) -> Any:
+    return [nested(levels - 1)] if levels else 1
+
+
+@pytest.mark.parametrize("told", ["an integer of more than", "nested too deeply"])
+def test_what_could_not_be_read_back_as_it_was_is_no_answer(told: str) -> None:
+    value = nested(190) if "nested" in told else 10**4300
+    for returned in (value, Answer(output=value)):
+        with pytest.raises(TargetFailed, match=told):
+            transcript_of(returned)
