@@ -19,7 +19,7 @@ from evalharness.actions.check_llms import check_llms
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import redactor_for, secrets_of
-from evalharness.actions.execute_runs import collecting_less, run_to_end
+from evalharness.actions.execute_runs import collecting_less, run_to_end, switching_less
 from evalharness.actions.keep_verdicts import locked_as_judged
 from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
@@ -91,14 +91,13 @@ def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> 
     clear_outputs(request.outputs, graded_by, request.gate.baseline)
     store.redactor = redactor_for([suite for _, suite in graded_by], {**request.variables, **request.env})
     env = {**{key: value for old in olds for key, value in old.options.env.items() if value}, **request.env}
-    restore = settings.set_environment(env)
-    try:
-        return run_to_end(_regrade_all(olds, request, store, watcher))
-    except KeyboardInterrupt:
-        hint = f"start it again: eval-harness regrade {named.name}"
-        raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint) from None
-    finally:
-        restore()
+    with ExitStack() as after, collecting_less(), switching_less():
+        after.callback(settings.set_environment(env))
+        try:
+            return run_to_end(_regrade_all(olds, request, store, watcher))
+        except KeyboardInterrupt:
+            hint = f"start it again: eval-harness regrade {named.name}"
+            raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint) from None
 
 
 async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
@@ -243,8 +242,8 @@ async def _regrade(item: _Ready, last: _Ready, store: SqlStore, watcher: Watcher
         while store.backlog > MAX_BACKLOG:
             await asyncio.sleep(0.005)
 
-    with exits_guarded(), collecting_less():
-        answers = _answers(store, item, before)
+    answers = _answers(store, item, before)
+    with exits_guarded():
         await regrade_trials(answers, item.planned, at_once, keep, keeps_verdicts=item.keeps_verdicts)
     store.flush()
     is_last = item is last or item.spending is not last.spending
