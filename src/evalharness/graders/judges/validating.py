@@ -53,6 +53,6 @@ async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> Judging:
 
 def _unavailable(llm: Llm, error: ModelUnavailable) -> ModelUnavailable:
     next_step = NEXT_STEPS.get(error.status or 0)
-    what = "cannot be reached" if next_step is None else "refused"
+    what = "refused" if 400 <= (error.status or 0) < 500 and error.status != 429 else "cannot be reached"
     hint = error.hint or (f"{next_step}, or {HINT}" if next_step else "")
     return ModelUnavailable(f"the judge {llm.name} {what}: {error.message}", hint=hint, status=error.status)
