@@ -263,7 +263,7 @@ def collecting_less() -> Iterator[None]:
 
 @contextmanager
 def switching_less() -> Iterator[None]:
-    """Threads that have no time limit to keep (the store's, graders') take longer turns: fewer of them cost less."""
+    """Longer turns of threads, for where no target is timed: fewer of them cost less."""
     former = sys.getswitchinterval()
     sys.setswitchinterval(TURN_S)
     try:

@@ -111,7 +111,14 @@ def _checked(grade: Grade) -> Grade:
     try:
         if grade.state in VERDICTS:
             return _grade(grade.passed, grade.score, reason, grade.evidence)
-        return Grade(state=grade.state, score=grade.score, reason=reason, evidence=_as_json(grade.evidence))
+        return Grade(
+            state=grade.state,
+            score=grade.score,
+            reason=reason,
+            evidence=_as_json(grade.evidence),
+            judging=grade.judging,
+            is_final=grade.is_final,
+        )
     except ValidationError as error:
         first = error.errors()[0]
         raise Unscored(f"the grader returned a Grade that is none: {first['loc'][0]}: {first['msg']}") from None

@@ -7,15 +7,17 @@ through `cleaning.py`.
 from __future__ import annotations
 
 import zlib
+from math import isfinite
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.text import head
+from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
@@ -47,9 +49,20 @@ def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]
     try:
         return _trial_row(run_seq, trial, redactor)
     except (StoreError, ValueError, TypeError, AttributeError) as error:
-        told = str(error.__cause__ or error).partition("\n")[0]
-        lost = Attempt(state="error", reason=head(f"the result cannot be stored: {told}", LONGEST_REASON))
-        return _trial_row(run_seq, trial.holding({**vars(trial), "attempts": (lost,)}), redactor)
+        return _trial_row(run_seq, _without_result(trial, error.__cause__ or error), redactor)
+
+
+def _without_result(trial: Trial, why: BaseException) -> Trial:
+    """What it cost is kept, if that can be told."""
+    told = str(why)
+    if isinstance(why, ValidationError):
+        first = why.errors()[0]
+        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    cost_usd = trial.last.transcript.cost_usd if trial.last.transcript else None
+    is_told = isinstance(cost_usd, float) and isfinite(cost_usd) and cost_usd >= 0
+    reason = head(f"the result cannot be stored: {told}", LONGEST_REASON)
+    lost = Attempt(state="error", reason=reason, transcript=Transcript(cost_usd=cost_usd) if is_told else None)
+    return trial.holding({**vars(trial), "attempts": (lost,)})
 
 
 def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
@@ -142,16 +155,20 @@ def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> 
         decoded = text.decode()
         if cleaner.redactor.redact(decoded) != decoded:
             return None
-        if adapter is not _ATTEMPTS or not _is_surely_read(decoded):
+        if adapter is not _ATTEMPTS or not _is_surely_read(value, decoded):
             adapter.validate_json(text)
     except ValueError:
         return None
     return text
 
 
-def _is_surely_read(text: str) -> bool:
-    """Readers refuse what is nested more than 180 levels deep, and integers of more than 4,300 digits."""
-    return len(text) < 4000 and text.count("[") + text.count("{") < 150
+def _is_surely_read(attempts: Any, text: str) -> bool:
+    """Readers refuse what is nested over 180 levels deep, integers of more than 4,300 digits, and what a grader put
+    where it does not belong: into a part of the transcript that can be changed."""
+    if len(text) >= 4000 or text.count("[") + text.count("{") >= 150:
+        return False
+    transcripts = [each.transcript for each in attempts if each.transcript is not None]
+    return not any(t.files or t.messages or t.tool_calls or t.events or t.snapshot for t in transcripts)
 
 
 def _written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:

@@ -55,15 +55,24 @@ def _transcript_of_answer(answer: Answer) -> Transcript:
         problem = why_not_json(getattr(answer, name))
         if problem:
             raise TargetFailed(f"the answer's {name} holds {problem}; {WHAT_TO_RETURN}")
-    for call in answer.tool_calls:
+    checked = _checked(answer)
+    for call in checked.tool_calls:
         problem = why_not_json([call.arguments, call.result])
         if problem:
             raise TargetFailed(f"the answer's call of {call.name} holds {problem}; {WHAT_TO_RETURN}")
-    written = answer.model_dump(exclude_defaults=True, warnings=False)
+    return checked
+
+
+def _checked(answer: Answer) -> Transcript:
+    """It may have been copied or put together unchecked, and have fields of its own."""
     try:
-        return Transcript.model_validate(written)  # it may have been copied or put together unchecked
+        written = answer.model_dump(include=set(Transcript.model_fields), exclude_defaults=True, warnings=False)
+        output = as_text(answer.output) if isinstance(answer.output, str) else answer.output
+        return Transcript.model_validate({**written, "output": output})
     except ValidationError as error:
         raise TargetFailed(f"the answer has the wrong shape: {_first_of(error)}") from None
+    except ValueError as error:  # what holds itself
+        raise TargetFailed(f"the answer has the wrong shape: {error}") from None
 
 
 def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript:

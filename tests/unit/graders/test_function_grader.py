@@ -77,6 +77,10 @@ def test_a_grade_that_is_none_is_unscored(returned: Grade, told: str) -> None:
         as_grade(returned, threshold=0.8)
 
 
+def test_a_grade_that_no_retry_betters_stays_that() -> None:
+    assert as_grade(Grade.unscored("x", is_final=True), threshold=0.8).is_final
+
+
 def test_a_grade_without_words_is_taken() -> None:
     assert as_grade(Grade(state="awaiting").model_copy(update={"reason": None}), threshold=0.8).reason == ""
 

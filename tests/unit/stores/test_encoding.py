@@ -290,13 +290,23 @@ def test_what_is_written_can_be_read_back(value: object) -> None:
         json.loads(row[-2])
 
 
-def test_a_result_that_cannot_be_stored_ends_its_trial_in_error() -> None:
-    usage = Usage(input_tokens=10**5000)
-    attempt = Attempt(state="passed", transcript=Transcript(output="x", usage=usage))
+@pytest.mark.parametrize(
+    ("spoilt", "told"),
+    [
+        ({"usage": Usage(input_tokens=10**5000)}, "Invalid JSON"),
+        ({"files": {"n.txt": 3}}, "files.n.txt: Input should be a valid string"),
+    ],
+    ids=["usage", "files"],
+)
+def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str, object], told: str) -> None:
+    """Its cost is still told."""
+    transcript = Transcript(output="x", cost_usd=0.5).model_copy(update=spoilt)
+    attempt = Attempt(state="passed", transcript=transcript)
     row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
     kept = trial_from("c", 0, 1, row[-1])
-    assert (row[4], kept.state) == ("error", "error")
+    assert (row[4], kept.state, kept.cost_usd) == ("error", "error", 0.5)
     assert kept.reason.startswith("the result cannot be stored: ")
+    assert told in kept.reason
 
 
 @pytest.mark.parametrize("blob", [b"", b"x\x9cbroken", b'{"half":', b'[{"state":"unheard of"}]'])

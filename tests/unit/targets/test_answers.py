@@ -38,6 +38,7 @@ class Reply(str):
         (Answer(output="x", usage=Usage.model_construct(input_tokens=-1, output_tokens=0)), "usage.input_tokens"),
         (Answer(output="x", tool_calls=(ToolCall.model_construct(name=5, arguments=1, result=2, error=""),)), "name"),
         (Answer(output="x").model_copy(update={"usage": "many"}), "usage"),
+        (Answer(output="x").model_copy(update={"tool_calls": None}), "tool_calls"),
     ],
 )
 def test_an_answer_that_was_put_together_unchecked_is_checked(returned: Answer, place: str) -> None:
@@ -45,14 +46,23 @@ def test_an_answer_that_was_put_together_unchecked_is_checked(returned: Answer, 
         transcript_of(returned)
 
 
+class Sure(Answer):
+    confidence: float = 0.5
+
+
+def test_fields_of_ones_own_are_left_out() -> None:
+    assert transcript_of(Sure(output="x", confidence=0.9)) == Transcript(output="x")
+
+
 def test_what_was_put_into_an_answer_later_is_kept() -> None:
     assert transcript_of(with_file("text")) == Transcript(output="x", files={"n.txt": "text"})
 
 
 def test_a_text_is_plain_text_whatever_its_class() -> None:
-    output = transcript_of(Reply("said")).output
-    assert type(output) is str
-    assert output == "said"
+    for returned in (Reply("said"), Answer(output=Reply("said")), Transcript(output=Reply("said"))):
+        output = transcript_of(returned).output
+        assert type(output) is str
+        assert output == "said"
 
 
 def nested(levels: int) -> Any:
