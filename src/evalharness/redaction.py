@@ -50,7 +50,7 @@ _SECRET_IN_QUERY = re.compile("(?:key|token|password)=")
 _GITHUB_BEGINNING = re.compile("g(?:h[pousr]_|ithub_pat_)")
 
 # What those escape in JSON who think of HTML: Go and Python, Java's Gson, .NET.
-_SIGNS_OF_HTML = [{ord(sign): f"\\u{ord(sign):04x}" for sign in signs} for signs in ("<>&", "<>&='", "<>&'+`")]
+_SIGNS_OF_HTML = [{ord(sign): f"\\u{ord(sign):04x}" for sign in signs} for signs in ("<>&", "<>&'", "<>&='", "<>&'+`")]
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 # What servers and clients leave unescaped: everything reserved is escaped; Python's `quote`; JavaScript's
 # `encodeURIComponent`; a path segment of RFC 3986; JavaScript's `encodeURI`.
@@ -273,7 +273,7 @@ def _json_escaped(text: str) -> set[str]:
     safe = {each.translate(signs) for each in written for signs in _SIGNS_OF_HTML}
     safe |= {each.replace('\\"', "\\u0022") for each in safe}
     capital = {_UNICODE_ESCAPE.sub(lambda escape: f"\\u{escape[1].upper()}", each) for each in safe}
-    return written | safe | capital | {each.replace("/", "\\/") for each in written}
+    return {each.replace("/", slash) for each in written | safe | capital for slash in ("/", "\\/")}
 
 
 def _html_escaped(text: str) -> set[str]:

@@ -311,6 +311,10 @@ def test_of_a_secret_that_a_cut_goes_through_nothing_is_left(shown: int, tmp_pat
         assert any(piece in text for piece in PIECES), "else nothing was to be found"
 
 
+def test_escapes_of_several_kinds_in_one_text_are_found() -> None:
+    assert Redactor({"KEY": "q7Zx/Lm4&Rt9Wv2"}).redact("q7Zx\\/Lm4\\u0026Rt9Wv2") == "[redacted:KEY]"
+
+
 @pytest.mark.parametrize("written", ["AbC\\u002Bd/E012345==", "AbC+d\\/E012345==", "AbC+d/E012345\\u003d\\u003d"])
 def test_a_base64_key_is_found_however_json_writes_it(written: str) -> None:
     assert Redactor({"KEY": "AbC+d/E012345=="}).redact(f'{{"key": "{written}"}}') == '{"key": "[redacted:KEY]"}'

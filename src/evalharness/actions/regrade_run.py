@@ -96,7 +96,7 @@ def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> 
         try:
             return run_to_end(_regrade_all(olds, request, store, watcher))
         except KeyboardInterrupt:
-            hint = f"start it again: eval-harness regrade {named.name}"
+            hint = f"start it again with the same options: eval-harness regrade {named.name}; the cache keeps verdicts"
             raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint) from None
 
 

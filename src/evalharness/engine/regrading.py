@@ -53,8 +53,11 @@ class Regraded(NamedTuple):
 
 
 def holds_redactions(transcript: Transcript) -> bool:
-    """As Python writes it down: what graders put into it need not be fit for JSON."""
-    return REDACTION_MARK in repr(transcript)
+    """As Python writes it down: what graders put into it need not be fit for JSON, or for that (then it may)."""
+    try:
+        return REDACTION_MARK in repr(transcript)
+    except (ValueError, TypeError, RuntimeError):
+        return True
 
 
 async def regrade_trials(

@@ -113,7 +113,6 @@ def _checked(grade: Grade) -> Grade:
             return _grade(grade.passed, grade.score, reason, grade.evidence)
         return Grade(
             state=grade.state,
-            score=grade.score,
             reason=reason,
             evidence=_as_json(grade.evidence),
             judging=grade.judging,

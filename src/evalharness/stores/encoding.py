@@ -48,7 +48,7 @@ def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]
     """The values of `TRIAL_COLUMNS`. A result that cannot be stored ends its trial in error, not the run."""
     try:
         return _trial_row(run_seq, trial, redactor)
-    except (StoreError, ValueError, TypeError, AttributeError) as error:
+    except (StoreError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         return _trial_row(run_seq, _without_result(trial, error.__cause__ or error), redactor)
 
 

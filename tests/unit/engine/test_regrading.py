@@ -212,6 +212,7 @@ def test_an_answer_that_json_cannot_hold_may_be_graded_again() -> None:
     assert lacks_only_grades(broken)
     assert not lacks_only_grades(broken.model_copy(update={"transcript": Transcript(output="[redacted:KEY]")}))
     assert not lacks_only_grades(broken.model_copy(update={"grades": ()}))
+    assert not lacks_only_grades(broken.model_copy(update={"transcript": Transcript(output=10**6000)}))
 
 
 def test_what_judges_took_before_is_not_told_of_the_regrade() -> None:

@@ -69,7 +69,6 @@ def test_what_is_unclear_is_unscored(returned: Any) -> None:
     [
         (Grade.model_construct(state="maybe", reason="x"), "state: "),
         (Grade(state="pass").model_copy(update={"score": 5}), "score: "),
-        (Grade.unscored("x").model_copy(update={"score": 5}), "score: "),
     ],
 )
 def test_a_grade_that_is_none_is_unscored(returned: Grade, told: str) -> None:
@@ -79,6 +78,10 @@ def test_a_grade_that_is_none_is_unscored(returned: Grade, told: str) -> None:
 
 def test_a_grade_that_no_retry_betters_stays_that() -> None:
     assert as_grade(Grade.unscored("x", is_final=True), threshold=0.8).is_final
+
+
+def test_no_verdict_has_no_score() -> None:
+    assert as_grade(Grade(state="awaiting", score=0.0, reason="later"), threshold=0.8).score is None
 
 
 def test_a_grade_without_words_is_taken() -> None:

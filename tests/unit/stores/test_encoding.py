@@ -290,13 +290,19 @@ def test_what_is_written_can_be_read_back(value: object) -> None:
         json.loads(row[-2])
 
 
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError("not a word")
+
+
 @pytest.mark.parametrize(
     ("spoilt", "told"),
     [
         ({"usage": Usage(input_tokens=10**5000)}, "Invalid JSON"),
         ({"files": {"n.txt": 3}}, "files.n.txt: Input should be a valid string"),
+        ({"output": [Silent()]}, "not a word"),
     ],
-    ids=["usage", "files"],
+    ids=["usage", "files", "output"],
 )
 def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str, object], told: str) -> None:
     """Its cost is still told."""
