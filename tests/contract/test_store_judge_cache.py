@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from evalharness.redaction import Redactor
+from evalharness.stores.judge_cache import OFTEN
 from evalharness.stores.sql_store import SqlStore
 
 
@@ -51,6 +52,40 @@ def test_clearing_forgets_all_or_what_is_old(tmp_path: Path) -> None:
     assert store.judge_cache.line().verdicts == 0
     assert asyncio.run(kept(store, "a")) is None
     store.close()
+
+
+def test_who_asks_often_gets_what_is_kept_now(tmp_path: Path) -> None:
+    """Many are read ahead; what was replaced, forgotten or added since is seen all the same, and all twice."""
+    keys = [f"k{number}" for number in range(3 * OFTEN)]
+
+    async def fill() -> None:
+        for key in keys:
+            await store.judge_cache.set(key, key)
+
+    async def ask_all() -> list[object]:
+        return [await kept(store, key) for key in keys]
+
+    store = opened(tmp_path / "store.db")
+    asyncio.run(fill())
+    store.close()
+    store, beside = opened(tmp_path / "store.db"), opened(tmp_path / "store.db")
+
+    async def ask_on() -> None:
+        assert [await kept(store, key) for key in keys[: OFTEN + 10]] == keys[: OFTEN + 10]
+        await store.judge_cache.set(keys[-1], "replaced")
+        store.judge_cache._writer.flush()
+        await beside.judge_cache.set("added", "by another")
+        beside.judge_cache._writer.flush()
+        assert await kept(store, keys[-1]) == "replaced"
+        assert await kept(store, "added") == "by another"
+
+    asyncio.run(ask_on())
+    for _ in range(2):
+        assert asyncio.run(ask_all()) == [*keys[:-1], "replaced"]
+    asyncio.run(store.judge_cache.clear())
+    assert asyncio.run(ask_all()) == [None] * len(keys)
+    store.close()
+    beside.close()
 
 
 def test_no_secret_is_kept(tmp_path: Path) -> None:

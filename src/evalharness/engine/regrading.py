@@ -22,6 +22,7 @@ from evalharness.engine.planning import PlannedCase, lock_cases
 
 REDACTION_MARK = "[redacted"
 """How every mark begins that stands in the store for a secret."""
+NOTICES_EVERY = 10
 NO_VERDICT = ("awaiting", "unscored")
 ANSWERED = frozenset(("passed", "awaiting", "skipped"))
 """States of an attempt that, with a transcript and without a grade, mean that there was no grader to judge it."""
@@ -72,8 +73,10 @@ async def regrade_trials(
     left = iter(trials)
 
     async def work() -> None:
-        for trial in left:
+        for done, trial in enumerate(left):
             await keep(await regrade_trial(trial, planned[trial.case_id], keeps_verdicts))
+            if done % NOTICES_EVERY == 0:  # an interrupt, also where no grader has to wait
+                await asyncio.sleep(0)
 
     workers = [asyncio.create_task(work()) for _ in range(at_once)]
     try:

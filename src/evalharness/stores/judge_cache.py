@@ -18,9 +18,15 @@ from evalharness.stores.writing import GroupWriter
 
 _FIND = "SELECT body FROM judge_cache WHERE key = ?"
 _FIND_ALL = "SELECT key, body FROM judge_cache WHERE key IN"
+_FIND_MANY = "SELECT key, body FROM judge_cache LIMIT ?"
 _KEEP = (
     "INSERT INTO judge_cache (key, body, kept_at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 )
+
+
+OFTEN = 500
+MOST_IN_MEMORY = 20_000
+"""Who finds so many verdicts is likely to want most of them: these are read in one go, and each is given out once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +47,12 @@ class StoredJudgeCache:
         self._now = now
         self._unwritten: dict[str, str] = {}
         self._asked: list[tuple[str, Any]] = []
+        self._found_so_far = 0
+        self._in_memory: dict[str, str] = {}
         self._writer = GroupWriter(self._commit)
 
     async def get(self, key: str) -> Json:
-        body = self._unwritten.get(key)
+        body = self._unwritten.get(key) or self._in_memory.pop(key, None)
         if body is None:
             body = await self._found(key)
         return None if body is None else from_json(body)
@@ -55,6 +63,7 @@ class StoredJudgeCache:
     async def set(self, key: str, value: Json) -> None:
         body = self._redact(to_json(value).decode())
         self._unwritten[key] = body
+        self._in_memory.pop(key, None)
         self._writer.put((key, body))
 
     async def clear(self) -> None:
@@ -63,6 +72,7 @@ class StoredJudgeCache:
     def remove(self, before: str = "") -> int:
         """All verdicts, or those kept before a moment; returns how many."""
         self._writer.flush()
+        self._in_memory.clear()
         condition, values = (" WHERE kept_at < ?", (before,)) if before else ("", ())
         with self._database.transaction() as connection:
             return connection.execute(f"DELETE FROM judge_cache{condition}", values).rowcount
@@ -92,6 +102,9 @@ class StoredJudgeCache:
         keys = list({key for key, _ in asked})
         try:
             found = dict(self._database.read_beside(f"{_FIND_ALL} ({','.join('?' * len(keys))})", keys))
+            before, self._found_so_far = self._found_so_far, self._found_so_far + len(found)
+            if before < OFTEN <= self._found_so_far:
+                self._in_memory = dict(self._database.read_beside(_FIND_MANY, (MOST_IN_MEMORY,)))
         except StoreError as error:
             for _, waiting in asked:
                 if not waiting.done():
