@@ -17,15 +17,12 @@ from pydantic_core import to_json
 
 from evalharness.domain.case import as_text
 from evalharness.domain.gate import METRIC
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import DEEPEST, LARGEST_INTEGER_BITS, Json, Record
 from evalharness.domain.transcript import Transcript
 from evalharness.redaction import Redactor
 
-DEEPEST = 180
-"""Levels of a kept JSON value. What reads it back gives up at 200, and a record adds some of its own."""
 LONGEST_SECRET = 65_536
 """No encoded form of a secret is taken to be longer: what a cut could leave of one is cut off as well."""
-_LARGEST_INTEGER_BITS = 14_000
 
 Cleaned = TypeVar("Cleaned")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -101,7 +98,7 @@ class Cleaner:
             return dict(zip(self._keys(value), items, strict=True))
         if isinstance(value, list | tuple):
             return type(value)([self._plain(item, depth + 1) for item in value])
-        if isinstance(value, int) and value.bit_length() > _LARGEST_INTEGER_BITS:
+        if isinstance(value, int) and value.bit_length() > LARGEST_INTEGER_BITS:
             return self._text(hex(value))
         if value is None or isinstance(value, int | float):
             return self.redactor.redact_value(value)

@@ -16,14 +16,11 @@ from evalharness.domain.artifact_answers import answer_of
 from evalharness.domain.case import as_text
 from evalharness.domain.json_paths import MISSING, step_into, steps
 from evalharness.domain.process import ProcessResult
-from evalharness.domain.record import Json
+from evalharness.domain.record import DEEPEST, LARGEST_INTEGER_BITS, Json
 from evalharness.domain.transcript import Answer, Transcript
 from evalharness.errors import TargetFailed
 
 ResultForm = Literal["text", "json", "answer", "artifact"]
-MAX_DEPTH = 180
-LARGEST_INTEGER_BITS = 14_000
-"""What is nested deeper, or is larger, would not be read back as it was written."""
 MORE_THAN_ALLOWED = {
     "memory": "memory limit: it used more memory",
     "processes": "process limit: it started more processes and threads",
@@ -121,7 +118,7 @@ def why_not_json(value: Any, depth: int = 0) -> str:
         return "" if value.bit_length() <= LARGEST_INTEGER_BITS else "an integer of more than 4,200 digits"
     if isinstance(value, float):
         return "" if math.isfinite(value) else f"the number {value}, which JSON does not have"
-    if depth > MAX_DEPTH:
+    if depth > DEEPEST:
         return "a value nested too deeply"
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
