@@ -1,0 +1,141 @@
+"""Plays a scene, which is a folder and commands run in it one after the other, and holds what they said to a golden.
+
+What differs from one machine or moment to the next is taken out by `Plain`, and by a process whose stopwatch stands
+still (`steady/sitecustomize.py`). All else is compared letter by letter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import difflib
+import functools
+import os
+import re
+import shlex
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from driving import clean_environment, kept_environment
+from warm_command import WarmCommand
+
+import evalharness
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+EXPECTED = HERE / "expected"
+REWRITE = "REWRITE_GOLDENS"
+LONGEST_COMMAND_S = 60.0
+_RUN_NUMBER = re.compile(r"@(\d+)")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`files` is a folder of the repository that is copied; each line of `commands` is one command.
+
+    `@1` stands for the name of the first run in the store, `@2` for that of the second. A line `> path` shows a file
+    that a command has written, and at a line `! path` a file is replaced by what `edits` says.
+    """
+
+    name: str
+    files: str
+    commands: str
+    edits: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def set_up(self, folder: Path) -> None:
+        shutil.copytree(REPOSITORY / self.files, folder, dirs_exist_ok=True)
+        (folder / "pyproject.toml").write_text("")  # the store lies beside it, whatever lies in the folders above
+        (folder.parent / "tmp").mkdir()
+
+    def play(self, folder: Path) -> str:
+        """All that was said and written, as the golden has it."""
+        plain = Plain(folder)
+        told = []
+        for line in filter(None, map(str.strip, self.commands.splitlines())):
+            if line.startswith("> "):
+                told.append(f"{line}\n{plain((folder / line[2:]).read_text(encoding='utf-8'))}")
+            elif line.startswith("! "):
+                (folder / line[2:]).write_text(self.edits[line[2:]], encoding="utf-8")
+                told.append(f"{line}\n")
+            else:
+                told.append(f"$ {line}\n{plain(self._said(folder, line))}")
+        return "\n".join(told)
+
+    def _said(self, folder: Path, line: str) -> str:
+        names = run_names(folder)
+        words = shlex.split(_RUN_NUMBER.sub(lambda found: names[int(found[1]) - 1], line))
+        # Runs of several processes have the same id here, and who starts a run removes what it left behind before.
+        env = clean_environment(folder, {"TMPDIR": str(folder.parent / "tmp"), **self.env})
+        code, out, err = steady_command().run(words, folder, env, LONGEST_COMMAND_S)
+        return f"exit code {code}\n{out}" + (f"--- stderr\n{err}" if err else "")
+
+
+class Plain:
+    """A text without what belongs to this machine or this moment. Lengths stay, so that tables stay tables."""
+
+    RULES = (
+        (re.compile(r"\beval-\d{8}-\d{6}-"), "eval-YYYYMMDD-HHMMSS-"),
+        (re.compile(r"\(whole run [^)]*\)"), "(whole run …)"),
+        (re.compile(r'("duration_seconds": )[\d.e-]+'), r"\1…"),
+        # The plan's last column and its advice, and the same in JSON: how long a run would take.
+        (re.compile(r'("duration_s": )[\d.e-]+(?=\s*\})'), r"\1…"),
+        (re.compile(r"^(\d+ .*? |do this .* about )[\d.,]+ (?:ms|s|min|h) *$", re.MULTILINE), r"\1…"),
+        (re.compile(r'("version": )"[^"]*",(\s*)"python": "[^"]*",(\s*)"platform": "[^"]*"'), r"\1…\2…\3…"),
+        (re.compile(r'(<testsuite [^>]* time=)"[^"]*"'), r'\1"…"'),
+    )
+    _MOMENT = re.compile(r"\b(20\d\d-\d\d-\d\d)([T ]\d\d:\d\d(:\d\dZ?)?)?")
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._today = f"{datetime.now(UTC):%Y-%m-%d}"
+
+    def __call__(self, text: str) -> str:
+        for path in {str(self._folder), str(self._folder.resolve())}:
+            text = text.replace(path, "<folder>")
+        for pattern, instead in self.RULES:
+            text = pattern.sub(instead, text)
+        return self._MOMENT.sub(self._moment, text)
+
+    def _moment(self, found: re.Match[str]) -> str:
+        """Only what the clock said: moments that are written in files are older."""
+        return re.sub(r"\d", "0", found[0]) if found[1] >= self._today else found[0]
+
+
+@functools.cache
+def steady_command() -> WarmCommand:
+    package = Path(evalharness.__file__).parents[1]
+    path = os.pathsep.join([str(HERE / "steady"), str(package)])
+    command = WarmCommand({**kept_environment(), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"})
+    atexit.register(command.close)
+    return command
+
+
+def rows(store: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(store)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def store_of(folder: Path) -> Path:
+    return folder / ".evalharness" / "store.db"
+
+
+def run_names(folder: Path) -> list[str]:
+    store = store_of(folder)
+    return [name for (name,) in rows(store, "SELECT name FROM runs ORDER BY seq")] if store.exists() else []
+
+
+def compare(path: Path, now: str) -> None:
+    """With REWRITE_GOLDENS=1 in the environment, what is said now becomes the golden."""
+    if os.environ.get(REWRITE):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(now, encoding="utf-8")
+    golden = path.read_text(encoding="utf-8") if path.exists() else ""
+    if now != golden:
+        lines = difflib.unified_diff(golden.splitlines(), now.splitlines(), "golden", "now", lineterm="", n=2)
+        raise AssertionError(f"{path.relative_to(HERE)} differs:\n" + "\n".join(lines))

@@ -1,0 +1,30 @@
+"""Imported by Python itself before anything else: a stopwatch that stands still, and one order of "random" names.
+
+Every trial takes no time, so that figures which depend on it can be compared. An agent may call
+`time.perf_counter.advance(seconds)` to have taken some. Names of runs are drawn in the same order in every process;
+one that the store has already is drawn again, so that the runs of a store have the same names each time.
+"""
+
+import random
+import time
+
+
+class Stopwatch:
+    def __init__(self) -> None:
+        self._now = 1000.0
+
+    def __call__(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """By a number that floats hold exactly, so that no digit depends on what was measured before."""
+        self._now += round(seconds * 2**16) / 2**16
+
+
+class SteadyRandom(random.Random):
+    def __init__(self, seed: int | float | str | bytes | bytearray = 0) -> None:
+        super().__init__(seed)
+
+
+time.perf_counter = Stopwatch()  # type: ignore[assignment]
+random.Random = SteadyRandom  # type: ignore[misc]
