@@ -59,7 +59,7 @@ class Scene:
         told = []
         for line in filter(None, map(str.strip, self.commands.splitlines())):
             if line.startswith("> "):
-                told.append(f"{line}\n{plain((folder / line[2:]).read_text(encoding='utf-8'))}")
+                told.append(f"{line}\n{plain((folder / named(folder, line[2:])).read_text(encoding='utf-8'))}")
             elif line.startswith("! "):
                 (folder / line[2:]).write_text(self.edits[line[2:]], encoding="utf-8")
                 told.append(f"{line}\n")
@@ -68,8 +68,7 @@ class Scene:
         return "\n".join(told)
 
     def _said(self, folder: Path, line: str) -> str:
-        names = run_names(folder)
-        words = shlex.split(_RUN_NUMBER.sub(lambda found: names[int(found[1]) - 1], line))
+        words = shlex.split(named(folder, line))
         # Runs of several processes have the same id here, and who starts a run removes what it left behind before.
         env = clean_environment(folder, {"TMPDIR": str(folder.parent / "tmp"), **self.env})
         code, out, err = steady_command().run(words, folder, env, LONGEST_COMMAND_S)
@@ -82,7 +81,7 @@ class Plain:
     RULES = (
         (re.compile(r"\beval-\d{8}-\d{6}-"), "eval-YYYYMMDD-HHMMSS-"),
         (re.compile(r"\(whole run [^)]*\)"), "(whole run …)"),
-        (re.compile(r'("duration_seconds": )[\d.e-]+'), r"\1…"),
+        (re.compile(r'("duration(?:_seconds)?": |^Total Time: )[\d.e-]+s?', re.MULTILINE), r"\1…"),
         # The plan's last column and its advice, and the same in JSON: how long a run would take.
         (re.compile(r'("duration_s": )[\d.e-]+(?=\s*\})'), r"\1…"),
         (re.compile(r"^(\d+ .*? |do this .* about )[\d.,]+ (?:ms|s|min|h) *$", re.MULTILINE), r"\1…"),
@@ -128,6 +127,12 @@ def store_of(folder: Path) -> Path:
 def run_names(folder: Path) -> list[str]:
     store = store_of(folder)
     return [name for (name,) in rows(store, "SELECT name FROM runs ORDER BY seq")] if store.exists() else []
+
+
+def named(folder: Path, line: str) -> str:
+    """With names of runs in place of their numbers."""
+    names = run_names(folder)
+    return _RUN_NUMBER.sub(lambda found: names[int(found[1]) - 1], line)
 
 
 def compare(path: Path, now: str) -> None:

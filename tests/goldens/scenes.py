@@ -329,7 +329,9 @@ SCENES = (
         run sessions --target session_target.yaml -j 1 --json --repeat 2
         show @1 files
         show @1 talk --json
-        run sessions --target oracle --save-sessions saved
+        run sessions --target session_target.yaml -j 1 --save-sessions saved
+        > saved/@3.json
+        > saved/@3.log
         """,
     ),
     Scene(
@@ -356,6 +358,20 @@ SCENES = (
         import table.csv --map id=id --map input=question --map expected=answer
         import table.csv --map id=id --map input=question --map expected=answer -o table.yaml --name sums
         run table.yaml --target oracle
+        """,
+    ),
+    Scene(
+        "first-steps",
+        "tests/goldens/projects/empty",
+        """
+        list-suites
+        runs
+        init
+        > suite.yaml
+        run suite.yaml
+        init
+        store prune --older-than 30d
+        store prune --older-than 1d --dry-run
         """,
     ),
     Scene(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from playing import EXPECTED, Scene, compare
+from driving import clean_environment
+from playing import EXPECTED, HERE, Scene, compare, steady_command
 from scenes import SCENES
 
 
@@ -18,3 +20,13 @@ def test_a_scene_is_as_it_was(scene: Scene, tmp_path: Path) -> None:
 
 def test_every_golden_is_of_a_scene() -> None:
     assert {path.stem for path in EXPECTED.iterdir()} == {scene.name for scene in SCENES}
+
+
+def test_the_schema_of_suite_files_is_as_it_was(tmp_path: Path) -> None:
+    """A line for each definition: long, but a diff names what changed."""
+    code, out, err = steady_command().run(["schema"], tmp_path, clean_environment(tmp_path), 60)
+    assert (code, err) == (0, "")
+    schema = json.loads(out)
+    definitions = schema.pop("$defs")
+    lines = [json.dumps(schema), *(f"{name}: {json.dumps(definitions[name])}" for name in sorted(definitions))]
+    compare(HERE / "schema.txt", "\n".join(lines) + "\n")

@@ -14,6 +14,13 @@ from scenes import FORMATS, OWN, SPECIFICATION
 
 DIGESTS = HERE / "digests.json"
 ORACLE = "--target oracle"
+FORMAT_FILES = (
+    "capability.yaml dataset.json eval-suite.yaml native.yaml regression.json rows.jsonl session.json task-suite.json"
+)
+SPECIFICATION_FILES = (
+    "task-suite.json capability/string-processing.yaml capability/examples.yaml dataset.json sessions "
+    "regression/users-endpoint.json regression/examples.yaml eval-suite.yaml"
+)
 SCENES = (
     Scene("quick-start", "examples/quick-start", f"run suite.yaml\nrun suite.yaml {ORACLE}"),
     Scene("failing", "examples/failing", f"run suite.yaml\nrun suite.yaml {ORACLE} --repeat 1"),
@@ -23,15 +30,8 @@ SCENES = (
         "formats",
         FORMATS,
         f"""
-        run capability.yaml {ORACLE} --var knot=bowline
-        run dataset.json {ORACLE}
-        run eval-suite.yaml {ORACLE} --var tides_url=http://localhost --var knot=bowline
-        run native.yaml {ORACLE}
+        run {FORMAT_FILES} {ORACLE} --var knot=bowline --var tides_url=http://localhost
         run native.yaml {ORACLE} --var city=Paris --grader-type code
-        run regression.json {ORACLE} --var tides_url=http://localhost
-        run rows.jsonl {ORACLE}
-        run session.json {ORACLE}
-        run task-suite.json {ORACLE}
         run task-suite.yaml
         """,
     ),
@@ -39,15 +39,8 @@ SCENES = (
         "specification",
         SPECIFICATION,
         f"""
-        run task-suite.json {ORACLE}
-        run capability/string-processing.yaml {ORACLE}
-        run capability/examples.yaml --target null --judge-model none
-        run dataset.json {ORACLE}
-        run sessions {ORACLE}
+        run {SPECIFICATION_FILES} --target null --judge-model none --var test_token=t --var api_base_url=http://localhost
         run sessions/count-files.json {ORACLE}
-        run regression/users-endpoint.json {ORACLE} --var test_token=t --var api_base_url=http://localhost
-        run regression/examples.yaml {ORACLE} --var test_token=t --var api_base_url=http://localhost
-        run eval-suite.yaml --target null --judge-model none --var test_token=t --var api_base_url=http://localhost
         """,
     ),
     Scene(
@@ -75,9 +68,7 @@ OF_THE_MACHINE = ("harness_version", "python_version", "platform")
 def locks(folder: Path) -> list[dict[str, Any]]:
     """Of all runs in the folder's store, in their order."""
     found = []
-    for suite_name, body in rows(
-        folder / ".evalharness" / "store.db", "SELECT suite_name, body FROM runs ORDER BY seq"
-    ):
+    for suite_name, body in rows(store_of(folder), "SELECT suite_name, body FROM runs ORDER BY seq"):
         run = json.loads(zlib.decompress(body) if body[:1] == b"x" else body)
         lock = {key: value for key, value in run["lock"].items() if key not in OF_THE_MACHINE}
         found.append({"suite": suite_name, "variant": run.get("variant", ""), **lock})
