@@ -59,7 +59,8 @@ class Scene:
         told = []
         for line in filter(None, map(str.strip, self.commands.splitlines())):
             if line.startswith("> "):
-                told.append(f"{line}\n{plain((folder / named(folder, line[2:])).read_text(encoding='utf-8'))}")
+                file = folder / named(folder, line[2:])
+                told.append(f"{line}\n{plain(file.read_text(encoding='utf-8')) if file.exists() else 'is missing'}")
             elif line.startswith("! "):
                 (folder / line[2:]).write_text(self.edits[line[2:]], encoding="utf-8")
                 told.append(f"{line}\n")
@@ -140,7 +141,10 @@ def compare(path: Path, now: str) -> None:
     if os.environ.get(REWRITE):
         path.parent.mkdir(exist_ok=True)
         path.write_text(now, encoding="utf-8")
-    golden = path.read_text(encoding="utf-8") if path.exists() else ""
+    show_difference(path.name, path.read_text(encoding="utf-8") if path.exists() else "", now)
+
+
+def show_difference(what: str, golden: str, now: str) -> None:
     if now != golden:
         lines = difflib.unified_diff(golden.splitlines(), now.splitlines(), "golden", "now", lineterm="", n=2)
-        raise AssertionError(f"{path.relative_to(HERE)} differs:\n" + "\n".join(lines))
+        raise AssertionError(f"{what} differs:\n" + "\n".join(lines))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playing import HERE, REWRITE, Scene, rows, store_of
+from playing import HERE, REWRITE, Scene, rows, show_difference, store_of
 from scenes import FORMATS, OWN, SPECIFICATION
 
 DIGESTS = HERE / "digests.json"
@@ -85,7 +85,7 @@ def test_no_digest_has_changed(scene: Scene, tmp_path: Path) -> None:
     if os.environ.get(REWRITE):
         goldens[scene.name] = now
         DIGESTS.write_text(json.dumps(dict(sorted(goldens.items())), indent=1) + "\n", encoding="utf-8")
-    assert now == goldens.get(scene.name)
+    show_difference(scene.name, json.dumps(goldens.get(scene.name), indent=1), json.dumps(now, indent=1))
 
 
 def test_every_digest_is_of_a_scene() -> None:
