@@ -8,15 +8,15 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.options import BenchmarkOptions
 from benchmarks.table import Row
+from evalharness import Harness
 from evalharness.actions.calibrate_judge import CalibrationRequest, calibrate_judge
-from evalharness.actions.open_store import open_store
 from evalharness.domain.calibration import AttackCalibration
 from evalharness.domain.case import Case
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import percent
 from evalharness.domain.run import RunOptions
 from evalharness.domain.suite import Suite
 from evalharness.errors import HarnessError
-from evalharness.formats.loading import LoadedFile
 
 GULLIBLE = "scripted/gullible.yaml"
 SMALL = "local/smollm2"
@@ -51,8 +51,10 @@ def _attacked(judge: str) -> Row:
 
 def attack(judge: str) -> AttackCalibration:
     suite = Suite(name="attacked", cases=(Case(id="a", input="?"),))
-    request = CalibrationRequest(examples=False, attacks=True, options=RunOptions(judge_model=judge))
-    with TemporaryDirectory() as folder, open_store(":memory:") as store:
+    with TemporaryDirectory() as folder, Harness.open(":memory:") as harness:
         Path(folder, "gullible.yaml").write_text(SCRIPT, encoding="utf-8")
-        [found] = calibrate_judge(LoadedFile(Path(folder, "suite.yaml"), suite), request, store).attacks
+        file = LoadedFile(Path(folder, "suite.yaml"), suite)
+        request = CalibrationRequest(file, examples=False, attacks=True, options=RunOptions(judge_model=judge))
+        calibration, _ = harness.call(calibrate_judge, request)
+        [found] = calibration.attacks
     return found

@@ -18,18 +18,15 @@ from benchmarks.problem import Problem
 from benchmarks.problems import PROBLEMS
 from benchmarks.table import Row
 from benchmarks.timing import cost_of, typical
-from evalharness import settings
-from evalharness.actions.execute_runs import NoWatcher
-from evalharness.actions.open_store import open_store
+from evalharness import Harness
 from evalharness.actions.run_suite import RunRequest, run_suites
-from evalharness.contracts import Task
+from evalharness.contracts.target import Task
 from evalharness.domain.case import Case
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.report import Report
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.formats.loading import LoadedFile
-from evalharness.redaction import Redactor
 
 SAMPLES = 10
 AT_ONCE = 2
@@ -81,9 +78,10 @@ def grade_isolated(problems: Sequence[Problem]) -> Report:
     suite = Suite(
         name="code", target=TargetSpec.model_validate(answer), trials=SAMPLES, cases=tuple(map(_case, problems))
     )
-    request = RunRequest(options=RunOptions(max_concurrency=AT_ONCE))
-    with TemporaryDirectory() as folder, open_store(f"{folder}/store.db", Redactor(settings.secrets())) as store:
-        [run] = run_suites([LoadedFile(Path(folder, "suite.yaml"), suite)], request, store, NoWatcher())
+    with TemporaryDirectory() as folder, Harness.open(f"{folder}/store.db") as harness:
+        file = LoadedFile(Path(folder, "suite.yaml"), suite)
+        request = RunRequest(suites=(file,), options=RunOptions(max_concurrency=AT_ONCE))
+        [run] = harness.call(run_suites, request)
     if run.report is None:
         raise SystemExit("the benchmark's own run has no report")
     return run.report

@@ -8,16 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.question import ANSWER, QUESTION, WANTED
-from evalharness import settings
-from evalharness.actions.execute_runs import NoWatcher
-from evalharness.actions.open_store import open_store
+from evalharness import Harness
 from evalharness.actions.run_suite import RunRequest, run_suites
+from evalharness.cli.process import guarded
+from evalharness.contracts.watcher import StopSignal
 from evalharness.domain.case import Case
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.formats.loading import LoadedFile
-from evalharness.redaction import Redactor
 
 CASES = 100
 
@@ -42,8 +41,9 @@ def suite_of(target: Callable[..., Any] | str, cases: int, trials: int) -> Suite
 
 def run_persisted(suite: Suite, max_concurrency: int) -> None:
     """The path of `eval-harness run` from the loaded suite to the stored report, in a new SQLite file."""
-    request = RunRequest(options=RunOptions(max_concurrency=max_concurrency))
-    with TemporaryDirectory() as folder, open_store(f"{folder}/store.db", Redactor(settings.secrets())) as store:
-        [run] = run_suites([LoadedFile(Path(folder, "suite.yaml"), suite)], request, store, NoWatcher())
+    options = RunOptions(max_concurrency=max_concurrency)
+    with TemporaryDirectory() as folder, Harness.open(f"{folder}/store.db") as harness, guarded(StopSignal()):
+        file = LoadedFile(Path(folder, "suite.yaml"), suite)
+        [run] = harness.call(run_suites, RunRequest(suites=(file,), options=options))
     if not run.passed:
         raise SystemExit(f"the benchmark's own run did not pass: {run.report and run.report.why}")

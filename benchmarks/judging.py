@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,28 +17,28 @@ from benchmarks.question import ANSWER, QUESTION
 from benchmarks.serving import served
 from benchmarks.table import Row
 from benchmarks.timing import Cost, cost_of, typical
-from evalharness import settings
-from evalharness.actions.execute_runs import NoWatcher, collecting_less
-from evalharness.actions.lend_services import close_services, services_for
-from evalharness.actions.open_store import open_store
+from evalharness import Harness
 from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 from evalharness.actions.run_suite import RunRequest, run_suites
-from evalharness.contracts import GradeContext
+from evalharness.cli.process import guarded
+from evalharness.contracts.executor import RunSpec
+from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.watcher import StopSignal
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
-from evalharness.formats.loading import LoadedFile
+from evalharness.engine.running.parts import build_services, close_services
 from evalharness.graders.judges.asking import Sampling, together
 from evalharness.graders.judges.forms import with_echo
 from evalharness.graders.judges.scoring import ScoreSheet, Scoring
 from evalharness.graders.judges.templates import template
 from evalharness.llms.openai_compatible import request_body
-from evalharness.redaction import Redactor
 from evalharness.registry import build_grader
-from evalharness.stores.sql_store import SqlStore
+from evalharness.settings import Settings
 
 CALLS = 2_000
 AT_ONCE = 200
@@ -86,16 +85,15 @@ async def _grade(url: str) -> None:
     """Every answer is another one; verdicts are not kept."""
     suite = judged_suite(TRIALS_PER_CASE)
     options = RunOptions(max_concurrency=AT_ONCE, use_cache=False)
-    restore = settings.set_environment({"BENCH_BASE_URL": url})
-    services = services_for(Path(), options, suite.config)
-    restore()
+    environment = {**Settings.read().environment, "BENCH_BASE_URL": url}
+    services = build_services(RunSpec(suite, None, Path(), options, environment=environment))
     grader = build_grader(suite.graders[0], services)
 
     async def grade(number: int) -> Grade:
         return await grader.grade(GradeContext(suite.cases[0], Transcript(output=f"{ANSWER} {number}"), number, number))
 
     try:
-        with collecting_less():  # as in every run
+        with guarded(StopSignal()):  # as in every run
             grades = await together(grade, range(CALLS), AT_ONCE)
     finally:
         await close_services(services)
@@ -106,8 +104,8 @@ async def _grade(url: str) -> None:
 def _warm_regrade(options: BenchmarkOptions) -> Row:
     trials = options.scaled(REGRADED)
     with served(SERVER, "0") as url, TemporaryDirectory() as folder:
-        with _store(folder) as store:
-            run = _judged_run(store, Path(folder), url, trials)
+        with _opened(folder) as harness:
+            run = _judged_run(harness, Path(folder), url, trials)
         cost = typical(cost_of(lambda: _regrade(folder, run, url)) for _ in range(options.rounds))
     return Row(
         f"regrade of {trials:,} trials whose verdicts are in the cache",
@@ -119,22 +117,24 @@ def _warm_regrade(options: BenchmarkOptions) -> Row:
 
 
 def _run_judged(url: str, trials: int) -> None:
-    with TemporaryDirectory() as folder, _store(folder) as store:
-        _judged_run(store, Path(folder), url, trials)
+    with TemporaryDirectory() as folder, _opened(folder) as harness:
+        _judged_run(harness, Path(folder), url, trials)
 
 
-def _judged_run(store: SqlStore, folder: Path, url: str, trials: int) -> Run:
+def _judged_run(harness: Harness, folder: Path, url: str, trials: int) -> Run:
     """Every trial is judged by a call of its own, so that no verdict of one serves another."""
-    request = RunRequest(options=RunOptions(max_concurrency=AT_ONCE), env={"BENCH_BASE_URL": url})
-    [run] = run_suites([LoadedFile(folder / "suite.yaml", judged_suite(trials))], request, store, NoWatcher())
+    file = LoadedFile(folder / "suite.yaml", judged_suite(trials))
+    options = RunOptions(max_concurrency=AT_ONCE)
+    with guarded(StopSignal()):
+        [run] = harness.call(run_suites, RunRequest(suites=(file,), options=options, env={"BENCH_BASE_URL": url}))
     _check(run, trials, calls=trials)
     return run
 
 
 def _regrade(folder: str, run: Run, url: str) -> None:
     request = RegradeRequest(run.name, env={"BENCH_BASE_URL": url})
-    with _store(folder) as store:
-        [regrade] = regrade_runs(request, store, NoWatcher())
+    with _opened(folder) as harness, guarded(StopSignal()):
+        [regrade] = harness.call(regrade_runs, request)
     _check(regrade.run, run.planned_trials, calls=0)
 
 
@@ -158,8 +158,8 @@ def judged_suite(trials: int) -> Suite:
     )
 
 
-def _store(folder: str) -> AbstractContextManager[SqlStore]:
-    return open_store(f"{folder}/store.db", Redactor(settings.secrets()))
+def _opened(folder: str) -> Harness:
+    return Harness.open(f"{folder}/store.db")
 
 
 async def _bare(url: str) -> None:

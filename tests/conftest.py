@@ -14,7 +14,8 @@ from missing_parts import missing
 from real_models import serving_smollm2
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
@@ -24,6 +25,7 @@ from evalharness.llms.opening import OpenModels
 from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
 
+pytest.register_assert_rewrite("evalharness.testing")
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 

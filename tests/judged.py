@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from evalharness import registry
-from evalharness.contracts import Embedder, GradeContext, JudgeCache, Llm, Services
+from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.model import Embedder, Llm
+from evalharness.contracts.services import Services
+from evalharness.contracts.store import JudgeCache
 from evalharness.domain.case import Case
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.grade import Grade
@@ -42,12 +45,11 @@ def nonce_in(request: ChatRequest) -> str:
     return NONCE.findall(told(request))[-1]
 
 
-class JudgeLlm:
+class JudgeLlm(Llm):
     """Remembers what it was asked. A reply takes 10 tokens in, 2 out, and a hundredth of a cent."""
 
     def __init__(self, name: str = "test/judge") -> None:
         self.name = name
-        self.revision = ""
         self.requests: list[ChatRequest] = []
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -62,8 +64,6 @@ class JudgeLlm:
 
     def reply(self, request: ChatRequest) -> str:
         raise NotImplementedError
-
-    async def close(self) -> None: ...
 
 
 class HonestLlm(JudgeLlm):

@@ -4,76 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalharness import registry
-from evalharness.contracts import Embedder, Llm, Sandbox, Services
+from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.chat import ChatReply, ChatRequest, ToolRequest
+from evalharness.domain.chat import ChatReply, ToolRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import plan_cases
 from evalharness.engine.preparing import TrialTask
-from evalharness.errors import TargetFailed, UsageError
+from evalharness.errors import TargetFailed
 from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.model import FakeLlm, FakeModels
 
-Saying = ChatReply | Exception | Callable[[ChatRequest], Coroutine[Any, Any, ChatReply]]
 
-
-class Talking:
-    """Says one thing after the other, and the last one again and again; remembers what it was asked."""
-
-    name = "test/model"
-
-    def __init__(self, *sayings: Saying) -> None:
-        self.sayings = sayings
-        self.requests: list[ChatRequest] = []
-
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        self.requests.append(request)
-        saying = self.sayings[min(len(self.requests), len(self.sayings)) - 1]
-        if isinstance(saying, Exception):
-            raise saying
-        return saying if isinstance(saying, ChatReply) else await saying(request)
-
-    async def close(self) -> None: ...
-
+class Talking(FakeLlm):
     @property
     def told(self) -> list[str]:
         """What the tools said, as the model was told in its last request."""
         return [message.content for message in self.requests[-1].messages if message.role == "tool"]
-
-
-class OneModel:
-    """Every name is that of the same model, but for those that nobody knows."""
-
-    def __init__(self, llm: Llm) -> None:
-        self._llm = llm
-        self.root = Path()
-
-    def llm(self, name: str) -> Llm:
-        if name.startswith("unknown/"):
-            raise UsageError(f"nobody knows the model {name}")
-        return self._llm
-
-    def embedder(self, name: str) -> Embedder:
-        raise UsageError(name)
-
-    def price_known(self, name: str) -> bool:
-        return True
-
-    def notes(self) -> tuple[str, ...]:
-        return ()
-
-    def trouble(self) -> str:
-        return ""
-
-    async def close(self) -> None: ...
 
 
 def said(text: str = "", **more: Any) -> ChatReply:
@@ -112,7 +68,7 @@ def ask(
     async def run() -> Asked:
         offloader, isolation = Offloader(2), sandbox()
         environment = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-canary-0123456789"}
-        services = Services(root, NoSandbox(), offloader, environment, isolation, OneModel(llm))
+        services = Services(root, NoSandbox(), offloader, environment, isolation, FakeModels(llm))
         spec = TargetSpec.model_validate(target)
         built = registry.build_target(spec, services)
         [planned] = plan_cases(Suite(name="s", cases=(asked,)), {}, services, target=spec)

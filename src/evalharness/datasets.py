@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict
 from pydantic import BaseModel
 
 from evalharness.actions.judge_outputs import LlmJudgeScorer, create_llm_judge_scorer
-from evalharness.contracts import JudgeCache
+from evalharness.contracts.store import JudgeCache
 from evalharness.domain.artifact import EvalArtifact
 from evalharness.domain.artifact_view import ArtifactView, create_artifact_view
 from evalharness.domain.assertions import Assertion, AssertionResult, evaluate_assertions

@@ -8,7 +8,6 @@
     │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
-    │   ├── OverwritesBaseline     2  a report would be written over what it is compared with
     │   ├── NoVerdict              2  a judge that is calibrated never gives a verdict
     │   ├── CannotResume           2  the run cannot be continued as asked
     │   └── RunBusy                2  another process is running this run
@@ -122,10 +121,6 @@ class ImportFailed(UsageError):
 
 
 class NothingSelected(UsageError):
-    pass
-
-
-class OverwritesBaseline(UsageError):
     pass
 
 

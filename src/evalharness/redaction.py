@@ -13,8 +13,11 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
+
+from evalharness.errors import HarnessError
 
 SHORTEST_SECRET = 8
 _LONG_FORM = 16
@@ -298,3 +301,17 @@ def _as_bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
+
+
+@contextmanager
+def errors_redacted(redactor: Redactor) -> Iterator[None]:
+    """What is raised inside may quote a server, and that the key it was sent: whoever shows it, it is redacted."""
+    try:
+        yield
+    except HarnessError as error:
+        error.message, error.hint = redactor.redact(error.message), redactor.redact(error.hint)
+        cause: BaseException | None = error
+        while cause is not None:  # a stack trace shows them all
+            cause.args = tuple(redactor.redact(each) if isinstance(each, str) else each for each in cause.args)
+            cause = cause.__cause__ or cause.__context__
+        raise

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalharness.contracts import Threads
+from evalharness.contracts.services import Threads
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.specification import function_name
 from evalharness.errors import HarnessError, ImportFailed, UnknownName, UsageError

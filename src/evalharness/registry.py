@@ -1,28 +1,37 @@
 """Names → parts. Built-ins are one table of strings, so that nothing is imported before it is used.
 
-Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`, …). An unknown name
-raises with a did-you-mean. Users' own functions have no name here: `references.py` finds them by reference.
+Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`, …). A class found by
+an entry point must inherit from the contract of its role, which gives it a default for every optional member. An
+unknown name raises with a did-you-mean. Users' own functions have no name here: `references.py` finds them.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from abc import ABCMeta
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
-from evalharness.contracts import Grader, Services, Target
+from evalharness.contracts.grader import Grader
+from evalharness.contracts.model import Embedder, Llm
+from evalharness.contracts.reporter import Reporter
+from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 
-Noun = Literal["grader", "target", "sandbox", "transcript", "llm", "embedder"]
+Noun = Literal[
+    "grader", "target", "sandbox", "executor", "store", "reporter", "transcript", "models", "llm", "embedder"
+]
 
 BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "grader": {
@@ -84,6 +93,21 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
         "none": "evalharness.sandboxes.none:NoSandbox",
     },
+    "executor": {
+        "local": "evalharness.engine.running.local_executor:LocalExecutor",
+    },
+    "store": {
+        "sqlite": "evalharness.stores.sql_store:SqlStore",
+    },
+    "models": {
+        "open": "evalharness.llms.opening:OpenModels",
+        "try_judge": "evalharness.graders.judges.validating:try_judge",
+    },
+    "reporter": {
+        "terminal": "evalharness.reports.terminal:TerminalReporter",
+        "json": "evalharness.reports.json_report:JsonReporter",
+        "junit": "evalharness.reports.junit:JunitReporter",
+    },
     "transcript": {
         "auto": "evalharness.transcripts.detecting:parse",
         "docker-agent": "evalharness.transcripts.docker_agent:parse",
@@ -104,20 +128,50 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     },
 }
 
+CONTRACTS: Mapping[Noun, ABCMeta] = {
+    "grader": Grader,
+    "target": Target,
+    "llm": Llm,
+    "embedder": Embedder,
+    "sandbox": Sandbox,
+    "reporter": Reporter,
+}
+"""What the classes of a role inherit from. A transcript's parser is a function."""
+
 
 def names(noun: Noun) -> list[str]:
     return sorted({*BUILT_IN[noun], *(point.name for point in _plugged_in(noun))})
 
 
 def load(noun: Noun, name: str) -> Any:
-    """The class behind a name."""
+    """The class behind a name; raises UnknownName, and UsageError for a plug-in that cannot be used."""
     path = BUILT_IN[noun].get(name)
     if path is not None:
         return _imported(path)
     for point in _plugged_in(noun):
         if point.name == name:
-            return point.load()
+            return _checked(noun, point)
     raise UnknownName(noun, name, names(noun))
+
+
+def _checked(noun: Noun, point: EntryPoint) -> Any:
+    """Checked here, so that what a plug-in lacks is reported before anything runs, and by its name."""
+    try:
+        part = point.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"the {noun} '{point.name}' ({point.value}) cannot be imported: {error}") from error
+    contract = CONTRACTS.get(noun)
+    if contract is None:
+        return part
+    if not isinstance(part, type) or not issubclass(part, contract):
+        base = f"{contract.__module__}.{contract.__qualname__}"
+        raise UsageError(
+            f"the {noun} '{point.name}' ({point.value}) does not inherit from {base}",
+            hint=f"write: class {point.attr}({contract.__qualname__}); see docs/plugins.md",
+        )
+    if missing := sorted(part.__abstractmethods__):
+        raise UsageError(f"the {noun} '{point.name}' ({point.value}) lacks {', '.join(missing)}")
+    return part
 
 
 @cache
@@ -151,11 +205,29 @@ def build_target(spec: TargetSpec, services: Services) -> Target:
     return cast(Target, _build("target", spec, replace(services, root=services.root / spec.root)))
 
 
+def build_sandbox(name: str, options: Json = None) -> Sandbox:
+    """`options` as they would be written in a file."""
+    part: type[Sandbox] = load("sandbox", name)
+    try:
+        return part(part.Options.model_validate(options))
+    except ValidationError as error:
+        raise UsageError(_first_problem("sandbox", name, error)) from None
+
+
+def build_reporter(name: str) -> Reporter:
+    return cast(Reporter, load("reporter", name)())
+
+
+def reporters() -> Iterator[Reporter]:
+    """Each when it is asked for: built-ins first, so that a file they can write needs no plug-in to be loaded."""
+    for name in dict.fromkeys((*BUILT_IN["reporter"], *names("reporter"))):
+        yield build_reporter(name)
+
+
 def declared_tools(spec: TargetSpec) -> tuple[str, ...] | None:
-    """The tools that a target says it has; None for one that does not say. Targets that others wrote need not ask."""
-    ask = getattr(load("target", spec.kind), "declared_tools", None)
-    declared: tuple[str, ...] | None = ask(_checked_options("target", spec), spec) if ask else spec.tools
-    return declared
+    """The tools that a target says it has; None for one that does not say."""
+    target: type[Target] = load("target", spec.kind)
+    return target.declared_tools(_checked_options("target", spec), spec)
 
 
 def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any:
@@ -167,17 +239,22 @@ def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
     try:
         return parse_options(noun, spec)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join([spec.kind, *(str(part) for part in first["loc"])])
-        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        message = message.partition(", unable to parse")[0]
-        got = f", not '{first['input']}'" if isinstance(first["input"], str) and message.startswith("must ") else ""
         hint = "where a {{variable}} stands there, give it another value with --var"
-        raise UsageError(f"{noun} {place}: {message}{got}", hint=hint) from None
+        raise UsageError(_first_problem(noun, spec.kind, error), hint=hint) from None
+
+
+def _first_problem(noun: Noun, name: str, error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join([name, *(str(part) for part in first["loc"])])
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message = message.partition(", unable to parse")[0]
+    got = f", not '{first['input']}'" if isinstance(first["input"], str) and message.startswith("must ") else ""
+    return f"{noun} {place}: {message}{got}"
 
 
 def _plugged_in(noun: Noun) -> Any:
-    return _entry_points(f"evalharness.{noun}s", tuple(sys.path))
+    plural = f"{noun}es" if noun.endswith("x") else f"{noun}s"
+    return _entry_points(f"evalharness.{plural}", tuple(sys.path))
 
 
 @cache

@@ -13,12 +13,11 @@ from pathlib import Path
 from random import Random
 from uuid import uuid4
 
-from evalharness import settings
+from evalharness.actions import evaluate_sessions as evaluating
 from evalharness.actions import save_sessions
-from evalharness.actions.check_llms import check_judge
-from evalharness.actions.evaluate_sessions import evaluate_sessions, input_sessions
+from evalharness.actions.evaluate_sessions import DEFAULT_SANDBOX, input_sessions
 from evalharness.actions.open_judge import opened_judge
-from evalharness.contracts import Llm
+from evalharness.contracts.model import Llm
 from evalharness.domain import run_names, session_events
 from evalharness.domain.record import Json
 from evalharness.domain.session import EvalCriteria, Session
@@ -35,8 +34,11 @@ from evalharness.domain.session_results import (
 from evalharness.errors import HarnessError, UsageError
 from evalharness.graders.judges.asking import Asking
 from evalharness.graders.judges.relevance import check_each, failures_in
+from evalharness.graders.judges.validating import try_judge
+from evalharness.harness import Harness
 from evalharness.redaction import Redactor
 from evalharness.reports import session_database, session_files
+from evalharness.settings import Settings
 
 __all__ = [
     "Config",
@@ -96,7 +98,16 @@ class Judge:
     async def validate(self) -> None:
         """One trivial question; raises UsageError or ModelUnavailable where this model cannot judge."""
         async with opened_judge(self.model) as llm:
-            await check_judge(llm)
+            await try_judge(llm)
+
+
+def evaluate_sessions(config: Config, *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
+    """Every session of `config.evals_dir`, asked `config.repeat` times. Works inside a running event loop, too.
+
+    `config.judge_model` judges their criteria; without one these stay open.
+    """
+    with Harness.open(store) as harness:
+        return harness.call(evaluating.evaluate_sessions, config, sandbox)
 
 
 def new_judge(model: str | Llm, concurrency: int = 1) -> Judge:
@@ -131,7 +142,7 @@ def session_from_events(events: Iterable[Mapping[str, Json]], title: str, questi
 
 def save_session(session: Session, filename: str = "", folder: str | Path = "evals") -> Path:
     """Keep a session as an eval, under `filename` or its id; a name that is taken gets `_1`, `_2`, …"""
-    return save_sessions.save_session(session, filename, Path(folder))
+    return save_sessions.save_session(session, filename, Path(folder), _redactor())
 
 
 save = save_session
@@ -162,4 +173,4 @@ def summary_text(run: EvalRun) -> str:
 
 
 def _redactor() -> Redactor:
-    return Redactor(settings.secrets())
+    return Settings.read(Path.cwd()).redactor()

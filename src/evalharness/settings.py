@@ -1,20 +1,19 @@
-"""The process environment: its only reader and writer, the `.env` file, the date, and the knobs that are not flags.
+"""Settings: the environment as it was when they were read, the `.env` file, the usual clock, and other knobs.
 
-It knows names and texts, no files of the harness beyond where a project begins; taking secrets out of texts is
-`redaction.py`.
+The only reader of the environment. It writes nothing back; taking secrets out of texts is `redaction.py`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
 from evalharness.errors import UsageError
-from evalharness.redaction import is_secret_name
+from evalharness.redaction import Redactor, is_secret_name
 
 _STORE_TIMEOUT = "EVALHARNESS_STORE_TIMEOUT"
 _LONGEST_STORE_TIMEOUT_S = 86_400.0
@@ -23,99 +22,106 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Harness-wide knobs, read from `EVALHARNESS_*` variables."""
+    """A copy of the environment: later changes of `os.environ` are not seen."""
 
-    store_timeout_s: float = 30.0
-    """How long to wait for a locked store."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_environment(cls) -> Settings:
-        written = os.environ.get(_STORE_TIMEOUT, "").strip()
-        return cls(store_timeout_s=_seconds(written)) if written else cls()
+    def read(cls, folder: Path | None = None) -> Settings:
+        """The environment, and what `folder/.env` adds to it: variables that are set keep their values."""
+        return cls({**(read_dotenv(folder) if folder else {}), **os.environ})
+
+    def with_environment(self, values: Mapping[str, str]) -> Settings:
+        """`--env KEY=VALUE`: these win. Raises UsageError for what cannot be an environment variable."""
+        for name, value in values.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise UsageError(
+                    f"cannot set the environment variable {name!r}", hint="names hold no '=', nothing holds NUL"
+                )
+        return replace(self, environment={**self.environment, **values}) if values else self
+
+    @property
+    def store_timeout_s(self) -> float:
+        """How long to wait for a locked store."""
+        written = self.environment.get(_STORE_TIMEOUT, "").strip()
+        return _seconds(written) if written else 30.0
+
+    @property
+    def is_ci(self) -> bool:
+        """Whether a CI service runs this process; all the common ones set `CI`."""
+        return self.environment.get("CI", "").strip().lower() not in {"", "0", "false", "no"}
+
+    @property
+    def no_color(self) -> bool:
+        """Whether the user asked for plain output, in the way no-color.org describes: set and not empty."""
+        return self.environment.get("NO_COLOR", "") != ""
+
+    def secrets(self, extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+        """Name → value of every secret variable of the environment and of `extra` (given by `--env` or `--var`).
+
+        Secret are the names that `is_secret_name` knows and those in `extra_names`, in any case. Where both hold
+        another value under one name, both are kept, the one of `extra` as `NAME.given`.
+        """
+        listed = {name.casefold() for name in extra_names}
+
+        def is_secret(name: str) -> bool:
+            return is_secret_name(name) or name.casefold() in listed
+
+        found = {name: value for name, value in self.environment.items() if is_secret(name)}
+        for name, value in extra.items():
+            if is_secret(name):
+                found[name if found.get(name, value) == value else f"{name}.given"] = value
+        return found
+
+    def redactor(self, extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> Redactor:
+        """Knows every secret of `secrets`."""
+        return Redactor(self.secrets(extra_names, extra))
+
+    def parse_assignments(self, items: Iterable[str], flag: str) -> dict[str, str]:
+        """`KEY=VALUE` texts of a repeated flag; the last of equal keys wins.
+
+        For `--env` a bare `KEY` stands for its value in the environment, and is left out when there is none.
+        """
+        assignments: dict[str, str] = {}
+        for item in items:
+            # Messages name the key alone: the value may be a secret.
+            name, equals, value = item.partition("=")
+            if not name:
+                raise UsageError(f"{flag} needs a key before the '='", hint=f"write {flag} KEY=VALUE")
+            if any(character.isspace() for character in name):
+                raise UsageError(f"{flag} has a key with spaces: '{name}'", hint=f'write {flag} "KEY=a value"')
+            if equals:
+                assignments[name] = value
+            elif flag != "--env":
+                raise UsageError(f"{flag} '{name}' has no value", hint=f"write {flag} {name}=VALUE")
+            elif name in self.environment:
+                assignments[name] = self.environment[name]
+        return assignments
 
 
-def today() -> date:
-    return datetime.now(UTC).date()
+def now() -> datetime:
+    return datetime.now(UTC)
 
 
-def load_dotenv(folder: Path) -> None:
-    """Set what `folder/.env` says, if there is one; variables that are already set keep their values."""
+def timestamp(moment: datetime) -> str:
+    """As reports and stores write it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_dotenv(folder: Path) -> dict[str, str]:
+    """What `folder/.env` says, if there is one."""
     path = folder / ".env"
     if not path.exists() or path.is_dir():
-        return
+        return {}
     # Lazy: most projects have no .env, and every command starts here.
-    import dotenv
+    from dotenv.main import DotEnv
 
     try:
-        dotenv.load_dotenv(path, override=False)
+        found = DotEnv(path, encoding="utf-8", override=False).dict()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"cannot read {path}: {reason}", hint="mend, move or delete the file") from error
-
-
-def environment() -> dict[str, str]:
-    """A copy of the environment as it is now."""
-    return dict(os.environ)
-
-
-def set_environment(values: Mapping[str, str]) -> Callable[[], None]:
-    """Set variables (`--env KEY=VALUE`) at once; the returned function puts the former values back."""
-    for name, value in values.items():
-        if not name or "=" in name or "\0" in name + value:
-            raise UsageError(
-                f"cannot set the environment variable {name!r}", hint="names hold no '=', nothing holds NUL"
-            )
-    former = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-
-    def restore() -> None:
-        for name, value in former.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-    return restore
-
-
-def secrets(extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
-    """Name → value of every secret variable of the environment and of `extra` (values given by `--env` or `--var`).
-
-    Secret are the names that `is_secret_name` knows and those in `extra_names`, in any case. Where both hold another
-    value under one name, both are kept, the one of `extra` as `NAME.given`.
-    """
-    listed = {name.casefold() for name in extra_names}
-
-    def is_secret(name: str) -> bool:
-        return is_secret_name(name) or name.casefold() in listed
-
-    found = {name: value for name, value in os.environ.items() if is_secret(name)}
-    for name, value in extra.items():
-        if is_secret(name):
-            found[name if found.get(name, value) == value else f"{name}.given"] = value
-    return found
-
-
-def parse_assignments(items: Iterable[str], flag: str) -> dict[str, str]:
-    """`KEY=VALUE` texts of a repeated flag; the last of equal keys wins.
-
-    For `--env` a bare `KEY` stands for its value in the environment, and is left out when there is none.
-    """
-    assignments: dict[str, str] = {}
-    for item in items:
-        # Messages name the key alone: the value may be a secret.
-        name, equals, value = item.partition("=")
-        if not name:
-            raise UsageError(f"{flag} needs a key before the '='", hint=f"write {flag} KEY=VALUE")
-        if any(character.isspace() for character in name):
-            raise UsageError(f"{flag} has a key with spaces: '{name}'", hint=f'write {flag} "KEY=a value"')
-        if equals:
-            assignments[name] = value
-        elif flag != "--env":
-            raise UsageError(f"{flag} '{name}' has no value", hint=f"write {flag} {name}=VALUE")
-        elif name in os.environ:
-            assignments[name] = os.environ[name]
-    return assignments
+        raise UsageError(f"cannot read {path}: {reason}", hint="fix, move or delete the file") from error
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def find_project_folder(start: Path) -> Path:
@@ -125,16 +131,6 @@ def find_project_folder(start: Path) -> Path:
         if (folder / ".evalharness").is_dir() or (folder / "pyproject.toml").is_file():
             return folder
     return start
-
-
-def is_ci() -> bool:
-    """Whether a CI service runs this process; all the common ones set `CI`."""
-    return os.environ.get("CI", "").strip().lower() not in {"", "0", "false", "no"}
-
-
-def no_color() -> bool:
-    """Whether the user asked for plain output, in the way no-color.org describes: set and not empty."""
-    return os.environ.get("NO_COLOR", "") != ""
 
 
 def _seconds(written: str) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from evalharness.contracts import Llm
+from evalharness.contracts.model import Llm
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.strict_json import only_object
 from evalharness.domain.text import head

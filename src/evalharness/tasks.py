@@ -15,20 +15,17 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from evalharness.actions.choose_targets import WrittenTarget
-from evalharness.actions.evaluate import evaluate
 from evalharness.actions.find_reports import find_reports
-from evalharness.actions.find_suites import find_suites, registered_suites
-from evalharness.actions.open_store import open_store
+from evalharness.actions.find_suites import find_suites
 from evalharness.actions.register_suites import register_suites, without_file
 from evalharness.actions.set_baseline import DEFAULT_NAME
-from evalharness.actions.set_baseline import set_baseline as name_baseline
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.specification import GraderSpec
+from evalharness.domain.specification import GraderSpec, WrittenTarget
+from evalharness.domain.stored import Baseline
 from evalharness.domain.suite import Suite
 from evalharness.domain.task_change import THRESHOLD, degradation, task_changes
 from evalharness.domain.trial import GRADED, Trial
@@ -49,7 +46,7 @@ from evalharness.formats.task_results import (
 from evalharness.formats.task_suites import suite_of
 from evalharness.graders.expected_patterns import check_patterns
 from evalharness.graders.files import check_file
-from evalharness.stores.baselines import Baseline
+from evalharness.harness import Harness, evaluate
 
 __all__ = [
     "TASK_CATEGORIES",
@@ -102,17 +99,24 @@ def score_file_content(content: str | None, should_contain: str = "", path: str 
 
 def save_suite(suite: EvalSuite | Suite, *, store: str | None = None) -> None:
     """Register a suite under its name, in place of the one that had it before. Relative paths start here."""
-    register_suites([without_file(_as_suite(suite), Path.cwd())], store)
+    with Harness.open(store) as harness:
+        harness.call(register_suites, [without_file(_as_suite(suite), Path.cwd())])
 
 
 def list_suites(*, store: str | None = None) -> list[str]:
     """The names of the suites registered in the store, and of the ready-made ones."""
-    return [*(line.name for line in registered_suites(store)), *ready_made_suites()]
+    with Harness.open(store) as harness:
+        return _known_names(harness)
 
 
 def get_suite(name: str, *, store: str | None = None) -> Suite | None:
     """A registered or ready-made suite, or None."""
-    return find_suites([name], store)[0].suite if name in list_suites(store=store) else None
+    with Harness.open(store) as harness:
+        return find_suites(harness.context.store, [name])[0].suite if name in _known_names(harness) else None
+
+
+def _known_names(harness: Harness) -> list[str]:
+    return [*(line.name for line in harness.context.store.registered_suites()), *ready_made_suites()]
 
 
 def run_suite(
@@ -128,14 +132,14 @@ def set_baseline(run_id: str, *, name: str = DEFAULT_NAME, store: str | None = N
     for what, given in (("a run is named by its id or name", run_id), ("a baseline's name is a text", name)):
         if not isinstance(given, str):
             raise UsageError(f"{what}, got {given!r:.80}")
-    with open_store(store, to_read=True) as opened:
-        return name_baseline(run_id, name, opened).baseline
+    with Harness.open(store, to_read=True) as harness:
+        return harness.baseline(run_id, name)
 
 
 def list_baselines(*, store: str | None = None) -> list[Baseline]:
     """Of all suites, the last one set first."""
-    with open_store(store, to_read=True) as opened:
-        return opened.baselines()
+    with Harness.open(store, to_read=True) as harness:
+        return harness.context.store.baselines()
 
 
 def check_regression(previous_score: float, current_score: float, threshold: float = THRESHOLD) -> ScoreChange:
@@ -179,7 +183,8 @@ def _cases(runs: Sequence[WrittenRun], store: str | None) -> list[Sequence[CaseR
     named = {place: _reference(run) for place, run in enumerate(runs) if place not in told}
     cases = {place: known for place, (_, known) in told.items()}
     if named:
-        with open_store(store, to_read=True) as opened:
+        with Harness.open(store, to_read=True) as harness:
+            opened = harness.context.store
             found = find_reports(list(named.values()), opened, beside=[suite for suite, _ in told.values()])
             cases |= {place: each.report.cases for place, each in zip(named, found, strict=True)}
     return [cases[place] for place in range(len(runs))]

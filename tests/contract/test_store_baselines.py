@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 from stored_records import make_report, make_run, make_trial
 
 from evalharness.actions.find_reports import report_of
+from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
@@ -21,27 +21,14 @@ from evalharness.engine.summarising import case_results
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
-from evalharness.stores.sql_store import SqlStore
-
-IMPLEMENTATIONS: dict[str, Callable[[Path], str]] = {
-    "sqlite file": lambda folder: str(folder / "store.db"),
-    "sqlite memory": lambda folder: ":memory:",
-}
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(IMPLEMENTATIONS[request.param](tmp_path), redactor=Redactor.none())
-    yield opened
-    opened.close()
-
-
-def listed(store: SqlStore, suite_name: str | None = None) -> list[tuple[str, str, str]]:
+def listed(store: Store, suite_name: str | None = None) -> list[tuple[str, str, str]]:
     return [(each.suite_name, each.name, each.run_name) for each in store.baselines(suite_name)]
 
 
 class TestBaselines:
-    def test_each_suite_has_its_own_and_the_last_one_set_comes_first(self, store: SqlStore) -> None:
+    def test_each_suite_has_its_own_and_the_last_one_set_comes_first(self, store: Store) -> None:
         a, b, other = store.add_runs([make_run(), make_run(), make_run("rivers")])
         assert store.baselines() == []
         store.set_baseline(a.id, "default")
@@ -58,14 +45,14 @@ class TestBaselines:
         assert (found.run_id, found.run_name) == (a.id, a.name)
         assert store.baseline("rivers", "release") is None
 
-    def test_a_name_is_given_to_another_run_and_is_then_the_newest(self, store: SqlStore) -> None:
+    def test_a_name_is_given_to_another_run_and_is_then_the_newest(self, store: Store) -> None:
         a, b = store.add_runs([make_run(), make_run()])
         store.set_baseline(a.id, "default")
         store.set_baseline(b.id, "other")
         assert store.set_baseline(b.id, "default").run_name == b.name
         assert listed(store) == [("capitals", "default", b.name), ("capitals", "other", b.name)]
 
-    def test_giving_one_up_keeps_the_run(self, store: SqlStore) -> None:
+    def test_giving_one_up_keeps_the_run(self, store: Store) -> None:
         [run] = store.add_runs([make_run()])
         store.set_baseline(run.id, "default")
         assert store.remove_baseline("capitals", "default")
@@ -73,7 +60,7 @@ class TestBaselines:
         assert store.baselines() == []
         assert store.find_run(run.name).id == run.id
 
-    def test_a_baseline_is_not_removed_until_it_is_given_up(self, store: SqlStore) -> None:
+    def test_a_baseline_is_not_removed_until_it_is_given_up(self, store: Store) -> None:
         [run] = store.add_runs([make_run()])
         store.put(run.id, make_trial())
         store.flush()
@@ -86,13 +73,13 @@ class TestBaselines:
         store.remove_run(run)
         assert store.runs_since("capitals") == []
 
-    def test_a_run_that_is_not_there_cannot_be_one(self, store: SqlStore) -> None:
+    def test_a_run_that_is_not_there_cannot_be_one(self, store: Store) -> None:
         with pytest.raises(UnknownName):
             store.set_baseline("eval-20260101-000000-0000", "default")
 
 
 class TestRunsSince:
-    def test_only_later_runs_of_the_suite_that_tried_anew(self, store: SqlStore) -> None:
+    def test_only_later_runs_of_the_suite_that_tried_anew(self, store: Store) -> None:
         [first] = store.add_runs([make_run()])
         [regrade] = store.add_runs([make_run().model_copy(update={"regrade_of": first.id})])
         a, b = store.add_runs([make_run(), make_run()])
@@ -137,7 +124,7 @@ def any_trial(case_id: str, index: int, rng: Random) -> Trial:
 
 
 class TestOutlines:
-    def test_an_outline_says_what_the_run_says(self, store: SqlStore) -> None:
+    def test_an_outline_says_what_the_run_says(self, store: Store) -> None:
         [run] = store.add_runs([varied_run()])
         outline = store.outline(run.name)
         assert outline == store.outline(run.id)
@@ -150,7 +137,7 @@ class TestOutlines:
             store.outline(run.name[:-1])
 
     @pytest.mark.parametrize("seed", range(8))
-    def test_its_cases_are_those_of_the_whole_report(self, store: SqlStore, seed: int) -> None:
+    def test_its_cases_are_those_of_the_whole_report(self, store: Store, seed: int) -> None:
         [run] = store.add_runs([varied_run()])
         rng = Random(seed)
         for case in run.suite.cases[:3]:
@@ -167,7 +154,7 @@ class TestOutlines:
         assert store.outline(run.id).report == counted
         assert report_of(store.outline(run.id), store) == counted
 
-    def test_kept_cases_are_gone_as_soon_as_another_trial_is_written(self, store: SqlStore) -> None:
+    def test_kept_cases_are_gone_as_soon_as_another_trial_is_written(self, store: Store) -> None:
         [run] = store.add_runs([varied_run()])
         store.put(run.id, any_trial("plain", 0, Random(1)))
         store.flush()
@@ -181,13 +168,12 @@ class TestOutlines:
         trials = {case.case_id: case.trials for case in report_of(outline, store).cases}
         assert trials == {case.case_id: case.trials for case in before.cases} | {"typed": 1}
 
-    def test_kept_cases_hold_no_secret(self, tmp_path: Path) -> None:
-        store = SqlStore(str(tmp_path / "store.db"), redactor=Redactor({"TOKEN": "hunter2hunter2"}))
+    def test_kept_cases_have_no_secret(self, open_store: Callable[..., Store]) -> None:
+        store = open_store(redactor=Redactor({"TOKEN": "hunter2hunter2"}))
         [run] = store.add_runs([varied_run()])
         case = CaseResult("plain", trials=1, passed=1, state="passed", cluster="hunter2hunter2")
         store.finish(run.id, make_report(run).model_copy(update={"cases": (case,)}), stopped="", elapsed_s=1.0)
         report = store.outline(run.id).report
-        store.close()
         assert report is not None
         assert "hunter2" not in report.cases[0].cluster
         assert report.cases[0].passed == 1

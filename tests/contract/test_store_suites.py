@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from stored_records import make_report, make_run
 
+from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.history import CaseHistory, written_history
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
+from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
-from evalharness.stores.sql_store import SqlStore
-from evalharness.stores.suites import RegisteredSuite
 
 SECRET = "correct-horse-battery"
-IMPLEMENTATIONS: dict[str, Callable[[Path], str]] = {
-    "sqlite file": lambda folder: str(folder / "store.db"),
-    "sqlite memory": lambda folder: ":memory:",
-}
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    place = IMPLEMENTATIONS[request.param](tmp_path)
-    opened = SqlStore(place, redactor=Redactor({"API_KEY": SECRET}))
-    yield opened
-    opened.close()
+@pytest.fixture
+def store(open_store: Callable[..., Store]) -> Store:
+    return open_store(redactor=Redactor({"API_KEY": SECRET}))
 
 
 def registered(name: str, cases: int = 2, path: str = "/w/suite.yaml") -> RegisteredSuite:
@@ -39,7 +31,7 @@ def registered(name: str, cases: int = 2, path: str = "/w/suite.yaml") -> Regist
 
 
 class TestSuites:
-    def test_a_registered_suite_comes_back_whole_with_its_place(self, store: SqlStore) -> None:
+    def test_a_registered_suite_comes_back_whole_with_its_place(self, store: Store) -> None:
         graders = (GraderSpec.model_validate({"contains": ["a", "b"], "weight": 2}),)
         suite = make_run().suite.model_copy(update={"graders": graders, "vars": {"city": "Rome"}})
         store.register_suites([RegisteredSuite(suite, "/w", "/w/suite.yaml", "native")])
@@ -48,18 +40,18 @@ class TestSuites:
         assert found.suite == suite
         assert (found.root, found.path, found.format) == ("/w", "/w/suite.yaml", "native")
 
-    def test_an_unknown_name_has_no_suite(self, store: SqlStore) -> None:
+    def test_an_unknown_name_has_no_suite(self, store: Store) -> None:
         assert store.registered_suite("capitals") is None
         assert store.registered_suites() == []
 
-    def test_the_last_one_of_a_name_counts(self, store: SqlStore) -> None:
+    def test_the_last_one_of_a_name_counts(self, store: Store) -> None:
         store.register_suites([registered("b", 1), registered("a", 3)])
         store.register_suites([registered("b", 4, path="/w/other.yaml")])
         lines = [(line.name, line.cases, line.path, line.format) for line in store.registered_suites()]
         assert lines == [("a", 3, "/w/suite.yaml", "native"), ("b", 4, "/w/other.yaml", "native")]
         assert all(line.registered_at for line in store.registered_suites())
 
-    def test_runs_and_their_suites_are_stored_together_or_not_at_all(self, store: SqlStore) -> None:
+    def test_runs_and_their_suites_are_stored_together_or_not_at_all(self, store: Store) -> None:
         [case, *_] = make_run().suite.cases
         telling = make_run().suite.model_copy(update={"cases": (case.model_copy(update={"id": SECRET}),)})
         with pytest.raises(UsageError):
@@ -68,7 +60,7 @@ class TestSuites:
         store.add_runs([make_run()], [registered("a")])
         assert [line.name for line in store.registered_suites()] == ["a"]
 
-    def test_removing_runs_keeps_suites_and_histories(self, store: SqlStore) -> None:
+    def test_removing_runs_keeps_suites_and_histories(self, store: Store) -> None:
         [run] = store.add_runs([make_run()], [registered("capitals")])
         finish(store, run, a=False)
         store.remove_run(run)
@@ -77,13 +69,13 @@ class TestSuites:
         assert store.case_histories("capitals") == {"a": CaseHistory(1)}
 
 
-def finish(store: SqlStore, run: Run, *, pending: int = 0, **passed: bool) -> None:
+def finish(store: Store, run: Run, *, pending: int = 0, **passed: bool) -> None:
     judged = [(case, passed[case.id]) for case in run.suite.cases if case.id in passed]
     store.finish(run.id, make_report(run, pending=pending), stopped="", elapsed_s=0, judged=judged)
 
 
 class TestHistories:
-    def test_failures_are_counted_and_the_last_pass_is_remembered(self, store: SqlStore) -> None:
+    def test_failures_are_counted_and_the_last_pass_is_remembered(self, store: Store) -> None:
         for a_passed in (False, False, True, False):
             [run] = store.add_runs([make_run()])
             finish(store, run, a=a_passed, b=True)
@@ -93,7 +85,7 @@ class TestHistories:
         assert found["a"].last_passed is not None
         assert found["b"].last_passed == last_run.finished_at
 
-    def test_a_run_counts_once_and_only_when_it_is_finished(self, store: SqlStore) -> None:
+    def test_a_run_counts_once_and_only_when_it_is_finished(self, store: Store) -> None:
         [run] = store.add_runs([make_run()])
         finish(store, run, pending=1, a=False)
         assert store.case_histories("capitals") == {}
@@ -101,26 +93,26 @@ class TestHistories:
             finish(store, run, a=False)
         assert store.case_histories("capitals") == {"a": CaseHistory(1)}
 
-    def test_a_case_that_was_not_judged_has_no_history(self, store: SqlStore) -> None:
+    def test_a_case_that_was_not_judged_has_no_history(self, store: Store) -> None:
         [run] = store.add_runs([make_run()])
         finish(store, run)
         assert store.case_histories("capitals") == {}
 
-    def test_counting_starts_where_the_file_says(self, store: SqlStore) -> None:
+    def test_counting_starts_where_the_file_says(self, store: Store) -> None:
         run = with_metadata(make_run(), failure_count=4, last_passed="2024-01-19")
         for _ in range(2):
             [stored] = store.add_runs([run])
             finish(store, stored, a=False)
         assert store.case_histories("capitals")["a"] == CaseHistory(6, "2024-01-19")
 
-    def test_suites_have_histories_of_their_own(self, store: SqlStore) -> None:
+    def test_suites_have_histories_of_their_own(self, store: Store) -> None:
         for name in ("one", "two"):
             [run] = store.add_runs([make_run(name)])
             finish(store, run, a=name == "one")
         assert store.case_histories("one")["a"].failure_count == 0
         assert store.case_histories("two") == {"a": CaseHistory(1)}
 
-    def test_what_the_file_says_is_kept_without_its_secrets(self, store: SqlStore) -> None:
+    def test_what_the_file_says_is_kept_without_its_secrets(self, store: Store) -> None:
         [run] = store.add_runs([with_metadata(make_run(f"suite {SECRET}"), last_passed=f"with {SECRET}")])
         finish(store, run, a=False)
         assert store.case_histories(f"suite {SECRET}") == {"a": CaseHistory(1, "with [redacted:API_KEY]")}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from aiohttp import web
 from loop_server import serving
-from talking import OneModel, Talking, said
 
 from evalharness import registry
-from evalharness.contracts import Services, Target
-from evalharness.domain.case import Case
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.offloading import Offloader
-from evalharness.engine.planning import plan_cases
-from evalharness.engine.preparing import TrialTask
+from evalharness.errors import TargetFailed
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.model import FakeLlm, FakeModels
+from evalharness.testing.target import FakeTarget
+from evalharness.testing.target_contract import TargetContract
 
 
 @dataclass(frozen=True)
@@ -72,115 +72,62 @@ ANSWERING = sorted(set(registry.BUILT_IN["target"]) - {"skill"})
 
 
 @pytest.mark.parametrize("name", ANSWERING)
-class TestEveryTarget:
+class TestEveryTarget(TargetContract):
     @pytest.fixture(autouse=True)
-    def place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, import_path: None) -> None:
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        self.root = tmp_path
-
-    def with_target(
-        self, name: str, use: Callable[[Target, Services], Coroutine[Any, Any, None]], *, otherwise: bool = False
-    ) -> None:
+    def place(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, import_path: None) -> None:
         assert name in ENTRIES, f"the target {name} has no entry in the contract test: add one"
-        entry = ENTRIES[name]
-        for file, text in entry.files.items():
-            (self.root / file).write_text(text)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        self.entry = ENTRIES[name]
+        self.output = self.entry.output
+        for file, text in self.entry.files.items():
+            (tmp_path / file).write_text(text)
 
-        async def run() -> None:
-            async with serving(four) as base:
-                offloader = Offloader(1)
-                models = OneModel(Talking(said("4")))
-                services = Services(self.root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"}, models=models)
-                target = build(entry.otherwise if otherwise else entry.written, services, base)
-                try:
-                    await use(target, services)
-                finally:
-                    await target.close()
-                    await services.sandbox.close()
-                    offloader.close()
-
-        asyncio.run(run())
-
-    def test_it_answers_a_case_with_a_transcript(self, name: str) -> None:
-        for otherwise in (False, True):
-            seen: list[Transcript] = []
-
-            async def use(target: Target, services: Services, seen: list[Transcript] = seen) -> None:
-                await target.open()
-                task = one_task(services)
-                try:
-                    seen.append(await target.answer(task))
-                finally:
-                    await task.end()
-
-            self.with_target(name, use, otherwise=otherwise)
-            assert isinstance(seen[0], Transcript)
-            if not otherwise:
-                assert seen[0].output == ENTRIES[name].output
-
-    def test_its_digest_is_stable_and_changes_with_its_options(self, name: str) -> None:
-        async def use(target: Target, services: Services) -> None:
-            base = "http://127.0.0.1:1"
-            entry = ENTRIES[name]
-            first, again = (build(entry.written, services, base).digest() for _ in range(2))
-            assert first == again
-            assert first != build(entry.otherwise, services, base).digest()
-            before = target.digest()
-            await target.open()
-            assert target.digest() == before, "opening changes nothing that decides an answer"
-
-        self.with_target(name, use)
-
-    def test_closing_is_idempotent_and_needs_no_opening(self, name: str) -> None:
-        async def never_opened(target: Target, services: Services) -> None:
-            await target.close()
-            await target.close()
-
-        async def opened(target: Target, services: Services) -> None:
-            await target.open()
-            await target.close()
-            await target.close()
-
-        self.with_target(name, never_opened)
-        self.with_target(name, opened)
-
-    def test_it_answers_several_cases_at_once(self, name: str) -> None:
-        async def use(target: Target, services: Services) -> None:
-            await target.open()
-            tasks = [one_task(services) for _ in range(3)]
+    @asynccontextmanager
+    async def services(self, root: Path) -> AsyncIterator[Services]:
+        async with serving(four) as self.base:
+            offloader = Offloader(1)
+            models = FakeModels(FakeLlm("4"))
+            services = Services(root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"}, models=models)
             try:
-                answers = await asyncio.gather(*(target.answer(task) for task in tasks))
+                yield services
             finally:
-                for task in tasks:
-                    await task.end()
-            assert [answer.output for answer in answers] == [ENTRIES[name].output] * 3
+                await services.sandbox.close()
+                offloader.close()
 
-        self.with_target(name, use)
+    def build(self, services: Services) -> Target:
+        return registry.build_target(TargetSpec.model_validate(filled(self.entry.written, self.base)), services)
 
-    def test_it_says_whether_it_keeps_its_time_limit_and_which_options_it_has(self, name: str) -> None:
-        part = registry.load("target", name)
-        assert isinstance(part.Options.model_json_schema(), dict)
-
-        async def use(target: Target, services: Services) -> None:
-            assert isinstance(target.keeps_time_limit, bool)
-
-        self.with_target(name, use)
+    def build_other(self, services: Services) -> Target:
+        return registry.build_target(TargetSpec.model_validate(filled(self.entry.otherwise, self.base)), services)
 
 
-def build(written: Any, services: Services, base: str) -> Target:
-    return registry.build_target(TargetSpec.model_validate(filled(written, base)), services)
+class TestTheFake(TargetContract):
+    output = "4"
+
+    def build(self, services: Services) -> Target:
+        return FakeTarget("4", services=services)
+
+    def build_other(self, services: Services) -> Target:
+        return FakeTarget("5", services=services)
+
+    def test_it_gives_its_answers_in_order_and_records_its_tasks(self, tmp_path: Path) -> None:
+        target = FakeTarget("1", Transcript(output="2"), TargetFailed("three"))
+
+        async def use(services: Services) -> None:
+            outputs = [(await self.answer(target, services)).output for _ in range(2)]
+            assert outputs == ["1", "2"]
+            for _ in range(2):
+                with pytest.raises(TargetFailed, match="three"):
+                    await self.answer(target, services)
+            assert [task.case.id for task in target.tasks] == ["a"] * 4
+
+        self.with_services(tmp_path, use)
 
 
 def filled(written: Any, base: str) -> Any:
     if isinstance(written, dict):
         return {key: filled(value, base) for key, value in written.items()}
     return written.replace("{base}", base) if isinstance(written, str) else written
-
-
-def one_task(services: Services) -> TrialTask:
-    case = Case(id="a", input="What is 2+2?", expected="4")
-    [planned] = plan_cases(Suite(name="s", cases=(case,)), {}, services)
-    return TrialTask(planned, index=0, seed=1, root=services.root)
 
 
 def test_no_entry_is_left_over() -> None:

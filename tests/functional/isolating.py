@@ -24,7 +24,7 @@ from typing import Any
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import dropping_root
-from evalharness.sandboxes.bubblewrap import Bubblewrap
+from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions
 from evalharness.sandboxes.cgroups import Cgroups
 
 GROUPS, NO_GROUPS, USER = "root with control groups", "root without control groups", "user"
@@ -99,7 +99,7 @@ def isolated(mode: str, folder: Path) -> Iterator[Isolated]:
 
 
 async def run_all(requests: Iterable[ProcessRequest], *, uses_groups: bool = True) -> list[Outcome]:
-    sandbox = Bubblewrap(uses_groups=uses_groups)
+    sandbox = Bubblewrap(BubblewrapOptions(control_groups=uses_groups))
 
     async def run(request: ProcessRequest) -> Outcome:
         try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from isolating import MODES, USER, Isolated, isolated
 from missing_parts import missing
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Services
+from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.process import ProcessRequest, ProcessResult
@@ -91,13 +94,16 @@ for pid in others():
 """
 
 
-class InBox:
-    """The sandbox of one mode, as graders are lent it."""
+class InBox(Sandbox, SandboxSession):
+    """The sandbox of one mode."""
 
     def __init__(self, box: Isolated) -> None:
+        super().__init__()
         self._box = box
 
-    async def open(self) -> None: ...
+    @asynccontextmanager
+    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:
+        yield self
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
         if self._box.mode == USER and os.geteuid() == 0:
@@ -105,8 +111,6 @@ class InBox:
         outcome = await asyncio.to_thread(self._box.outcome, request)
         assert isinstance(outcome, ProcessResult), outcome
         return outcome
-
-    async def close(self) -> None: ...
 
 
 @pytest.fixture(params=MODES)

@@ -76,7 +76,7 @@ def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project
 
 
 class TestAReportOfAnEarlierRun:
-    """It is never taken for that of a run that broke."""
+    """It is never taken for that of a run that broke. A command that cannot begin touches nothing."""
 
     @pytest.fixture
     def files(self, project: Path) -> list[Path]:
@@ -85,10 +85,10 @@ class TestAReportOfAnEarlierRun:
         assert (project / "x.json").is_file() and (project / "x.xml").is_file()
         return [project / "x.json", project / "x.xml"]
 
-    def test_is_set_aside_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
+    def test_is_removed_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
         done = drive(project, "run", "suite.yaml", "--target", "nobody.py:answer", "-o", "x.json", "-o", "x.xml")
         assert done.code in (2, 3)
-        assert sorted(project.glob("x.*")) == [file.with_name(f"{file.name}.old") for file in files]
+        assert sorted(project.glob("x.*")) == []
 
     def test_is_gone_while_the_run_goes_on(self, project: Path, files: list[Path]) -> None:
         look = "import os\ndef answer(q):\n    return str([file for file in FILES if os.path.exists(file)])\n"
@@ -96,22 +96,14 @@ class TestAReportOfAnEarlierRun:
         words = ("run", "suite.yaml", "--target", "look.py:answer", "-o", "x.json", "-o", "x.xml", "--json")
         report = drive(project, *words).report
         assert {trial["output"] for trial in report["trials"]} == {"[]"}
-        assert sorted(project.glob("x.*")) == files, "the earlier one is gone, now that there is another"
+        assert sorted(project.glob("x.*")) == files
 
-    def test_is_set_aside_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
+    def test_stays_where_the_suite_is_broken(self, project: Path, files: list[Path]) -> None:
+        """It may be the baseline that the suite names."""
+        before = [file.read_bytes() for file in files]
         (project / "suite.yaml").write_text("name: [")
         assert drive(project, "run", "suite.yaml", "-o", "x.json", "-o", "x.xml").code == 2
-        assert sorted(project.glob("x.*")) == [file.with_name(f"{file.name}.old") for file in files]
-
-    def test_is_not_set_aside_over_what_is_there(self, project: Path, files: list[Path]) -> None:
-        kept = files[0].rename(project / "x.json.old")
-        before = kept.read_bytes()
-        for words in (("--baseline", "x.json.old"), ()):
-            assert drive(project, "run", "suite.yaml", *words, "-o", "x.json").code in (0, 1)
-            assert sorted(project.glob("x.json*")) == [project / "x.json", kept]
-        assert drive(project, "run", "nobody.yaml", "-o", "x.json").code == 2
-        assert sorted(project.glob("x.json*")) == [kept, project / "x.json.old2"]
-        assert kept.read_bytes() == before
+        assert [file.read_bytes() for file in files] == before
 
     @pytest.mark.parametrize(
         "words",
@@ -119,9 +111,6 @@ class TestAReportOfAnEarlierRun:
             ("run", "suite.yaml", "--k", "0"),
             ("run", "suite.yaml", "--fail-undr", "50"),
             ("run", "suite.yaml", "--var", "broken"),
-            ("run", "suite.yaml", "--baseline", "nobody"),
-            ("run", "suite.yaml", "--baseline", "agent.py"),
-            ("run", "suite.yaml", "--gate", "production", "--repeat", "1"),
             ("run", "nobody.yaml"),
             ("gate", "nobody", "--fail-under", "99"),
             ("resume", "nobody"),
@@ -130,14 +119,27 @@ class TestAReportOfAnEarlierRun:
         ],
         ids=" ".join,
     )
-    def test_is_renamed_where_the_command_cannot_begin(
+    def test_stays_where_the_command_cannot_begin(
         self, project: Path, files: list[Path], words: tuple[str, ...]
     ) -> None:
-        before = files[0].read_text()
+        before = [file.read_bytes() for file in files]
         assert drive(project, *words, "-o", "x.json", "-o", "x.xml").code == 2
-        assert not any(file.exists() for file in files)
-        assert (project / "x.json.old").read_text() == before
-        assert (project / "x.xml.old").is_file()
+        assert [file.read_bytes() for file in files] == before
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("run", "suite.yaml", "--baseline", "nobody"),
+            ("run", "suite.yaml", "--baseline", "agent.py"),
+            ("run", "suite.yaml", "--gate", "production", "--repeat", "1"),
+        ],
+        ids=" ".join,
+    )
+    def test_is_removed_where_the_run_cannot_be_planned(
+        self, project: Path, files: list[Path], words: tuple[str, ...]
+    ) -> None:
+        assert drive(project, *words, "-o", "x.json", "-o", "x.xml").code == 2
+        assert sorted(project.glob("x.*")) == []
 
     @pytest.mark.parametrize(
         "words",
@@ -156,11 +158,6 @@ class TestAReportOfAnEarlierRun:
         drive(project, *words, "-o", "x.json")
         assert files[0].exists()
 
-    def test_what_is_none_of_ours_stays_where_the_command_cannot_begin(self, project: Path) -> None:
-        (project / "x.json").write_text('{"name": "mine"}')
-        assert drive(project, "run", "nobody.yaml", "-o", "x.json").code == 2
-        assert (project / "x.json").exists()
-
     def test_what_the_command_wrote_itself_stays(self, project: Path, files: list[Path]) -> None:
         taken = project / "taken"
         spoil = "import pathlib, shutil\ndef answer(q):\n    here = pathlib.Path(HERE)\n    shutil.rmtree(here, True)\n"
@@ -170,10 +167,10 @@ class TestAReportOfAnEarlierRun:
         assert drive(project, "run", "suite.yaml", *words).code == 2
         assert files[0].read_text() != before
 
-    def test_is_renamed_where_a_regrade_cannot_begin(self, project: Path, files: list[Path]) -> None:
+    def test_is_removed_where_a_regrade_cannot_be_planned(self, project: Path, files: list[Path]) -> None:
         name = json.loads((project / "base.json").read_text())["eval_report"]["metadata"]["run_name"]
         assert drive(project, "regrade", name, "--baseline", "nobody", "-o", "x.json").code == 2
-        assert (project / "x.json.old").is_file()
+        assert not (project / "x.json").exists()
 
     def test_a_folder_that_is_missing_is_made(self, project: Path) -> None:
         drive(project, "run", "suite.yaml", "-o", "new/folder/x.json")

@@ -18,7 +18,7 @@ from sandboxed import children, open_files
 
 from evalharness.domain.process import Limits
 from evalharness.sandboxes import dropping_root
-from evalharness.sandboxes.bubblewrap import Bubblewrap
+from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions
 from evalharness.sandboxes.cgroups import Cgroups
 
 RUNAWAYS = "setsid sleep 600 & (setsid sleep 600 &) ; touch started; while :; do sleep 600; done"
@@ -60,7 +60,7 @@ def test_runaways_end_with_the_first_process(box: Isolated) -> None:
 @pytest.mark.parametrize("box", IN_THIS_PROCESS, indirect=True)
 def test_many_runs_leave_nothing(box: Isolated) -> None:
     async def many() -> None:
-        sandbox = Bubblewrap(uses_groups=box.mode != NO_GROUPS)
+        sandbox = Bubblewrap(BubblewrapOptions(control_groups=box.mode != NO_GROUPS))
         lines = {"true": 60.0, "sleep 600": 0.3, "setsid sleep 600 & exit 0": 60.0, "kill -9 $$": 60.0}
         requests = [box.request("/bin/sh", "-c", line, timeout_s=timeout_s) for line, timeout_s in lines.items()]
         requests.append(box.request("cat", "/dev/zero", flood_bytes=1_000_000))
@@ -84,7 +84,7 @@ def test_a_cancelled_run_leaves_nothing(box: Isolated) -> None:
     word = secrets.token_hex(16)
 
     async def cancelled() -> None:
-        sandbox = Bubblewrap(uses_groups=box.mode != NO_GROUPS)
+        sandbox = Bubblewrap(BubblewrapOptions(control_groups=box.mode != NO_GROUPS))
         try:
             running = asyncio.create_task(sandbox.run(box.request("/bin/sh", "-c", RUNAWAYS, word)))
             while not (box.workspace / "started").exists():

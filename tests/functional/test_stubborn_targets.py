@@ -182,9 +182,10 @@ JAMMED = """
 from pathlib import Path
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import UsageError
-from evalharness.targets.part import NoOptions, TargetPart
+from evalharness.contracts.target import Target
+from evalharness.domain.options import NoOptions
 
-class Jammed(TargetPart):
+class Jammed(Target):
     Options = NoOptions
 
     async def open(self):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Services
+from evalharness.contracts.grader import GradeContext
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
-from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
+from evalharness.domain.process import Ended
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
-from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.sandbox import FakeSandbox, finished
+from evalharness.testing.services import fake_services
 
 READY = b'{"ready": true}\n'
 TESTS = {"type": "code_tests", "test": "assert add(2, 3) == 5"}
@@ -61,31 +60,11 @@ lines = st.lists(written | deep | st.binary(max_size=20) | replies | results, ma
 endings: st.SearchStrategy[Ended] = st.sampled_from(ENDINGS)
 
 
-class Says:
-    """A sandbox out of which this comes."""
-
-    def __init__(self, stdout: bytes, ended: Ended) -> None:
-        self._stdout = stdout
-        self._ended = ended
-
-    async def open(self) -> None: ...
-
-    async def run(self, request: ProcessRequest) -> ProcessResult:
-        code = 0 if self._ended == "exited" else None
-        return ProcessResult(code, self._stdout, b"", len(self._stdout), 0, False, self._ended, 0.1)
-
-    async def close(self) -> None: ...
-
-
 def graded(spec: dict[str, Any], stdout: bytes, ended: Ended) -> Grade:
     async def ask() -> Grade:
-        offloader = Offloader(1)
-        services = Services(Path(), NoSandbox(), offloader, environment={}, isolation=Says(stdout, ended))
-        try:
-            context = GradeContext(Case(id="a", input="?"), Transcript(output="def add(a, b): return 0"), 0, 0)
-            return await registry.build_grader(GraderSpec.model_validate(spec), services).grade(context)
-        finally:
-            offloader.close()
+        services = fake_services(sandbox=FakeSandbox(finished(stdout, ended=ended)))
+        context = GradeContext(Case(id="a", input="?"), Transcript(output="def add(a, b): return 0"), 0, 0)
+        return await registry.build_grader(GraderSpec.model_validate(spec), services).grade(context)
 
     return asyncio.run(ask())
 

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evalharness.actions.run_suite import RunRequest, plan_runs
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.errors import MissingVariable, NothingSelected
 from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
-from evalharness.formats.loading import LoadedFile, load_file
+from evalharness.formats.loading import load_file
 from evalharness.formats.recognising import Format
 from evalharness.redaction import Redactor
 from evalharness.stores.sql_store import SqlStore

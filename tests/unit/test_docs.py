@@ -11,9 +11,9 @@ import pytest
 
 from evalharness import registry
 from evalharness.cli.main import ALIASES, cli
+from evalharness.domain.exit_codes import PRECEDENCE
 from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS
-from evalharness.engine.judging import PRECEDENCE
 from evalharness.formats.evals.suite_fields import SUITE_KEYS
 from evalharness.formats.evals.written_evals import CASE_KEYS
 from evalharness.formats.recognising import NATIVE, recognise

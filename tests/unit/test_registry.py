@@ -9,17 +9,18 @@ import pytest
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.contracts.grader import Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UnknownName, UsageError
 
 pytestmark = pytest.mark.usefixtures("import_path")
-NOUNS: tuple[registry.Noun, ...] = ("grader", "target", "sandbox")
+NOUNS: tuple[registry.Noun, ...] = ("grader", "target", "sandbox", "reporter", "store", "executor", "llm", "embedder")
 
 
 @pytest.mark.parametrize(("noun", "name"), [(noun, name) for noun in NOUNS for name in registry.BUILT_IN[noun]])
 def test_every_name_leads_to_a_part(noun: registry.Noun, name: str) -> None:
-    assert isinstance(registry.load(noun, name), type)
+    assert issubclass(registry.load(noun, name), registry.CONTRACTS.get(noun, object))
     assert name in registry.names(noun)
 
 
@@ -89,13 +90,28 @@ def test_a_part_that_cannot_be_built_says_where(build: Callable[..., object]) ->
 
 PLUG_IN = """
 from evalharness.domain.grade import Grade
-from evalharness.graders.part import CodeGrader
+from evalharness.contracts.grader import Grader
 from evalharness.graders.text import TextOptions
 
-class Shouts(CodeGrader):
+class Shouts(Grader):
     Options = TextOptions
     async def grade(self, context):
         return Grade.of(self.options.value.upper() in context.text, reason="too quiet")
+
+class Mute(Grader):
+    Options = TextOptions
+
+class Stranger:
+    Options = TextOptions
+    type = "code"
+    version = "1"
+    def digest(self):
+        return ""
+    async def grade(self, context):
+        return Grade.of(True)
+
+def function(context):
+    return True
 """
 
 
@@ -108,6 +124,10 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text(
         "[evalharness.graders]\nshouts = shouting_plug_in:Shouts\nexact = shouting_plug_in:Shouts\n"
+        "mute = shouting_plug_in:Mute\nstranger = shouting_plug_in:Stranger\n"
+        "function-itself = shouting_plug_in:function\n"
+        "misspelt = shouting_plug_in:Shuots\nmissing = no_such_plug_in:Shouts\n"
+        "[evalharness.targets]\nshouts-too = shouting_plug_in:Shouts\n"
     )
     (site / "shouting_plug_in.py").write_text(PLUG_IN)
     monkeypatch.syspath_prepend(str(site))
@@ -120,6 +140,33 @@ def test_a_plug_in_is_found_by_its_name(grade: Callable[..., Grade]) -> None:
     assert "shouts" not in registry.names("target")
     assert grade({"shouts": "hey"}, "HEY you").passed
     assert grade({"shouts": "hey"}, "hey you").reason == "too quiet"
+
+
+@pytest.mark.usefixtures("plug_in")
+@pytest.mark.parametrize(
+    ("noun", "name", "message"),
+    [
+        ("grader", "mute", "the grader 'mute' (shouting_plug_in:Mute) lacks grade"),
+        ("grader", "stranger", "(shouting_plug_in:Stranger) does not inherit from evalharness.contracts.grader.Grader"),
+        ("grader", "function-itself", "does not inherit from evalharness.contracts.grader.Grader"),
+        ("target", "shouts-too", "does not inherit from evalharness.contracts.target.Target"),
+        ("grader", "misspelt", "(shouting_plug_in:Shuots) cannot be imported"),
+        ("grader", "missing", "(no_such_plug_in:Shouts) cannot be imported: No module named 'no_such_plug_in'"),
+    ],
+)
+def test_a_plug_in_that_cannot_be_used_says_what_it_lacks(noun: registry.Noun, name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        registry.load(noun, name)
+    assert message in caught.value.message
+
+
+@pytest.mark.usefixtures("plug_in")
+def test_what_a_plug_in_leaves_out_has_a_default(build: Callable[..., Grader]) -> None:
+    grader = build({"shouts": "hey"})
+    assert (grader.type, grader.needs_sandbox, grader.is_off, grader.parts) == ("code", False, False, ())
+    assert (grader.judges(), grader.embedders(), grader.example()) == ((), (), None)
+    assert grader.grade_after_error("it broke").state == "unscored"
+    assert build({"all_of": [{"shouts": "hey"}]}).parts[0].digest() == grader.digest()
 
 
 @pytest.mark.usefixtures("plug_in")

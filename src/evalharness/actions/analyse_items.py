@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from itertools import islice
 
+from evalharness.contracts.store import Store
 from evalharness.domain.item_analysis import CaseItem, ItemAnalysis
 from evalharness.domain.run import Run
 from evalharness.domain.specification import BUILT_IN
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
-from evalharness.stores.sql_store import SqlStore
 
 LOOKED_BACK = 100
 MOST_TRIALS = 200_000
 """Of all runs looked at, whether they count or not: what a run costs to read grows with it."""
 
 
-def with_items(store: SqlStore, run: Run) -> Run:
+def with_items(store: Store, run: Run) -> Run:
     """The run's report with its items; as it is where there are too few targets."""
     items = analyse_items(store, run) if run.report is not None else None
     if run.report is None or items is None:
@@ -23,7 +23,7 @@ def with_items(store: SqlStore, run: Run) -> Run:
     return run.model_copy(update={"report": run.report.model_copy(update={"items": items})})
 
 
-def analyse_items(store: SqlStore, run: Run) -> ItemAnalysis | None:
+def analyse_items(store: Store, run: Run) -> ItemAnalysis | None:
     """None with fewer than five targets that were asked the same; each counts by its newest run of most cases."""
     if sum(link.is_finished for link in store.runs_since(run.suite.name)) < FEWEST_TARGETS:
         return None  # known without reading any of them

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from evalharness.actions.compare_with_baseline import compare_as_gated, compare_as_known
+from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import GateResult
 from evalharness.domain.report import Report
@@ -14,10 +15,9 @@ from evalharness.engine.gating import judge_gate
 from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 from evalharness.engine.tallying import Measured
 from evalharness.errors import UsageError
-from evalharness.stores.sql_store import SqlStore
 
 
-def apply_gate(run: Run, report: Report, measured: Measured, store: SqlStore, day: date) -> Report:
+def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
     """A run that was not finished, or cannot be trusted, is neither compared nor gated."""
     if not may_be_gated(report.verdict, report.summary):
         return report
@@ -28,7 +28,7 @@ def apply_gate(run: Run, report: Report, measured: Measured, store: SqlStore, da
     return report
 
 
-def gated(report: Report, suite: Suite, measured: Measured, store: SqlStore, day: date) -> Report:
+def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: date) -> Report:
     """By the suite's gate alone, whatever the report said before."""
     gate = suite.gate
     assert gate is not None, "asked for where there is one"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from evalharness.contracts.store import Store
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
-from evalharness.stores.sql_store import SqlStore
 
 
-def apply_stopping(run: Run, report: Report, store: SqlStore) -> Report:
+def apply_stopping(run: Run, report: Report, store: Store) -> Report:
     """The report as it is, for a run with a fixed number of trials."""
     plan = run.options.sequential
     if plan is None:

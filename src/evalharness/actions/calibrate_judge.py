@@ -11,29 +11,30 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
-from evalharness.actions.check_llms import check_judges
-from evalharness.actions.collect_variables import collect_variables
-from evalharness.actions.execute_runs import run_to_end
-from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
-from evalharness.actions.recall_spending import purse_for
+from evalharness.actions.collect_variables import collect_variables, redactor_for
+from evalharness.actions.find_suites import find_suites
+from evalharness.actions.recall_spending import budget_for
 from evalharness.actions.regrade_run import without_targets
 from evalharness.actions.tell_waiting import waiting_told
-from evalharness.contracts import Services
+from evalharness.contracts.context import Context
+from evalharness.contracts.executor import RunSpec
+from evalharness.contracts.services import Services
 from evalharness.domain.calibration import AttackCalibration, Calibration, ExampleCalibration
 from evalharness.domain.case import Case
 from evalharness.domain.grade import added_up
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
+from evalharness.engine.running.parts import build_services, check_judges, close_services, concurrency_of
 from evalharness.engine.spending import Spending
 from evalharness.errors import ModelUnavailable, NoVerdict, SpendCapReached, UsageError
-from evalharness.formats.loading import LoadedFile
 from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
-from evalharness.stores.sql_store import SqlStore
+from evalharness.redaction import Redactor, errors_redacted
 
 CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
@@ -43,6 +44,9 @@ IN_CACHE = "verdicts so far are in the cache, and not paid for again"
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRequest:
+    suite: str | LoadedFile
+    """A file, a name, or a file that was read before."""
+    format_name: str | None = None
     examples: bool = True
     attacks: bool = False
     variables: dict[str, str] = field(default_factory=dict)
@@ -57,33 +61,42 @@ class Rubric:
     cases: tuple[Case, ...]
 
 
-def calibrate_judge(
-    file: LoadedFile, request: CalibrationRequest, store: SqlStore, say: Callable[[str], None] = lambda _: None
-) -> Calibration:
-    """`say` hears what is waited for, where that takes long.
+async def calibrate_judge(
+    context: Context, request: CalibrationRequest, say: Callable[[str], None] = lambda _: None
+) -> tuple[Calibration, Redactor]:
+    """With what takes the secrets out of texts that are shown. `say` hears what is waited for, where that takes long.
 
     Raises UsageError where there is no judge or no example, NoVerdict or ModelUnavailable where no judge is left,
     SpendCapReached, and what `check_judges` raises.
     """
-    suite = file.suite
-    assert suite is not None, "files with problems have been refused"
-    return run_to_end(_calibrate(file, without_targets(suite), request, store, say))
+    file = _one_file(context, request)
+    assert file.suite is not None, "files with problems have been refused"
+    redactor = redactor_for([file.suite], request.variables, context.settings)
+    context = context.redacting(redactor)
+    suite = without_targets(file.suite)
+    with errors_redacted(redactor):
+        return await _calibrate(context, file, suite, request, lambda line: say(redactor.redact(line))), redactor
+
+
+def _one_file(context: Context, request: CalibrationRequest) -> LoadedFile:
+    if isinstance(request.suite, LoadedFile):
+        return request.suite
+    files = find_suites(context.store, [request.suite], request.format_name)
+    if len(files) != 1:
+        raise UsageError(
+            f"{request.suite} holds {len(files)} suites, and one is taken at a time", hint="name one of them"
+        )
+    return files[0]
 
 
 async def _calibrate(
-    file: LoadedFile, suite: Suite, request: CalibrationRequest, store: SqlStore, say: Callable[[str], None]
+    context: Context, file: LoadedFile, suite: Suite, request: CalibrationRequest, say: Callable[[str], None]
 ) -> Calibration:
-    variables = collect_variables(suite, request.variables)
+    variables = collect_variables(suite, request.variables, context.settings)
     variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
-    spending = purse_for(request.options, suite.config)
-    services = services_for(
-        file.root,
-        request.options,
-        suite.config,
-        purse=spending,
-        judge_cache=store.judge_cache,
-        model_deadline_s=CALIBRATION_DEADLINE_S,
-    )
+    spending = budget_for(request.options, suite.config)
+    spec = RunSpec(suite, None, file.root, request.options, variables.values, context.settings.environment)
+    services = build_services(spec, spending, context.store.judge_cache, usual_deadline_s=CALIBRATION_DEADLINE_S)
     at_once = concurrency_of(request.options, suite.config)
     try:
         planned = plan_cases(suite, variables.values, services)
@@ -135,7 +148,7 @@ async def _calibrate(
 
 
 def _notes(services: Services, spending: Spending, given_up: Iterable[Exception]) -> Iterator[str]:
-    yield from told_of_models(services)
+    yield from services.models.notes() if services.models is not None else ()
     if spending.is_capped:
         yield from spending.notes
     if services.judge_cache is not None and any(isinstance(error, ModelUnavailable) for error in given_up):
@@ -169,7 +182,7 @@ def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
 
 def _judges(planned: Iterable[PlannedCase], services: Services) -> list[str]:
     graders = [grader for plan in planned for _, grader in plan.graders]
-    asked = [name for grader in graders for name in getattr(grader, "judges", tuple)()]
+    asked = [name for grader in graders for name in grader.judges()]
     named = asked or [name for name in (services.judge_model, services.usual_judge) if name not in ("", "none")][:1]
     return list(dict.fromkeys(named)) or _no_judge()
 

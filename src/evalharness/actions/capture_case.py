@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalharness.contracts.context import Context
 from evalharness.domain.case import Case, CaseFile
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
@@ -18,7 +19,6 @@ from evalharness.domain.variables import escape
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.capturing import Captured, CaptureNote, dump_regressions
 from evalharness.formats.evals.rebasing import rebased_target
-from evalharness.stores.sql_store import SqlStore
 from evalharness.workspaces import confined
 
 REDACTED = "[redacted"
@@ -46,7 +46,8 @@ class CapturedFile:
     warnings: tuple[str, ...]
 
 
-def capture_cases(request: CaptureRequest, store: SqlStore) -> CapturedFile:
+async def capture_cases(context: Context, request: CaptureRequest) -> CapturedFile:
+    store = context.store
     _check_output(request.output, replace=request.replace)
     run = store.find_run(request.run)
     chosen = [_case(run, name) for name in dict.fromkeys(request.cases)]

@@ -8,18 +8,19 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.actions.compare_runs import Gated, compare_runs, with_gates
+from evalharness.actions.compare_runs import Gated, compare_reports, with_gates
 from evalharness.actions.compare_with_baseline import whole
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.actions.find_suites import find_suite
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Change
+from evalharness.domain.exit_codes import worst
 from evalharness.domain.regressions import ORDER, Regressions
+from evalharness.domain.stored import RunLink
 from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
-from evalharness.engine.judging import worst
 from evalharness.engine.pairing import pair_cases
 from evalharness.errors import UnknownName, UsageError
-from evalharness.stores.run_lines import RunLink
-from evalharness.stores.sql_store import SqlStore
 
 BROKE = 3
 """The exit code of a run that broke."""
@@ -41,13 +42,14 @@ class RegressionRequest:
     threshold: float = THRESHOLD
 
 
-def check_regressions(request: RegressionRequest, store: SqlStore, store_named: str | None, today: date) -> Regressions:
-    suite_name = _suite_name(request.suite, store, store_named)
+async def check_regressions(context: Context, request: RegressionRequest) -> Regressions:
+    store, today = context.store, context.today
+    suite_name = _suite_name(request.suite, store)
     old, new, notes = _chosen(request, suite_name, store)
     gated = with_gates(new, store)
     refused = _refused(old, gated, today)
     comparable = [(each, gate) for each, gate in gated if each.report.metadata.run_id not in refused]
-    comparisons = compare_runs(old, comparable, request.rule, store, today)
+    comparisons = compare_reports(old, comparable, request.rule, store, today)
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
     found = [comparison.verdict for comparison in comparisons]
     codes = [
@@ -90,18 +92,18 @@ def _tasks(old: FoundReport, new: FoundReport, threshold: float) -> Iterator[Tas
     return task_changes(old.report.cases, new.report.cases, threshold, new.report.metadata.variant)
 
 
-def _suite_name(named: str, store: SqlStore, store_named: str | None) -> str:
+def _suite_name(named: str, store: Store) -> str:
     """A file says what its suite is called; any other name is one that runs of the store have."""
     known = store.suite_names()
     if named in known or not Path(named).exists():
         if named not in known:
             raise UnknownName("suite: it has no runs here, and there is no such file", named, known)
         return named
-    return find_suite(named, store_named).name
+    return find_suite(store, named).name
 
 
 def _chosen(
-    request: RegressionRequest, suite_name: str, store: SqlStore
+    request: RegressionRequest, suite_name: str, store: Store
 ) -> tuple[FoundReport, list[FoundReport], list[str]]:
     """The old report, the new ones, and what must be said about the choice."""
     if request.baseline_variant is not None:
@@ -123,7 +125,7 @@ def _chosen(
     return old, _finished(together, store), _left_out(together)
 
 
-def _usual_baseline(suite_name: str, store: SqlStore) -> str:
+def _usual_baseline(suite_name: str, store: Store) -> str:
     """The one that the gate of the suite's newest run names, else the one that was set last."""
     links = store.runs_since(suite_name)
     gate = store.gate_of(links[0].id) if links else None
@@ -145,7 +147,7 @@ def _newest_together(links: list[RunLink]) -> list[RunLink]:
 
 
 def _of_matrix(
-    variant: str, run: str | None, suite_name: str, store: SqlStore
+    variant: str, run: str | None, suite_name: str, store: Store
 ) -> tuple[FoundReport, list[FoundReport], list[str]]:
     links = store.runs_since(suite_name)
     matrix_id = store.outline(run).matrix_id if run else None
@@ -162,7 +164,7 @@ def _of_matrix(
     return whole(by_variant[variant]), others, _left_out(together)
 
 
-def _finished(links: list[RunLink], store: SqlStore) -> list[FoundReport]:
+def _finished(links: list[RunLink], store: Store) -> list[FoundReport]:
     return [find_report(link.id, store) for link in links if link.is_finished]
 
 

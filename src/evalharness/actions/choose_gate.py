@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from evalharness.actions.compare_with_baseline import find_baseline
+from evalharness.contracts.store import Store
 from evalharness.domain.gate import NO_BASELINE, Gate, Preset, RegressionRule
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating import check_trials
-from evalharness.stores.sql_store import SqlStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def with_gate(suite: Suite, wishes: GateWishes, root: Path) -> Suite:
     return suite.model_copy(update={"gate": gate})
 
 
-def check_gate(suite: Suite, store: SqlStore, thresholds_from: str = "") -> None:
+def check_gate(suite: Suite, store: Store, thresholds_from: str = "") -> None:
     """Raises UsageError where the gate could not be judged, whatever the run brings: nothing is run in vain."""
     if suite.gate is None:
         return

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from evalharness.actions.compare_with_baseline import find_baseline
+from evalharness.contracts.store import Store
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
@@ -19,7 +20,6 @@ from evalharness.engine.planning import trial_seed
 from evalharness.engine.sizing import Wish, spread_of, trials_needed
 from evalharness.errors import UsageError
 from evalharness.stats.sequential import e_value_discordant_pairs, fixed_design
-from evalharness.stores.sql_store import SqlStore
 
 ALPHA, BETA = 0.05, 0.2
 CAP = 2
@@ -35,7 +35,7 @@ class SequentialWish:
     """Per case, if somebody chose them."""
 
 
-def with_cap(suite: Suite, wish: SequentialWish, store: SqlStore) -> Suite:
+def with_cap(suite: Suite, wish: SequentialWish, store: Store) -> Suite:
     """With so many trials per case that the run can be decided; raises UsageError where there is nothing to decide."""
     gate = _checked(suite)
     if wish.trials is not None:
@@ -50,7 +50,7 @@ def with_cap(suite: Suite, wish: SequentialWish, store: SqlStore) -> Suite:
     return suite.model_copy(update={"trials": max(trials)})
 
 
-def stopping_plan(run: Run, wish: SequentialWish, store: SqlStore, day: date) -> SequentialPlan:
+def stopping_plan(run: Run, wish: SequentialWish, store: Store, day: date) -> SequentialPlan:
     """For a run that is planned with its lock: it tells which cases are still those of the baseline."""
     gate = run.suite.gate
     assert gate is not None, "checked when the cap was chosen"
@@ -103,7 +103,7 @@ def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
     return fixed_design(floor, floor - effect, alpha, BETA).trials
 
 
-def check_question(gate: Gate, report: Report, store: SqlStore) -> None:
+def check_question(gate: Gate, report: Report, store: Store) -> None:
     """Raises UsageError where a gate asks a run that may stop early for anything but what it was to decide."""
     plan, about = report.sequential, report.metadata
     if plan is not None and (_undecidable(gate) or not _asks_the_same(gate, plan, store, about.suite_name)):
@@ -113,7 +113,7 @@ def check_question(gate: Gate, report: Report, store: SqlStore) -> None:
         )
 
 
-def _asks_the_same(gate: Gate, plan: SequentialPlan, store: SqlStore, suite_name: str) -> bool:
+def _asks_the_same(gate: Gate, plan: SequentialPlan, store: Store, suite_name: str) -> bool:
     if (_floor(gate), _alpha(gate), gate.rule is not None) != (plan.floor, plan.alpha, bool(plan.baseline)):
         return False
     if gate.rule is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.text import head
 from evalharness.errors import UsageError
@@ -17,8 +16,6 @@ from evalharness.formats.targets import load_target
 from evalharness.formats.written_secrets import exposed_in_address
 
 LONGEST_NAME = 200
-WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., Any]
-"""Whatever `--target` takes, and from Python also a function, a mapping or a specification."""
 
 
 def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> tuple[Suite, list[Variant]]:

@@ -1,13 +1,17 @@
-"""Clear the cache: verdicts of judges are forgotten, all or those older than an age."""
+"""The cache of judges' verdicts: how much it holds, and forgetting all of them or those older than an age."""
 
 from __future__ import annotations
 
-from evalharness.actions.open_store import open_store
 from evalharness.actions.prune_store import moment_before
+from evalharness.contracts.context import Context
+from evalharness.domain.stored import CacheLine
 
 
-def clear_judge_cache(older_than: str | None, store: str | None) -> int:
+async def judge_cache_line(context: Context) -> CacheLine:
+    return context.store.judge_cache.line()
+
+
+async def clear_judge_cache(context: Context, older_than: str | None) -> int:
     """Returns how many."""
-    before = "" if older_than is None else moment_before(older_than)
-    with open_store(store, to_read=True) as opened:
-        return opened.judge_cache.remove(before)
+    before = "" if older_than is None else moment_before(older_than, context.clock())
+    return context.store.judge_cache.remove(before)

@@ -1,7 +1,4 @@
-"""Clear outputs: where reports will be written, nothing of an earlier run is left, and nothing is lost that is read.
-
-What was there is renamed; the command line removes it once the command has come to its end.
-"""
+"""Clear outputs: where reports will be written, nothing of an earlier run is left, and nothing is lost that is read."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evalharness.domain.suite import Suite
-from evalharness.reports.report_files import check_baselines, set_aside
+from evalharness.reports.report_files import check_baselines, remove_earlier
 
 
 def clear_outputs(
@@ -22,4 +19,4 @@ def clear_outputs(
     gates = [(root, suite.gate) for root, suite in suites if suite is not None and suite.gate is not None]
     baselines = [root / gate.regression.baseline for root, gate in gates if gate.regression is not None]
     check_baselines(outputs, [Path(baseline)] if baseline else baselines)
-    set_aside(outputs)
+    remove_earlier(outputs)

@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from evalharness.actions.find_reports import FoundReport
+from evalharness.actions.find_reports import FoundReport, find_reports
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
 from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.domain.trial import Attempt, TrialState
@@ -16,7 +18,6 @@ from evalharness.engine.comparing import compare
 from evalharness.engine.diverging import first_divergence, without_answer
 from evalharness.engine.recomparing import rule_told
 from evalharness.errors import UsageError
-from evalharness.stores.sql_store import SqlStore
 
 SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
 DIVERGENCES = 10
@@ -24,8 +25,19 @@ DIVERGENCES = 10
 Gated: TypeAlias = tuple[FoundReport, Gate]
 
 
-def compare_runs(
-    old: FoundReport, new: Sequence[Gated], asked: Mapping[str, Any], store: SqlStore, today: date
+async def compare_runs(
+    context: Context, references: Sequence[str], asked: Mapping[str, Any] | None = None, suite_name: str | None = None
+) -> list[Comparison]:
+    """The first of these with each of the others, case by case: runs, baselines or files with a JSON report.
+
+    `suite_name` says whose baselines are meant; `asked` are fields of the rule that win over those of a run's gate.
+    """
+    first, *others = find_reports(references, context.store, suite_name)
+    return compare_reports(first, with_gates(others, context.store), asked or {}, context.store, context.today)
+
+
+def compare_reports(
+    old: FoundReport, new: Sequence[Gated], asked: Mapping[str, Any], store: Store, today: date
 ) -> list[Comparison]:
     """The old one with each of the new ones, each by itself; a note tells what that means for all of them.
 
@@ -45,7 +57,7 @@ def compare_runs(
     ]
 
 
-def with_gates(found: Iterable[FoundReport], store: SqlStore) -> list[Gated]:
+def with_gates(found: Iterable[FoundReport], store: Store) -> list[Gated]:
     """Each with what its run was started with; of a file, as much as its report tells.
 
     That is its quarantine, and how it compared. Raises UsageError where no gate can say so.
@@ -78,7 +90,7 @@ def same_run(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _with_divergences(
-    old: FoundReport, new: FoundReport, cases: tuple[CaseChange, ...], store: SqlStore
+    old: FoundReport, new: FoundReport, cases: tuple[CaseChange, ...], store: Store
 ) -> tuple[CaseChange, ...]:
     """Only where both runs are stored here: a file holds no transcripts."""
     if old.run is None or new.run is None:
@@ -98,7 +110,7 @@ def _with_divergences(
     return tuple(told)
 
 
-def _attempt(run_id: str, case_id: str, state: TrialState, store: SqlStore) -> Attempt | None:
+def _attempt(run_id: str, case_id: str, state: TrialState, store: Store) -> Attempt | None:
     """The first that ended so, of those with a transcript if there is any."""
     bare = None
     for attempt in (attempt for trial in store.trials(run_id, case_id) for attempt in trial.attempts):

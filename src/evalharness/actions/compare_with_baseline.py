@@ -7,16 +7,16 @@ from typing import Any
 
 from evalharness.actions.compare_runs import same_run
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.engine.comparing import compare
 from evalharness.errors import UsageError
-from evalharness.stores.sql_store import SqlStore
 
 
-def find_baseline(gate: Gate, store: SqlStore, suite_name: str) -> FoundReport:
+def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
     """Raises UsageError where there is none, or only a run that tells nothing."""
     named = gate.regression.baseline if gate.regression else ""
     if not named:
@@ -41,13 +41,13 @@ def whole(found: FoundReport) -> FoundReport:
     return found
 
 
-def compare_as_gated(gate: Gate, report: Report, store: SqlStore, today: date) -> Comparison:
+def compare_as_gated(gate: Gate, report: Report, store: Store, today: date) -> Comparison:
     """As the gate asks; raises UsageError where the two cannot be compared."""
     found = find_baseline(gate, store, report.metadata.suite_name)
     return compare_with(found, report, gate, today)
 
 
-def compare_as_known(run: Run, report: Report, store: SqlStore, today: date) -> dict[str, Any]:
+def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dict[str, Any]:
     """For information, where the suite has a baseline and this run tried its cases anew: what the report then says.
 
     Not for a run that stops when it is decided: its p-values would not be what they say.

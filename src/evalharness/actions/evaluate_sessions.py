@@ -4,60 +4,41 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalharness import settings
 from evalharness.actions.collect_sessions import eval_run_of
-from evalharness.actions.collect_variables import redactor_for
-from evalharness.actions.evaluate import run_anywhere
-from evalharness.actions.execute_runs import Execution
 from evalharness.actions.find_suites import find_suites
-from evalharness.actions.lend_services import DEFAULT_SANDBOX, concurrency_of
 from evalharness.actions.load_suites import checked
-from evalharness.actions.open_store import open_store
-from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
-from evalharness.actions.stop_runs import Stopper
-from evalharness.domain.run import Run, RunOptions
+from evalharness.actions.run_suite import RunRequest, run_suites
+from evalharness.contracts.context import Context
+from evalharness.domain.loaded_file import LoadedFile
+from evalharness.domain.run import RunOptions
+from evalharness.domain.selection import Selection, matches
 from evalharness.domain.session_results import Config, EvalRun, InputSession
-from evalharness.domain.trial import Trial
-from evalharness.engine.planning import Selection, matches
+from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
-from evalharness.formats.loading import LoadedFile
 from evalharness.formats.recognising import SESSIONS
 from evalharness.formats.session_folders import load_sessions
 
+DEFAULT_SANDBOX = "bubblewrap"
 
-def evaluate_sessions(config: Config, *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
-    """Every session of `config.evals_dir`, asked `config.repeat` times. Works inside a running event loop, too.
+
+async def evaluate_sessions(context: Context, config: Config, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
+    """Every session of `config.evals_dir`, asked `config.repeat` times.
 
     `config.judge_model` judges their criteria; without one these stay open.
     """
     _check(config)
-    env = settings.parse_assignments(config.env_vars, "--env")
-    [file] = find_suites([config.evals_dir], store, SESSIONS.name)
-    assert file.suite is not None, "a folder with problems was refused"
+    [file] = find_suites(context.store, [config.evals_dir], SESSIONS.name)
     request = RunRequest(
+        suites=(file,),
         targets=(config.agent_filename,),
         trials=max(1, config.repeat),
         selection=Selection(only=config.only),
-        env=env,
+        env=context.settings.parse_assignments(config.env_vars, "--env"),
         options=RunOptions(max_concurrency=config.concurrency, sandbox=sandbox, judge_model=config.judge_model),
     )
-    redactor = redactor_for([file.suite], env)
-    stopper = Stopper()
-    trials: list[Trial] = []
-
-    async def run_it() -> Run:
-        with open_store(store, redactor) as opened:
-            [ended] = await start_runs(plan_runs([file], request, opened), Execution(opened, stopper=stopper))
-            trials.extend(opened.trials(ended.id))
-            return ended
-
-    restore = settings.set_environment(env)
-    try:
-        run = run_anywhere(run_it(), stopper)
-    finally:
-        restore()
+    [run] = await run_suites(context, request)
     concurrency = concurrency_of(run.options, run.suite.config)
-    return eval_run_of(run, trials, config.model_copy(update={"concurrency": concurrency}))
+    return eval_run_of(run, context.store.trials(run.id), config.model_copy(update={"concurrency": concurrency}))
 
 
 def input_sessions(config: Config) -> list[InputSession]:

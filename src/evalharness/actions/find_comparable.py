@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from evalharness.contracts.store import Store
 from evalharness.domain.run import Run
 from evalharness.engine.flakiness import Judged
-from evalharness.stores.sql_store import SqlStore
 
 LOOKED_BACK = 20
 FEW_TRIALS = 5000
 """So many are looked back at, and twice as many as the run has itself: it happens at the end of every run."""
 
 
-def comparable_runs(store: SqlStore, run: Run) -> list[Judged]:
+def comparable_runs(store: Store, run: Run) -> list[Judged]:
     """Newest first, of each run those cases alone that are comparable."""
     return list(_earlier(store, run)) if run.is_tried_anew and not run.options.sequential else []
 
 
-def _earlier(store: SqlStore, run: Run) -> Iterator[Judged]:
+def _earlier(store: Store, run: Run) -> Iterator[Judged]:
     locks = {case_id: lock.model_dump(exclude_defaults=True) for case_id, lock in run.lock.cases.items()}
     own_targets = {case_id: lock for case_id, lock in locks.items() if "target" in lock}
     left = FEW_TRIALS + 2 * run.planned_trials

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalharness.contracts.store import Store
 from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.domain.stored import Baseline, RunOutline, RunPlan
 from evalharness.engine.counting import count_cases
 from evalharness.errors import UnknownName, UsageError
-from evalharness.stores.baselines import Baseline
-from evalharness.stores.outlines import RunOutline, RunPlan
-from evalharness.stores.sql_store import SqlStore
 
 NOT_FINISHED = "it is not finished"
 
@@ -33,7 +32,7 @@ class FoundReport:
         return self.source or self.report.metadata.run_name
 
 
-def find_report(reference: str, store: SqlStore, suite_name: str | None = None) -> FoundReport:
+def find_report(reference: str, store: Store, suite_name: str | None = None) -> FoundReport:
     """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
     if baseline := named_baseline(reference, store, suite_name):
         return FoundReport(*_of_run(baseline.run_id, store, f"baseline {baseline.name}"))
@@ -47,7 +46,7 @@ def find_report(reference: str, store: SqlStore, suite_name: str | None = None) 
 
 
 def find_reports(
-    references: Sequence[str], store: SqlStore, suite_name: str | None = None, beside: Iterable[str] = ()
+    references: Sequence[str], store: Store, suite_name: str | None = None, beside: Iterable[str] = ()
 ) -> list[FoundReport]:
     """A baseline's name that several suites use means that of the others' suite; `beside` has more such suites."""
     names = {baseline.name for baseline in store.baselines()}
@@ -64,12 +63,12 @@ def find_reports(
     return [found(reference) for reference in references]
 
 
-def newest_baseline(suite_name: str, store: SqlStore) -> Baseline | None:
+def newest_baseline(suite_name: str, store: Store) -> Baseline | None:
     """The one that was set last."""
     return next(iter(store.baselines(suite_name)), None)
 
 
-def named_baseline(name: str, store: SqlStore, suite_name: str | None = None) -> Baseline | None:
+def named_baseline(name: str, store: Store, suite_name: str | None = None) -> Baseline | None:
     """Raises UsageError where several suites have one of this name, and none of them is given."""
     known = [baseline for baseline in store.baselines(suite_name) if baseline.name == name]
     if len(known) > 1:
@@ -81,7 +80,7 @@ def named_baseline(name: str, store: SqlStore, suite_name: str | None = None) ->
     return known[0] if known else None
 
 
-def report_of(outline: RunOutline, store: SqlStore) -> Report:
+def report_of(outline: RunOutline, store: Store) -> Report:
     """As it was kept when the run came to a stop; the cases that an older one lacks are counted from the trials."""
     if outline.report is not None and outline.report.cases:
         return outline.report
@@ -90,7 +89,7 @@ def report_of(outline: RunOutline, store: SqlStore) -> Report:
     return (outline.report or _unfinished(outline, plan)).model_copy(update={"cases": cases})
 
 
-def _of_run(reference: str, store: SqlStore, source: str) -> tuple[Report, str, RunOutline]:
+def _of_run(reference: str, store: Store, source: str) -> tuple[Report, str, RunOutline]:
     outline = store.outline(reference)
     return report_of(outline, store), source, outline
 

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from evalharness.actions.load_suites import checked
-from evalharness.actions.open_store import open_store, store_place
 from evalharness.actions.register_suites import PYTHON, hidden_ready_made, without_file
+from evalharness.contracts.store import SuiteStore
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
+from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError, closest
-from evalharness.formats.loading import LoadedFile, load_paths
+from evalharness.formats.loading import load_paths
 from evalharness.formats.ready_made import ready_made_suites
 from evalharness.formats.syntax.source import ENDINGS
-from evalharness.stores.sql_store import SqlStore
-from evalharness.stores.sqlite import MEMORY
-from evalharness.stores.suites import RegisteredSuite, SuiteLine
 
 SHOWN = 5
 
 
-def find_suites(named: Iterable[str], store: str | None, format_name: str | None = None) -> list[LoadedFile]:
+def find_suites(store: SuiteStore, named: Iterable[str], format_name: str | None = None) -> list[LoadedFile]:
     """Every suite that is meant, once; all problems of all of them are raised at once."""
     found: dict[Path, LoadedFile] = {}
     for name in named:
-        for file in _meant_by(name, store, format_name):
+        for file in _meant_by(store, name, format_name):
             found.setdefault(file.path.resolve(), file)
     return checked(list(found.values()))
 
 
-def find_suite(named: str, store: str | None) -> Suite:
+def find_suite(store: SuiteStore, named: str) -> Suite:
     """Raises UsageError where several are meant, or none."""
-    suites = [file.suite for file in find_suites([named], store) if file.suite is not None]
+    suites = [file.suite for file in find_suites(store, [named]) if file.suite is not None]
     if len(suites) != 1:
         listed = ", ".join(suite.name for suite in suites[:SHOWN])
         raise UsageError(
@@ -44,29 +42,18 @@ def find_suite(named: str, store: str | None) -> Suite:
     return suites[0]
 
 
-def registered_suites(store: str | None) -> list[SuiteLine]:
-    with _existing(store) as opened:
-        return opened.registered_suites()
-
-
-def _existing(store: str | None) -> AbstractContextManager[SqlStore]:
-    """The store, or an empty one where there is none: looking for a name is no reason to make one."""
-    return open_store(store if Path(store_place(store)).exists() else MEMORY, to_read=True)
-
-
-def _meant_by(name: str, store: str | None, format_name: str | None) -> list[LoadedFile]:
+def _meant_by(store: SuiteStore, name: str, format_name: str | None) -> list[LoadedFile]:
     path, ready = Path(name), ready_made_suites()
     if path.exists():
         return load_paths([path], format_name)
-    with _existing(store) as opened:
-        registered = opened.registered_suite(name)
-        known = [line.name for line in opened.registered_suites()]
+    registered = store.registered_suite(name)
     if registered is not None:
         file = _as_it_is_now(registered)
         warnings = (Problem(name, 0, "", hidden_ready_made(name), severity="warning"),) if name in ready else ()
         return [replace(file, problems=(*file.problems, *warnings))]
     if name in ready:
         return load_paths([ready[name]])
+    known = [line.name for line in store.registered_suites()]
     meant = closest(name, [*known, *ready, *_files_beside(path)]) or ""
     message = "no such file or folder, and no suite of this name is registered or ready-made"
     return [LoadedFile(path, None, (Problem(name, 0, "", message, suggestion=meant),))]

@@ -1,15 +1,13 @@
-"""Foresee code: whether a suite has code run that nobody vouches for, as far as its files tell. Nothing is built."""
+"""Foresee code: whether a suite runs untrusted code, as far as its files tell. Nothing is built."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evalharness import registry
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
-
-RUNS_CODE = ("function_output", "code_tests")
-"""The graders that run what the target wrote."""
 
 
 def runs_code(suite: Suite, asked: Sequence[str] = ()) -> bool:
@@ -20,7 +18,12 @@ def runs_code(suite: Suite, asked: Sequence[str] = ()) -> bool:
     targets = [suite.target, *suite.targets.values(), *(case.target for case in suite.cases)]
     targets += map(TargetSpec.model_validate, asked)
     sandboxed = any(found.kind == "agent" or _is_sandboxed(found.options) for found in targets if found)
-    return sandboxed or not named.isdisjoint(RUNS_CODE) or any(case.setup for case in suite.cases)
+    graders = named.intersection(registry.names("grader"))
+    return (
+        sandboxed
+        or any(case.setup for case in suite.cases)
+        or any(registry.load("grader", name).needs_sandbox for name in graders)
+    )
 
 
 def _is_sandboxed(options: Any) -> bool:

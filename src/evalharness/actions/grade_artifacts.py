@@ -10,18 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evalharness.actions.execute_runs import Execution
+from evalharness.actions.find_suites import find_suites
 from evalharness.actions.run_suite import RunRequest, run_suites
-from evalharness.contracts import Watcher
+from evalharness.contracts.context import Context
 from evalharness.domain.artifact import said
 from evalharness.domain.case import Case
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.engine.planning import select_cases
 from evalharness.errors import NothingSelected, TrialSkipped, UnknownName, UsageError
-from evalharness.formats.loading import LoadedFile
-from evalharness.stores.sql_store import SqlStore
 from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
 from evalharness.targets.artifact_index import RUN_ID, ArtifactIndex
 
@@ -69,10 +70,18 @@ class _Homes:
         return max(1 if artifacts is None else len(artifacts) for artifacts in found)
 
 
-def grade_artifacts(
-    file: ArtifactFile, dataset: LoadedFile, request: RunRequest, store: SqlStore, watcher: Watcher
+async def grade_artifacts(
+    context: Context, file: ArtifactFile, request: RunRequest, execution: Execution | None = None
 ) -> tuple[list[Run], list[str]]:
-    """The runs, one for each variant that artifacts name, and warnings of what is not in them."""
+    """The runs, one for each variant that artifacts name, and warnings of what is not in them.
+
+    `request.suites` names the one dataset that judges them.
+    """
+    [named] = request.suites
+    files = [named] if isinstance(named, LoadedFile) else find_suites(context.store, [named], request.format_name)
+    if len(files) != 1:
+        raise UsageError(f"{named} holds {len(files)} suites", hint="name one of them")
+    [dataset] = files
     suite = dataset.suite
     assert suite is not None, "a file with problems was refused"
     if file.case and file.case not in [case.id for case in suite.cases]:
@@ -93,7 +102,7 @@ def grade_artifacts(
         selection=replace(selection, ids=frozenset(trials)),
     )
     graded = replace(dataset, suite=suite.model_copy(update={"variants": homes.variants}))
-    runs = run_suites([graded], request, store, watcher)
+    runs = await run_suites(context, replace(request, suites=(graded,)), execution)
     without = [case.id for case in chosen if case.id not in trials]
     return runs, [*_lacking(without), *_left_out(file, dataset, suite, homes), *_in_every_run(file, suite, homes)]
 

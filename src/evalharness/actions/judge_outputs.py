@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalharness.actions.open_judge import opened_judge
-from evalharness.contracts import JudgeCache, Llm
+from evalharness.contracts.model import Llm
+from evalharness.contracts.store import JudgeCache
 from evalharness.domain.artifact import Artifact
 from evalharness.domain.record import Json
 from evalharness.domain.scores import Score

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 
 from evalharness.actions.apply_gate import gated, without_gate
@@ -12,7 +11,10 @@ from evalharness.actions.choose_stopping import check_question
 from evalharness.actions.compare_with_baseline import find_baseline
 from evalharness.actions.find_reports import no_such_file
 from evalharness.actions.make_report import make_report, measured_trials
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.report import Report
+from evalharness.domain.reported_run import WrittenTrials
 from evalharness.domain.suite import Suite
 from evalharness.engine.judging import may_be_gated
 from evalharness.engine.recounting import recount
@@ -20,14 +22,13 @@ from evalharness.engine.rejudging import may_say_so
 from evalharness.engine.tallying import Measured
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report, read_trials
-from evalharness.reports.json_report import WrittenTrials
-from evalharness.stores.sql_store import SqlStore
 
 WAYS = "give --gate production, --fail-under 90, --baseline B or --strict-flips, or write a `gate:` into the suite"
 
 
-def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date) -> Report:
+async def judge_stored(context: Context, reference: str, wishes: GateWishes) -> Report:
     """`reference` is a run, or a file with its JSON report. What is unfinished or INVALID is given back as it is."""
+    store = context.store
     path, is_file = Path(reference), is_report_file(reference)
     report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
     suite = with_gate(suite, wishes, path.parent)
@@ -43,7 +44,7 @@ def judge_stored(reference: str, wishes: GateWishes, store: SqlStore, day: date)
     check_question(suite.gate, report, store)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
-    return gated(report, suite, measured, store, day)
+    return gated(report, suite, measured, store, context.today)
 
 
 def is_report_file(reference: str) -> bool:
@@ -51,12 +52,12 @@ def is_report_file(reference: str) -> bool:
     return path.suffix.lower() == ENDING and path.is_file()
 
 
-def trials_of(reference: str, report: Report, store: SqlStore) -> WrittenTrials | None:
+def trials_of(reference: str, report: Report, store: Store) -> WrittenTrials | None:
     """Of what was judged, to be written beside its verdict."""
     return read_trials(Path(reference)) if is_report_file(reference) else store.trials(report.metadata.run_id)
 
 
-def _of_run(reference: str, store: SqlStore) -> tuple[Report, Suite, Measured]:
+def _of_run(reference: str, store: Store) -> tuple[Report, Suite, Measured]:
     """As it reads without a gate."""
     try:
         run = store.find_run(reference)

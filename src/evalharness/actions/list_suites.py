@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from evalharness.actions.find_suites import registered_suites
 from evalharness.actions.register_suites import register_suites, taken_names
+from evalharness.contracts.context import Context
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
 from evalharness.errors import UsageError
-from evalharness.formats.loading import LoadedFile, find_suites, load_file
+from evalharness.formats.loading import find_suites, load_file
 from evalharness.formats.ready_made import ready_made_suites
 
 
@@ -34,13 +35,13 @@ class Listing(NamedTuple):
     warnings: list[Problem]
 
 
-def list_suites(folder: Path, store: str | None, *, register: bool = False) -> Listing:
+async def list_suites(context: Context, folder: Path, *, register: bool = False) -> Listing:
     """A file that is registered is listed once, as a file; `register` registers all sound ones before."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
     found = find_suites(folder)
-    registered = register_suites(found, store) if register else []
-    lines = {(line.name, line.path): line for line in registered_suites(store)}
+    registered = await register_suites(context, found) if register else []
+    lines = {(line.name, line.path): line for line in context.store.registered_suites()}
     listed = []
     for file in found:
         line = lines.pop((file.suite.name, str(file.path.resolve())), None) if file.suite else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.suite import Suite
 from evalharness.errors import InvalidFile
-from evalharness.formats.loading import LoadedFile, load_file, load_paths
+from evalharness.formats.loading import load_file, load_paths
 
 
 def load_suite(path: str | Path) -> Suite:

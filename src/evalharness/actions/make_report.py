@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date
 from typing import Any
 
 from evalharness.actions.apply_gate import apply_gate, decided
 from evalharness.actions.apply_stopping import apply_stopping
 from evalharness.actions.find_comparable import comparable_runs
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.gate import GateCheck
 from evalharness.domain.history import CaseHistory, written_history
@@ -23,44 +26,44 @@ from evalharness.engine.recommending import in_order, recall_passes, recommend, 
 from evalharness.engine.summarising import case_results, error_bounds, failures, slowest_trials, summarise, unjudged
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.engine.thresholding import Counted
-from evalharness.settings import today
-from evalharness.stores.sql_store import SqlStore
 
 SHOWN_CASES = 5
 
 
-def finish_run(store: SqlStore, run: Run, *, stopped: str, took_s: float, notes: tuple[str, ...] = ()) -> Run:
+def finish_run(context: Context, run: Run, *, stopped: str, took_s: float, notes: tuple[str, ...] = ()) -> Run:
     """A run that has come to an end, or was stopped: its report is kept, and its cases' histories go on.
 
     Not those of a regrade or of stored artifacts: its cases were not tried again.
     """
+    store, day = context.store, context.today
     _, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
-    report = apply_gate(run, apply_stopping(run, report, store), measured, store, today())
+    report = apply_gate(run, apply_stopping(run, report, store), measured, store, day)
     judged = _judged(run, measured) if run.is_tried_anew else []
     store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
-    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped)})
+    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)})
 
 
-def with_report(store: SqlStore, run: Run) -> Run:
+def with_report(context: Context, run: Run) -> Run:
     """A stored run as it stands now; nothing is written."""
+    store, day = context.store, context.today
     stopped, elapsed_s = store.progress(run.id)
     notes = run.report.notes if run.report else ()
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
-    report = _as_judged(run, apply_stopping(run, report, store), measured, store)
-    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped)})
+    report = _as_judged(run, apply_stopping(run, report, store), measured, store, day)
+    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)})
 
 
-def _as_judged(run: Run, report: Report, measured: Measured, store: SqlStore) -> Report:
+def _as_judged(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
     """With the comparison and by the gate's verdict of the day the run came to its end."""
     kept = run.report
     if kept is not None and kept.gate is None and run.suite.gate is None:
         return report.model_copy(update=_compared(kept))
     if kept is not None and kept.gate is not None and may_be_gated(report.verdict, report.summary):
         return decided(report.model_copy(update=_compared(kept)), kept.gate)
-    return apply_gate(run, report, measured, store, today()) if run.suite.gate else report
+    return apply_gate(run, report, measured, store, day) if run.suite.gate else report
 
 
 def _compared(kept: Report) -> dict[str, Any]:
@@ -74,7 +77,7 @@ def _storable(report: Report) -> Report:
     return report.model_copy(update={"comparison": report.comparison.storable})
 
 
-def case_histories(store: SqlStore, run: Run) -> dict[str, CaseHistory]:
+def case_histories(store: Store, run: Run) -> dict[str, CaseHistory]:
     """Of every case of a run, as things stand now; where the store knows nothing, what the file said."""
     written = {case.id: written_history(case) for case in run.suite.cases}
     return written | store.case_histories(run.suite.name)
@@ -90,7 +93,7 @@ def _overrun(run: Run, report: Report, measured: Measured, stopped: str) -> dict
     return ({stopped: 0.0} if trials.pending or trials.awaiting else {}) | over
 
 
-def _with_past(store: SqlStore, run: Run, report: Report, measured: Measured, stopped: str) -> Report:
+def _with_past(store: Store, run: Run, report: Report, measured: Measured, stopped: str, day: date) -> Report:
     """With what runs before this one add. Nothing of it is stored with the report: those runs may be removed."""
     earlier = comparable_runs(store, run)
     flaky = tuple(flaky_cases(report, earlier))
@@ -99,13 +102,13 @@ def _with_past(store: SqlStore, run: Run, report: Report, measured: Measured, st
     advice = (
         *recall_passes(report.recommendations, earlier),
         *limits,
-        *recommend_quarantine(flaky, run.suite.gate, today()),
+        *recommend_quarantine(flaky, run.suite.gate, day),
     )
     found = report.model_copy(update={"flaky": flaky, "recommendations": in_order(advice)})
     return _with_histories(store, run, found)
 
 
-def _with_histories(store: SqlStore, run: Run, report: Report) -> Report:
+def _with_histories(store: Store, run: Run, report: Report) -> Report:
     if not report.failures:
         return report
     known = case_histories(store, run)
@@ -123,7 +126,7 @@ def _judged(run: Run, measured: Measured) -> list[tuple[Case, bool]]:
     return [(case, state == "passed") for case, state in states if state in GRADED]
 
 
-def measured_trials(store: SqlStore, run: Run) -> Measured:
+def measured_trials(store: Store, run: Run) -> Measured:
     return count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
 
 
@@ -188,7 +191,7 @@ def _capped(run: Run, measured: Measured) -> Iterator[str]:
         yield f"{decided}: eval-harness regrade {run.name} asks for them"
 
 
-def cases_not_passed(store: SqlStore, runs: Iterable[Run]) -> set[str]:
+def cases_not_passed(store: Store, runs: Iterable[Run]) -> set[str]:
     """By each case's latest result: `runs` come newest first; runs of one command (a matrix) count together."""
     passed: dict[str, tuple[str, bool]] = {}
     for run in runs:

@@ -7,19 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from evalharness.actions.collect_variables import collect_variables
 from evalharness.domain.case import Case
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
+from evalharness.domain.selection import Selection
 from evalharness.domain.suite import Suite
-from evalharness.engine.planning import Selection, Variables, filled_case, select_cases
+from evalharness.engine.planning import Variables, filled_case, select_cases
 from evalharness.engine.regrading import REDACTION_MARK, asks_the_same
 from evalharness.errors import NothingSelected
-from evalharness.formats.loading import LoadedFile
+from evalharness.settings import Settings
 
 SHOWN_IDS = 5
+
+
+class Asked(Protocol):
+    """What a request says about the cases to grade."""
+
+    @property
+    def selection(self) -> Selection: ...
+
+    @property
+    def variables(self) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +54,34 @@ def stored_suite(run: Run) -> Suite:
 def match_cases(
     run: Run,
     file: LoadedFile | None,
-    selection: Selection,
-    given: dict[str, str],
+    asked: Asked,
     redact: Callable[[Json], Json],
+    settings: Settings,
 ) -> Matched:
     """The cases of `file`, else of the run itself, that the run has answers to; raises NothingSelected without one."""
     suite = file.suite if file and file.suite else stored_suite(run)
     where = file.path.name if file else suite.name
-    variables = regrade_variables(run, suite, given)
+    selection = asked.selection
+    variables = regrade_variables(run, suite, asked.variables, settings)
     chosen = select_cases(suite, replace(selection, limit=None), where)
     if file is None:
         return Matched(_like(run, chosen, chosen.cases[: selection.limit]), variables, [])
-    asked = {case.id: case for case in run.suite.cases}
+    answered = {case.id: case for case in run.suite.cases}
     public = {name: value for name, value in run.lock.variables.items() if value is not None}
 
     def is_as_it_was(case: Case) -> bool:
-        old = filled_case(asked[case.id], run.suite, public)
+        old = filled_case(answered[case.id], run.suite, public)
         new = filled_case(case, suite, variables.public())
         return asks_the_same(old, new, run.lock.cases[case.id], file.root, redact)
 
-    met = [case for case in chosen.cases if case.id in asked]
+    met = [case for case in chosen.cases if case.id in answered]
     same = [case for case in met if is_as_it_was(case)]
     kept = {case.id for case in same}
     ids = {case.id for case in suite.cases}
     wanted = replace(selection, limit=None).choose(run.suite, where).cases
     left_out = [
         *_told([case for case in wanted if case.id not in ids], f"because {where} does not have them"),
-        *_told([case for case in chosen.cases if case.id not in asked], f"because {run.name} was not asked them"),
+        *_told([case for case in chosen.cases if case.id not in answered], f"because {run.name} was not asked them"),
         *_told([case for case in met if case.id not in kept], "because their question has changed"),
     ]
     if not same:
@@ -75,7 +89,7 @@ def match_cases(
     return Matched(_like(run, chosen, same[: selection.limit]), variables, left_out)
 
 
-def regrade_variables(run: Run, suite: Suite, given: dict[str, str]) -> Variables:
+def regrade_variables(run: Run, suite: Suite, given: dict[str, str], settings: Settings) -> Variables:
     """As the run had them, unless they are given anew or the suite's own `vars:` were edited."""
     before, now = ({name.lower(): value for name, value in each.vars.items()} for each in (run.suite, suite))
     kept = {
@@ -83,7 +97,8 @@ def regrade_variables(run: Run, suite: Suite, given: dict[str, str]) -> Variable
         for name, value in run.lock.variables.items()
         if value is not None and now.get(name) == before.get(name)
     }
-    return collect_variables(suite, kept | {name.lower(): value for name, value in given.items()})
+    given = {name.lower(): value for name, value in given.items()}
+    return collect_variables(suite, kept | given, settings)
 
 
 def _like(run: Run, suite: Suite, cases: Sequence[Case]) -> Suite:

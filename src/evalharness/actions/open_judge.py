@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from evalharness import settings
-from evalharness.contracts import Llm
+from evalharness.contracts.model import Llm
 from evalharness.llms.opening import OpenModels
+from evalharness.settings import Settings
 
 
 @asynccontextmanager
@@ -17,7 +17,7 @@ async def opened_judge(model: str | Llm, concurrency: int = 1) -> AsyncIterator[
     if not isinstance(model, str):
         yield model
         return
-    models = OpenModels(settings.environment(), Path.cwd(), concurrency)
+    models = OpenModels(Settings.read(Path.cwd()).environment, Path.cwd(), concurrency)
     try:
         yield models.llm(model)
     finally:

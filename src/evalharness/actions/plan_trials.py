@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evalharness.actions.find_suites import find_suite
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.case import observation
 from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.run import Run
@@ -15,7 +18,6 @@ from evalharness.domain.trial_plan import TrialPlan
 from evalharness.engine.sizing import Known, Wish, make_plan, spread_of
 from evalharness.engine.tallying import Measured, count_trials
 from evalharness.errors import UsageError
-from evalharness.stores.sql_store import SqlStore
 
 LOOKED_BACK = 20
 
@@ -24,7 +26,11 @@ LOOKED_BACK = 20
 class PlanRequest:
     """`cases` and `trials` are what somebody thinks of, instead of what the suite has."""
 
-    wish: Wish
+    suite: str
+    """A file, or a name."""
+    effect: float
+    power: float = 0.8
+    alpha: float = 0.05
     cases: int | None = None
     trials: int | None = None
     run: str | None = None
@@ -55,7 +61,9 @@ class _Basis:
         return is_alike and self.is_measured and not newer.is_measured
 
 
-def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPlan:
+async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
+    store = context.store
+    suite = find_suite(store, request.suite)
     if not suite.cases:
         raise UsageError(f"suite {suite.name} has no cases")
     basis, why_none = (_named_run(suite, request.run, store), "") if request.run else _last_run(suite, store)
@@ -69,7 +77,7 @@ def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPla
         request.cases or len(suite.cases),
         request.trials or (run.lock.trials if run else suite.trials),
         known,
-        request.wish,
+        Wish(request.effect, request.power, request.alpha),
         clusters=number or None,
         is_chosen=request.trials is not None,
     )
@@ -87,7 +95,7 @@ def plan_trials(suite: Suite, request: PlanRequest, store: SqlStore) -> TrialPla
     )
 
 
-def _last_run(suite: Suite, store: SqlStore) -> tuple[_Basis | None, str]:
+def _last_run(suite: Suite, store: Store) -> tuple[_Basis | None, str]:
     """The newest run with the most cases of the suite, or an older one of its target with as many that has repeats.
 
     One trial per case does not tell how results vary. Where no run serves, why is told.
@@ -112,7 +120,7 @@ def _last_run(suite: Suite, store: SqlStore) -> tuple[_Basis | None, str]:
     return None, f"of its last {unfit.total():,} runs none tells how results vary ({told})"
 
 
-def _named_run(suite: Suite, reference: str, store: SqlStore) -> _Basis:
+def _named_run(suite: Suite, reference: str, store: Store) -> _Basis:
     run = store.find_run(reference)
     if run.suite.name != suite.name:
         raise UsageError(f"{run.name} is a run of {run.suite.name}, not of {suite.name}")
@@ -137,7 +145,7 @@ def _doubt(run: Run) -> str:
     return ""
 
 
-def _judged(suite: Suite, run: Run, store: SqlStore, doubt: str = "") -> _Basis | None:
+def _judged(suite: Suite, run: Run, store: Store, doubt: str = "") -> _Basis | None:
     """None where no trial of the cases that the suite has now was judged."""
     ids = {case.id for case in suite.cases}
     measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))

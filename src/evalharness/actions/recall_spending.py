@@ -1,4 +1,4 @@
-"""Recall spending: the purse of a run, less what was taken out of it before, also by a process that was killed.
+"""Recall spending: the budget of a run, less what was taken out of it before, also by a process that was killed.
 
 And what a report tells of it beside what its trials and their judges cost, so that all of it adds up.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from evalharness.contracts.store import Store
 from evalharness.domain.grade import added_up
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import SuiteConfig
@@ -15,29 +16,28 @@ from evalharness.engine.tallying import count_trials
 from evalharness.reports.figures import judging_text
 from evalharness.reports.wording import money
 from evalharness.stats.thresholds import SAME
-from evalharness.stores.sql_store import SqlStore
 
 
-def purse_for(options: RunOptions, config: SuiteConfig) -> Spending:
+def budget_for(options: RunOptions, config: SuiteConfig) -> Spending:
     """With the caps of a command, else those of its suite."""
     return Spending(options.max_cost_usd or config.max_cost_usd, options.max_tokens or config.max_tokens)
 
 
-def spending_so_far(run: Run, store: SqlStore, runs_before: Iterable[Run] = ()) -> Spending:
+def spending_so_far(run: Run, store: Store, runs_before: Iterable[Run] = ()) -> Spending:
     """A purse with the caps of a run, out of which `runs_before` have been paid, with all they left unfinished."""
-    spending = purse_for(run.options, run.suite.config)
+    spending = budget_for(run.options, run.suite.config)
     if not spending.is_capped:
         return spending
     kept: list[tuple[float, int]] = []
     for before in runs_before:
         spending.charge(*_in_trials(before, store))
-        kept += [store.spending.read(before.id), store.spending.read(before.matrix_id)]
+        kept += [store.spent(before.id), store.spent(before.matrix_id)]
     spending.cost_usd = max(spending.cost_usd, *(cost_usd for cost_usd, _ in kept), 0.0)
     spending.tokens = max(spending.tokens, *(tokens for _, tokens in kept), 0)
     return spending
 
 
-def _in_trials(run: Run, store: SqlStore) -> tuple[float, int]:
+def _in_trials(run: Run, store: Store) -> tuple[float, int]:
     """What the finished trials of a run and their judges took: dollars, tokens."""
     measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
     judged = measured.judgings.values()
@@ -60,7 +60,7 @@ def told_of_spending(spending: Spending, *, is_last: bool) -> Iterator[str]:
         yield from spending.notes
 
 
-def told_of_rest(spending: Spending, run: Run, store: SqlStore) -> Iterator[str]:
+def told_of_rest(spending: Spending, run: Run, store: Store) -> Iterator[str]:
     """Of a capped run: what was spent that neither its lines of cost nor what trying out judges took account for.
 
     For the last of all that share its purse: what those before it took is counted from their trials.

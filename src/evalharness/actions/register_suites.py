@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evalharness.actions.collect_variables import redactor_for
-from evalharness.actions.open_store import open_store
+from evalharness.contracts.context import Context
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
+from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import Suite
-from evalharness.formats.loading import LoadedFile
 from evalharness.formats.ready_made import is_ready_made, ready_made_suites
-from evalharness.stores.suites import RegisteredSuite
 
 PYTHON = "python"
 """The format of a suite that no file holds: it was built by a program."""
@@ -32,11 +32,11 @@ def registrations(files: Iterable[LoadedFile]) -> list[RegisteredSuite]:
     return list(kept.values())
 
 
-def register_suites(files: Iterable[LoadedFile], store: str | None) -> list[str]:
+async def register_suites(context: Context, files: Iterable[LoadedFile]) -> list[str]:
     """Returns the names under which they can be run now."""
     registered = registrations(files)
-    with open_store(store, redactor_for([each.suite for each in registered], {})) as opened:
-        opened.register_suites(registered)
+    redactor = redactor_for([each.suite for each in registered], {}, context.settings)
+    context.store.redacting(redactor).register_suites(registered)
     return [each.suite.name for each in registered]
 
 

@@ -6,41 +6,41 @@ behind, unless its process is killed.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evalharness import settings
-from evalharness.actions.check_llms import check_llms
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.clear_outputs import clear_outputs
-from evalharness.actions.collect_variables import redactor_for, secrets_of
-from evalharness.actions.execute_runs import collecting_less, run_to_end, switching_less
+from evalharness.actions.collect_variables import public_environment, redactor_for
+from evalharness.actions.execute_runs import Execution, claimed, drive, opened
+from evalharness.actions.find_suites import find_suites
 from evalharness.actions.keep_verdicts import locked_as_judged
-from evalharness.actions.lend_services import close_services, concurrency_of, services_for, told_of_models
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.match_cases import Matched, match_cases, stored_suite
+from evalharness.actions.prepare_runs import PreparedRun
 from evalharness.actions.recall_spending import spending_so_far, told_of_spending
-from evalharness.actions.stop_runs import exits_guarded
-from evalharness.contracts import Services, Watcher
+from evalharness.actions.resume_run import stored_environment
+from evalharness.contracts.context import Context
+from evalharness.contracts.executor import RunSpec, Session, WorkUnit
+from evalharness.contracts.store import Store
 from evalharness.domain.digest import digest
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
+from evalharness.domain.selection import Selection
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
-from evalharness.engine.planning import PlannedCase, Selection, plan_cases
-from evalharness.engine.regrading import Regraded, judge_states, loses_verdicts, regrade_trials
-from evalharness.engine.running import MAX_BACKLOG
+from evalharness.engine.planning import PlannedCase, UsedVariables, plan_cases
+from evalharness.engine.regrading import how_regraded, is_redacted, judge_states, kept_verdicts, loses_verdicts
+from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import CaseTally
 from evalharness.errors import Interrupted, StoreError, UsageError
-from evalharness.formats.loading import LoadedFile
-from evalharness.stores.sql_store import SqlStore, timestamp
+from evalharness.redaction import errors_redacted
 from evalharness.version import VERSION
 
 SHOWN_CHANGES = 10
@@ -48,10 +48,11 @@ SHOWN_CHANGES = 10
 
 @dataclass(frozen=True, slots=True)
 class RegradeRequest:
-    """`run` is an id or a name; reports go to `outputs`. Without `files` the suite is used that the run has stored."""
+    """`run` is an id or a name; reports go to `outputs`. Without `suite` the one that the run has stored is used."""
 
     run: str
-    files: tuple[LoadedFile, ...] = ()
+    suite: str | None = None
+    format_name: str | None = None
     matrix: bool = False
     selection: Selection = field(default_factory=Selection)
     options: RunOptions = field(default_factory=RunOptions)
@@ -69,99 +70,99 @@ class Regrade:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
+@dataclass(slots=True)
+class _Prepared(PreparedRun):
     """A regrade about to begin: graders built, nothing stored yet."""
 
-    old: Run
-    run: Run
-    planned: dict[str, PlannedCase]
-    services: Services
-    spending: Spending
-    left_out: list[str]
-    keeps_verdicts: bool
+    old: Run = field(kw_only=True)
+    left_out: list[str] = field(kw_only=True)
+
+    @property
+    def planned(self) -> dict[str, PlannedCase]:
+        cases: dict[str, PlannedCase] = self.spec.parts.cases
+        return cases
 
 
-def regrade_runs(request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
+async def regrade_runs(context: Context, request: RegradeRequest, execution: Execution | None = None) -> list[Regrade]:
     """The named run, with `matrix` every run that was started together with it."""
-    named = store.find_run(request.run)
-    olds = store.matrix(named.matrix_id) if request.matrix else [named]
-    graded_by = [(file.root, file.suite) for file in request.files if file.suite]
+    execution = execution or Execution()
+    files = find_suites(context.store, [request.suite], request.format_name) if request.suite else []
+    olds = regraded_runs(context.store, request)
+    graded_by = [(file.root, file.suite) for file in files if file.suite]
     graded_by = graded_by or [(Path(old.root), stored_suite(old)) for old in olds]
     clear_outputs(request.outputs, graded_by, request.gate.baseline)
-    store.redactor = redactor_for([suite for _, suite in graded_by], {**request.variables, **request.env})
-    env = {**{key: value for old in olds for key, value in old.options.env.items() if value}, **request.env}
-    with ExitStack() as after, collecting_less(), switching_less():
-        after.callback(settings.set_environment(env))
-        try:
-            return run_to_end(_regrade_all(olds, request, store, watcher))
-        except KeyboardInterrupt:
-            hint = f"start it again with the same options: eval-harness regrade {named.name}; the cache keeps verdicts"
-            raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint) from None
-
-
-async def _regrade_all(olds: list[Run], request: RegradeRequest, store: SqlStore, watcher: Watcher) -> list[Regrade]:
-    ready: list[_Ready] = []
-    shared: Spending | None = None
-    try:
+    context = context.with_environment({**stored_environment(olds), **request.env})
+    given = {**request.variables, **request.env}
+    redactor = redactor_for([suite for _, suite in graded_by], given, context.settings)
+    context = context.redacting(redactor)
+    with errors_redacted(redactor):
+        execution.watcher.begun(files, redactor)
+        prepared: list[_Prepared] = []
         for old in olds:
-            ready.append(_make_ready(old, request, store, shared))
-            shared = ready[-1].spending if request.options.is_capped else None
-            graders = [grader for plan in ready[-1].planned.values() if not plan.skip for _, grader in plan.graders]
-            await check_llms(ready[-1].services, ready[-1].spending, graders, ())
-        return await _regrade_ready(ready, store, watcher)
-    finally:
-        for item in ready:
-            await close_services(item.services)
+            shared = prepared[-1].budget if prepared and request.options.is_capped else None
+            prepared.append(_prepare(context, old, tuple(files), request, shared))
+        async with opened(prepared, context, execution) as sessions:
+            return await _regrade_all(context, prepared, sessions, execution)
 
 
-async def _regrade_ready(ready: list[_Ready], store: SqlStore, watcher: Watcher) -> list[Regrade]:
-    runs = store.add_runs(item.run for item in ready)
-    with ExitStack() as unfinished, ExitStack() as claims:
+def regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
+    named = store.find_run(request.run)
+    return store.matrix(named.matrix_id) if request.matrix else [named]
+
+
+async def _regrade_all(
+    context: Context, prepared: list[_Prepared], sessions: list[Session], execution: Execution
+) -> list[Regrade]:
+    store = context.store
+    runs = store.add_runs(item.run for item in prepared)
+    for item, run in zip(prepared, runs, strict=True):
+        item.run = run
+    with ExitStack() as unfinished, claimed(prepared, store):
         unfinished.callback(_remove, store, runs)
-        for run in runs:
-            claims.enter_context(store.claim(run))
-        named = [replace(item, run=run) for item, run in zip(ready, runs, strict=True)]
-        regraded = [await _regrade(item, named[-1], store, watcher) for item in named]
+        pairs = zip(prepared, sessions, strict=True)
+        regraded = [await _regrade(context, item, prepared[-1], session, execution) for item, session in pairs]
         unfinished.pop_all()
     return regraded
 
 
-def _remove(store: SqlStore, runs: list[Run]) -> None:
-    with suppress(StoreError):  # a store that cannot be written has been told of already
+def _remove(store: Store, runs: list[Run]) -> None:
+    with suppress(StoreError):  # a store that cannot be written has been reported already
         store.flush()
         for run in runs:
             store.remove_run(run)
 
 
-def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spending | None) -> _Ready:
-    file = _file_for(old, request.files)
-    matched = match_cases(old, file, request.selection, request.variables, store.redactor.redact_value)
+def _prepare(
+    context: Context, old: Run, files: tuple[LoadedFile, ...], request: RegradeRequest, shared: Spending | None
+) -> _Prepared:
+    store, settings = context.store, context.settings
+    file = _file_for(old, files)
+    matched = match_cases(old, file, request, store.redactor.redact_value, settings)
     root = file.root if file else Path(old.root)
     suite = with_gate(matched.suite, request.gate, root)
     check_gate(suite, store)
-    secret = secrets_of(matched.suite, request.env)
-    env = {**old.options.env, **{name: None if name in secret else value for name, value in request.env.items()}}
+    env = {**old.options.env, **public_environment(request.env, matched.suite, settings)}
     by_judges_alone = old.options.grader_type == "model" and _asks_for_judge_alone(request)
     by_type = request.options.grader_type or ("model" if by_judges_alone else None)
     kept = {"sequential": old.options.sequential, "env": env, "grader_type": by_type}
     options = request.options.model_copy(update=kept)
-    spending = shared or spending_so_far(old.model_copy(update={"options": options}), store)
-    services = services_for(root, options, matched.suite.config, purse=spending, judge_cache=store.judge_cache)
-    lock, planned = _lock(old, matched, services, str(file.path) if file else f"run {old.name}", by_type)
-    if matched.suite.templated:  # else there is nothing that values could change
-        planned = plan_cases(without_targets(matched.suite), matched.variables.values, services, grader_type=by_type)
-    by_id = {plan.case.id: plan for plan in planned}
-    if not options.judge_model and loses_verdicts(store.outcomes(old.id), by_id):
+    budget = shared or spending_so_far(old.model_copy(update={"options": options}), store)
+    graded = without_targets(matched.suite)
+    spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
+    used = matched.variables.used_by(graded, TargetSpec(kind="null"), str(file.path) if file else f"run {old.name}")
+    parts = build_parts(spec, budget, store.judge_cache)
+    lock = _lock(old, matched, parts, used)
+    if not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):
         raise UsageError(
             f"no judge is set, so verdicts that judges gave in {old.name} would be lost",
             hint=f"name one: --judge-model {old.options.judge_model or 'provider/model'}, or --judge-model none",
         )
-    judged = judge_states(store.outcomes(old.id), by_id) if _asks_for_judge_alone(request) else {}
+    judged = judge_states(store.outcomes(old.id), parts.cases) if _asks_for_judge_alone(request) else {}
     keeps_verdicts = any("awaiting" in states for states in judged.values())
-    if keeps_verdicts:  # it is what is due that is wanted
-        as_before = replace(services, judge_model=old.options.judge_model)
-        before, _ = _lock(old, matched, as_before, f"run {old.name}", by_type)
+    if keeps_verdicts:  # only what is missing is wanted
+        services = replace(parts.services, judge_model=old.options.judge_model)
+        before = _lock(old, matched, parts, used, plan_cases(graded, matched.variables.public(), services,
+                                                             grader_type=by_type))  # fmt: skip
         lock = locked_as_judged(old.lock, before, lock, judged)
     run = Run(
         id="",
@@ -169,19 +170,20 @@ def _make_ready(old: Run, request: RegradeRequest, store: SqlStore, shared: Spen
         matrix_id="",
         variant=old.variant,
         root=str(root),
-        created_at=timestamp(),
+        created_at=context.timestamp(),
         suite=suite,
         target=old.target,
         lock=lock,
         options=options,
         regrade_of=old.id,
     )
-    return _Ready(old, run, by_id, services, spending, matched.left_out, keeps_verdicts)
+    spec = replace(spec, parts=parts, keeps_verdicts=keeps_verdicts)
+    return _Prepared(run, spec, budget, old=old, left_out=matched.left_out)
 
 
 def _asks_for_judge_alone(request: RegradeRequest) -> bool:
     options = request.options
-    return bool(options.judge_model) and options.use_cache and not request.files and not request.variables
+    return bool(options.judge_model) and options.use_cache and not request.suite and not request.variables
 
 
 def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
@@ -194,22 +196,24 @@ def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
 
 
 def _lock(
-    old: Run, matched: Matched, services: Services, where: str, grader_type: str | None
-) -> tuple[RunLock, list[PlannedCase]]:
-    """What gave the answers is as it was; what grades them is new. Planned without secrets: no digest may hold one."""
+    old: Run, matched: Matched, parts: Parts, used: UsedVariables, planned: list[PlannedCase] | None = None
+) -> RunLock:
+    """What gave the answers is as it was; what grades them is new. No digest may hold a secret."""
     suite = without_targets(matched.suite)
-    used = matched.variables.used_by(suite, TargetSpec(kind="null"), where)
+    if planned is None:
+        planned = list(parts.cases.values())
+        if used.has_secret:
+            grader_type = parts.grader_type
+            planned = plan_cases(suite, matched.variables.public(), parts.services, grader_type=grader_type)
     before = {case.id: case for case in old.suite.cases}
-    planned = plan_cases(suite, matched.variables.public(), services, grader_type=grader_type)
     cases = {}
     for case, plan in zip(suite.cases, planned, strict=True):
         content, was = old.lock.cases[case.id].case, before[case.id]
         if (case.reference, case.metadata) != (was.reference, was.metadata):
             content = digest([content, case.reference, case.metadata])
         cases[case.id] = CaseLock(case=content, graders=plan.graders_digest())
-    variables = {**old.lock.variables, **used}
-    update = {"harness_version": VERSION, "cases": cases, "variables": variables}
-    return old.lock.model_copy(update=update), planned
+    update = {"harness_version": VERSION, "cases": cases, "variables": {**old.lock.variables, **used.locked}}
+    return old.lock.model_copy(update=update)
 
 
 def without_targets(suite: Suite) -> Suite:
@@ -219,60 +223,82 @@ def without_targets(suite: Suite) -> Suite:
     return suite.model_copy(update={"cases": tuple(case.model_copy(update={"target": None}) for case in suite.cases)})
 
 
-async def _regrade(item: _Ready, last: _Ready, store: SqlStore, watcher: Watcher) -> Regrade:
-    run, old = item.run, item.old
-    at_once = concurrency_of(run.options, run.suite.config)
-    tally: Counter[str] = Counter()
-    redacted: dict[str, None] = {}
-    before = {id_: CaseTally(old.lock.trials) for id_ in item.planned}
-    now = {id_: CaseTally(run.lock.trials) for id_ in item.planned}
-    watcher.run_started(run, 0)
-    began = time.monotonic()
+async def _regrade(
+    context: Context, item: _Prepared, last: _Prepared, session: Session, execution: Execution
+) -> Regrade:
+    run, store = item.run, context.store
+    counted = _Counted(item)
+    execution.watcher.run_started(run, 0)
 
-    async def keep(regraded: Regraded) -> None:
-        now[regraded.trial.case_id].counts[regraded.trial.state] += 1
-        tally[regraded.how] += 1
-        tally["verdicts"] += regraded.kept_verdicts
-        if regraded.is_redacted:
-            redacted.setdefault(regraded.trial.case_id)
-            tally["redacted"] += 1
-        tally["cut"] += regraded.is_cut
-        store.put(run.id, regraded.trial)
-        watcher.trial_finished(regraded.trial)
-        while store.backlog > MAX_BACKLOG:
-            await asyncio.sleep(0.005)
+    def on_trial(trial: Trial) -> None:
+        counted.add(trial)
+        execution.watcher.trial_finished(trial)
 
-    answers = _answers(store, item, before)
-    with exits_guarded():
-        await regrade_trials(answers, item.planned, at_once, keep, keeps_verdicts=item.keeps_verdicts)
-    store.flush()
-    is_last = item is last or item.spending is not last.spending
-    spent = (*told_of_models(item.services), *told_of_spending(item.spending, is_last=is_last))
-    warnings = (*item.left_out, *_doubts(item, tally, list(redacted)), *spent)
-    notes = (*_told(item, tally, _changes(item, before, now)), *warnings)
-    ended = finish_run(store, run, stopped=_stopped(store, item), took_s=time.monotonic() - began, notes=notes)
-    watcher.run_ended(ended)
+    driven = await drive(item, session, counted.units(store), context, execution, on_trial=on_trial)
+    if driven.stopped:
+        hint = f"start it again with the same options: eval-harness regrade {item.old.name}; the cache keeps verdicts"
+        raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint)
+    is_last = item is last or item.budget is not last.budget
+    spent = (*session.notes(), *told_of_spending(item.budget, is_last=is_last))
+    warnings = (*item.left_out, *_doubts(item, counted), *spent)
+    notes = (*_told(item, counted), *warnings)
+    ended = finish_run(context, run, stopped=_stopped(store, item), took_s=driven.took_s, notes=notes)
+    execution.watcher.run_ended(ended)
     return Regrade(ended, warnings)
 
 
-def _stopped(store: SqlStore, item: _Ready) -> str:
+class _Counted:
+    """What became of the trials of a regrade, counted on their way."""
+
+    def __init__(self, item: _Prepared) -> None:
+        self._item = item
+        self._under_way: dict[tuple[str, int], Trial] = {}
+        self.tally: Counter[str] = Counter()
+        self.redacted: dict[str, None] = {}
+        self._before = {id_: CaseTally(item.old.lock.trials) for id_ in item.planned}
+        self._now = {id_: CaseTally(item.run.lock.trials) for id_ in item.planned}
+
+    def units(self, store: Store) -> Iterator[WorkUnit]:
+        for trial in store.trials(self._item.old.id):
+            if trial.case_id in self._item.planned:
+                self._before[trial.case_id].counts[trial.state] += 1
+                self._under_way[trial.case_id, trial.index] = trial
+                yield WorkUnit(trial.case_id, trial.index, trial.seed, trial.attempts)
+
+    def add(self, trial: Trial) -> None:
+        planned = self._item.planned[trial.case_id]
+        old = self._under_way.pop((trial.case_id, trial.index))
+        how = how_regraded(old.last, planned)
+        self._now[trial.case_id].counts[trial.state] += 1
+        self.tally[how] += 1
+        if how != "graded":
+            return
+        transcript = trial.last.transcript
+        assert transcript is not None, "it was graded"
+        if self._item.spec.keeps_verdicts:
+            self.tally["verdicts"] += kept_verdicts(old.last, planned)
+        if is_redacted(transcript):
+            self.redacted.setdefault(trial.case_id)
+            self.tally["redacted"] += 1
+        self.tally["cut"] += transcript.truncated
+
+    def changes(self) -> list[str]:
+        item = self._item
+        were = {id_: tally.state(item.old.suite.case_threshold) for id_, tally in self._before.items()}
+        are = {id_: tally.state(item.run.suite.case_threshold) for id_, tally in self._now.items()}
+        return [f"{id_} {were[id_]} → {state}" for id_, state in are.items() if were[id_] != state]
+
+
+def _stopped(store: Store, item: _Prepared) -> str:
     """Its own cap, or what stopped the run whose answers it grades; that one's cap is not its own."""
-    if item.spending.is_used_up:
+    if item.budget.is_used_up:
         return "spend cap"
     before, _ = store.progress(item.old.id)
     return "interrupted" if before == "spend cap" else before
 
 
-def _answers(store: SqlStore, item: _Ready, before: dict[str, CaseTally]) -> Iterator[Trial]:
-    """Counted as they were, on the way."""
-    for trial in store.trials(item.old.id):
-        if trial.case_id in item.planned:
-            before[trial.case_id].counts[trial.state] += 1
-            yield trial
-
-
-def _told(item: _Ready, tally: Counter[str], changes: list[str]) -> Iterator[str]:
-    run, old = item.run, item.old
+def _told(item: _Prepared, counted: _Counted) -> Iterator[str]:
+    run, old, tally, changes = item.run, item.old, counted.tally, counted.changes()
     of_all = f"{tally['graded']:,} of {count(run.planned_trials, 'trial')}"
     yield f"{run.name} regrades {old.name}: {of_all} graded again, nothing re-run"
     shown = ", ".join(changes[:SHOWN_CHANGES]) + (" …" if len(changes) > SHOWN_CHANGES else "")
@@ -283,7 +309,8 @@ def _told(item: _Ready, tally: Counter[str], changes: list[str]) -> Iterator[str
         yield f"{count(tally['verdicts'], 'grade')} that judges had given, kept as before; --no-cache judges all anew"
 
 
-def _doubts(item: _Ready, tally: Counter[str], redacted: list[str]) -> Iterator[str]:
+def _doubts(item: _Prepared, counted: _Counted) -> Iterator[str]:
+    tally, redacted = counted.tally, list(counted.redacted)
     if redacted:
         shown = ", ".join(redacted[:SHOWN_CHANGES]) + (" …" if len(redacted) > SHOWN_CHANGES else "")
         yield f"{count(tally['redacted'], 'trial')} graded on redacted text, because secrets are not stored: {shown}"
@@ -291,9 +318,3 @@ def _doubts(item: _Ready, tally: Counter[str], redacted: list[str]) -> Iterator[
         yield f"{count(tally['cut'], 'trial')} graded on text of which only head and tail were kept"
     if missing := item.run.planned_trials - tally["graded"] - tally["kept"] - tally["skipped"]:
         yield f"{count(missing, 'trial')} of {item.old.name} not run yet, pending here as well"
-
-
-def _changes(item: _Ready, before: dict[str, CaseTally], now: dict[str, CaseTally]) -> list[str]:
-    were = {id_: tally.state(item.old.suite.case_threshold) for id_, tally in before.items()}
-    are = {id_: tally.state(item.run.suite.case_threshold) for id_, tally in now.items()}
-    return [f"{id_} {were[id_]} → {state}" for id_, state in are.items() if were[id_] != state]

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalharness import settings
 from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import redactor_for, stored_variables
-from evalharness.actions.execute_runs import (
-    Execution,
-    execute,
-    make_all_ready,
-    run_to_end,
-)
-from evalharness.actions.lend_services import services_for
+from evalharness.actions.execute_runs import Execution, execute, opened
 from evalharness.actions.make_report import finish_run, with_report
-from evalharness.contracts import Watcher
+from evalharness.actions.prepare_runs import PreparedRun, prepare_again
+from evalharness.actions.recall_spending import spending_so_far
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.run import Run, RunLock
-from evalharness.engine.planning import Variables, make_lock
 from evalharness.engine.stopping import is_not_needed
 from evalharness.errors import CannotResume, UsageError
-from evalharness.stores.sql_store import SqlStore
-from evalharness.version import VERSION
+from evalharness.redaction import errors_redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,51 +32,73 @@ class ResumeRequest:
     """Where reports will be written."""
 
     def changes(self) -> dict[str, float | None]:
-        """Of a run's options: what is said anew."""
+        """Of a run's options: what is set anew."""
         asked = {name: getattr(self, name) for name in ("max_concurrency", "max_cost_usd", "max_tokens")}
         return {name: value for name, value in asked.items() if value is not None}
 
 
-def resume_runs(request: ResumeRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
+async def resume_runs(context: Context, request: ResumeRequest, execution: Execution | None = None) -> list[Run]:
     """The named run, else the newest unfinished one, else the newest; with all that the same command started."""
-    runs = store.matrix(find_resumable(store, request.run).matrix_id)
+    execution = execution or Execution()
+    runs = resumable_runs(context.store, request.run)
     clear_outputs(request.outputs, [(Path(run.root), run.suite) for run in runs])
-    store.redactor = redactor_for([run.suite for run in runs], {**request.variables, **request.env})
-    env = {**{key: value for run in runs for key, value in run.options.env.items() if value}, **request.env}
-    restore = settings.set_environment(env)
-    try:
-        return run_to_end(continue_runs(runs, request, Execution(store, watcher)))
-    finally:
-        restore()
+    context = context.with_environment({**stored_environment(runs), **request.env})
+    redactor = redactor_for([run.suite for run in runs], {**request.variables, **request.env}, context.settings)
+    context = context.redacting(redactor)
+    with errors_redacted(redactor):
+        execution.watcher.begun([], redactor)
+        return await continue_runs(context, runs, request, execution)
 
 
-def find_resumable(store: SqlStore, reference: str | None) -> Run:
+def resumable_runs(store: Store, reference: str | None) -> list[Run]:
     if reference is not None:
-        return store.find_run(reference)
+        return store.matrix(store.find_run(reference).matrix_id)
     found = store.newest_run(unfinished=True) or store.newest_run()
     if found is None:
         raise UsageError("there is no run to resume", hint="start one: eval-harness run SUITE")
-    return found
+    return store.matrix(found.matrix_id)
 
 
-async def continue_runs(runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
-    store = execution.store
-    unfinished = []
+def stored_environment(runs: Iterable[Run]) -> dict[str, str]:
+    """The variables that runs were given by `--env`, without secrets: these were not stored."""
+    return {key: value for run in runs for key, value in run.options.env.items() if value}
+
+
+async def continue_runs(context: Context, runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
+    unfinished: list[PreparedRun] = []
     for run in runs:
         if run.regrade_of:
-            _refuse_unfinished(store, run)
-        elif has_work_left(store, run):
-            options = run.options.model_copy(update={"max_failures": None})
-            options = options.model_copy(update=request.changes())
-            variables = stored_variables(run, request.variables)
-            check_unchanged(run, variables)
-            unfinished.append((run.model_copy(update={"options": options}), variables))
-    ready = await make_all_ready(unfinished, store, runs)
-    executed = {run.id: run for run in await execute(ready, execution)} if ready else {}
-    return [executed.get(run.id) or _finished_now(store, run) for run in runs]
+            _refuse_unfinished(context.store, run)
+        elif has_work_left(context.store, run):
+            unfinished.append(_prepared(context, run, runs, request, unfinished))
+    executed: dict[str, Run] = {}
+    if unfinished:
+        async with opened(unfinished, context, execution) as sessions:
+            executed = {run.id: run for run in await execute(unfinished, sessions, context, execution)}
+    return [executed.get(run.id) or _finished_now(context, run) for run in runs]
 
 
-def _refuse_unfinished(store: SqlStore, regrade: Run) -> None:
+def _prepared(
+    context: Context, run: Run, runs: Iterable[Run], request: ResumeRequest, before: list[PreparedRun]
+) -> PreparedRun:
+    """Refuses to mix results of different targets or graders in one run."""
+    options = run.options.model_copy(update={"max_failures": None})
+    going_on = run.model_copy(update={"options": options.model_copy(update=request.changes())})
+    variables = stored_variables(run, request.variables, context.settings)
+    is_capped = going_on.options.is_capped
+    spent_by = [old for old in runs if is_capped or old.id == run.id]
+    shared = before[-1].budget if before and before[-1].run.options.is_capped else None
+    item = prepare_again(going_on, variables, shared or spending_so_far(going_on, context.store, spent_by), context)
+    if changed := _changes(run.lock, item.run.lock):
+        raise CannotResume(
+            f"run {run.name} cannot be resumed: {' and '.join(changed)} changed since it began",
+            hint="undo the change, or start a new run",
+        )
+    item.run = going_on
+    return item
+
+
+def _refuse_unfinished(store: Store, regrade: Run) -> None:
     """What a regrade lacks is a grade, or an answer that another run lacks: nothing that could be run."""
     if sum(1 for _ in store.outcomes(regrade.id)) < regrade.planned_trials:
         raise CannotResume(
@@ -90,8 +107,8 @@ def _refuse_unfinished(store: SqlStore, regrade: Run) -> None:
         )
 
 
-def has_work_left(store: SqlStore, run: Run) -> bool:
-    """What can be mended is taken up again, but not of a run that was decided without it."""
+def has_work_left(store: Store, run: Run) -> bool:
+    """What can be done better is taken up again, but not of a run that was decided without it."""
     finished = 0
     is_open = is_decided = False
     for outcome in store.outcomes(run.id):
@@ -101,29 +118,9 @@ def has_work_left(store: SqlStore, run: Run) -> bool:
     return finished < run.planned_trials or (is_open and not is_decided)
 
 
-def _finished_now(store: SqlStore, run: Run) -> Run:
+def _finished_now(context: Context, run: Run) -> Run:
     """A run with nothing left to do; its report is stored now if its process died right after the last trial."""
-    return with_report(store, run) if run.finished_at else finish_run(store, run, stopped="", took_s=0.0)
-
-
-def check_unchanged(run: Run, variables: Variables) -> None:
-    """Refuse to mix results of different targets or graders in one run."""
-    services = services_for(Path(run.root), run.options, run.suite.config)
-    now = make_lock(
-        run.suite,
-        run.target,
-        variables,
-        services,
-        where=f"run {run.name}",
-        harness_version=VERSION,
-        grader_type=run.options.grader_type,
-    )
-    changed = _changes(run.lock, now)
-    if changed:
-        raise CannotResume(
-            f"run {run.name} cannot be resumed: {' and '.join(changed)} changed since it began",
-            hint="undo the change, or start a new run",
-        )
+    return with_report(context, run) if run.finished_at else finish_run(context, run, stopped="", took_s=0.0)
 
 
 def _changes(before: RunLock, now: RunLock) -> list[str]:

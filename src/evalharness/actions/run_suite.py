@@ -1,32 +1,36 @@
-"""Run suites: suites and wishes → planned runs → executed runs. Also what `--dry-run` would do, without doing it."""
+"""Run suites: suites and wishes → prepared runs → executed runs. Also what `--dry-run` would do, without doing it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evalharness import settings
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
 from evalharness.actions.choose_stopping import SequentialWish, stopping_plan, with_cap
-from evalharness.actions.choose_targets import WrittenTarget, choose_targets
-from evalharness.actions.collect_variables import collect_variables, secrets_of
-from evalharness.actions.execute_runs import Execution, execute, make_all_ready, run_to_end
-from evalharness.actions.lend_services import services_for
+from evalharness.actions.choose_targets import choose_targets
+from evalharness.actions.clear_outputs import clear_outputs
+from evalharness.actions.collect_variables import collect_variables, public_environment, redactor_for
+from evalharness.actions.execute_runs import Execution, execute, opened
+from evalharness.actions.find_suites import find_suites
 from evalharness.actions.make_report import cases_not_passed
+from evalharness.actions.prepare_runs import PreparedRun, prepare_run
+from evalharness.actions.recall_spending import budget_for
 from evalharness.actions.register_suites import registrations
-from evalharness.contracts import Watcher
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.selection import Selection
+from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.variables import fill
-from evalharness.engine.planning import Selection, Variables, make_lock, select_cases
+from evalharness.engine.planning import select_cases
+from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import NothingSelected, UsageError
-from evalharness.formats.loading import LoadedFile
-from evalharness.settings import today
-from evalharness.stores.sql_store import SqlStore, timestamp
-from evalharness.version import VERSION
+from evalharness.redaction import errors_redacted
 
 LOOKED_BACK = 100
 """How many runs `--failed` looks at to find out how each case did when it was last run."""
@@ -36,6 +40,9 @@ LOOKED_BACK = 100
 class RunRequest:
     """One request for the command line and every other caller: what to run, on what, how often, how wide."""
 
+    suites: tuple[str | LoadedFile, ...] = ()
+    """Paths, names of registered or ready-made suites, or files that were read before."""
+    format_name: str | None = None
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
     k: tuple[int, ...] = ()
@@ -47,42 +54,53 @@ class RunRequest:
     options: RunOptions = field(default_factory=RunOptions)
     gate: GateWishes = field(default_factory=GateWishes)
     sequential: SequentialWish | None = None
+    outputs: tuple[Path, ...] = ()
+    """Where reports will be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """A run that could be started: for `--dry-run`, and as the first half of running."""
-
-    run: Run
-    variables: Variables
-    file: LoadedFile
-    known_cost_usd: float | None = None
-
-
-def run_suites(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore, watcher: Watcher) -> list[Run]:
+async def run_suites(context: Context, request: RunRequest, execution: Execution | None = None) -> list[Run]:
     """Every suite on every target: one run each, all stored before the first one starts."""
-    restore = settings.set_environment(request.env)
-    try:
-        return run_to_end(start_runs(plan_runs(files, request, store), Execution(store, watcher)))
-    finally:
-        restore()
+    execution = execution or Execution()
+    files = _read_files(context, request)
+    context = _for_request(context, files, request)
+    with errors_redacted(context.store.redactor):
+        execution.watcher.begun(files, context.store.redactor)
+        return await start_runs(context, plan_runs(context, files, request), execution)
 
 
-async def start_runs(planned: list[PlannedRun], execution: Execution) -> list[Run]:
-    ready = await make_all_ready(((plan.run, plan.variables) for plan in planned), execution.store)
-    suites = registrations(plan.file for plan in planned)
-    stored = execution.store.add_runs((item.run for item in ready), suites)
-    for item, run in zip(ready, stored, strict=True):
-        item.run = run
-    return await execute(ready, execution)
-
-
-def plan_dry(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore) -> list[PlannedRun]:
+async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PreparedRun]:
     """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
-    return [replace(plan, known_cost_usd=_known_cost(store, plan.run)) for plan in plan_runs(files, request, store)]
+    files = _read_files(context, replace(request, outputs=()))
+    context = _for_request(context, files, request)
+    (execution or Execution()).watcher.begun(files, context.store.redactor)
+    prepared = plan_runs(context, files, request)
+    return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
 
 
-def _known_cost(store: SqlStore, run: Run) -> float | None:
+async def start_runs(context: Context, prepared: Sequence[PreparedRun], execution: Execution) -> list[Run]:
+    async with opened(prepared, context, execution) as sessions:
+        suites = registrations(item.file for item in prepared if item.file)
+        stored = context.store.add_runs((item.run for item in prepared), suites)
+        for item, run in zip(prepared, stored, strict=True):
+            item.run = run
+        return await execute(prepared, sessions, context, execution)
+
+
+def _read_files(context: Context, request: RunRequest) -> list[LoadedFile]:
+    files = [file for file in request.suites if isinstance(file, LoadedFile)]
+    named = [name for name in request.suites if isinstance(name, str)]
+    files += find_suites(context.store, named, request.format_name) if named else []
+    clear_outputs(request.outputs, [(file.root, file.suite) for file in files], request.gate.baseline)
+    return files
+
+
+def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> Context:
+    context = context.with_environment(request.env)
+    given = {**request.variables, **request.env}
+    return context.redacting(redactor_for([file.suite for file in files], given, context.settings))
+
+
+def _known_cost(store: Store, run: Run) -> float | None:
     last = store.newest_run(suite_name=run.suite.name)
     if last is None:
         return None
@@ -91,9 +109,13 @@ def _known_cost(store: SqlStore, run: Run) -> float | None:
     return measured.cost_usd / finished * run.planned_trials if measured.cost_usd and finished else None
 
 
-def plan_runs(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore) -> list[PlannedRun]:
-    """One run per suite and variant. Suites of which the filters keep nothing are left out, unless all are."""
-    planned: list[PlannedRun] = []
+def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> list[PreparedRun]:
+    """One run per suite and variant. Suites of which the filters keep nothing are left out, unless all are.
+
+    A cap given for all of them is kept by one budget.
+    """
+    store = context.store
+    prepared: list[PreparedRun] = []
     nothing: NothingSelected | None = None
     for file in files:
         suite = file.suite
@@ -115,13 +137,15 @@ def plan_runs(files: Iterable[LoadedFile], request: RunRequest, store: SqlStore)
             chosen = with_cap(chosen, request.sequential, store)
         check_gate(chosen, store, file.thresholds_from)
         chosen, variants = choose_targets(chosen, request.targets, str(file.path))
-        planned += [_may_stop(_plan(chosen, variant, request, file), request, store) for variant in variants]
-    if not planned:
+        for variant in variants:
+            shared = prepared[0].budget if prepared and request.options.is_capped else None
+            prepared.append(_prepared(context, chosen, variant, request, file, shared))
+    if not prepared:
         raise nothing or NothingSelected("nothing to run")
-    return planned
+    return prepared
 
 
-def _selection(request: RunRequest, suite: Suite, store: SqlStore) -> Selection:
+def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
     """`--failed` keeps the cases that did not pass in the named run, else when they were last run."""
     selection = request.selection
     if request.failed_of is None:
@@ -135,46 +159,18 @@ def _selection(request: RunRequest, suite: Suite, store: SqlStore) -> Selection:
     return replace(selection, ids=frozenset(ids))
 
 
-def _plan(suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile) -> PlannedRun:
-    variables = collect_variables(suite, request.variables)
-    secret = secrets_of(suite, request.env)
-    env = {name: None if name in secret else value for name, value in request.env.items()}
-    options = request.options.model_copy(update={"env": env})
+def _prepared(
+    context: Context, suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile, shared: Spending | None
+) -> PreparedRun:
+    settings = context.settings
+    variables = collect_variables(suite, request.variables, settings)
+    options = request.options.model_copy(update={"env": public_environment(request.env, suite, settings)})
     if suite.templated or (variant.target and variant.target.is_templated):
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
-    return PlannedRun(new_run(suite, variant, variables, options, file.root, str(file.path)), variables, file)
-
-
-def _may_stop(planned: PlannedRun, request: RunRequest, store: SqlStore) -> PlannedRun:
+    budget = shared or budget_for(options, suite.config)
+    item = prepare_run(suite, variant, variables, options, file, budget, context)
     if request.sequential is None:
-        return planned
-    run = planned.run
-    options = run.options.model_copy(update={"sequential": stopping_plan(run, request.sequential, store, today())})
-    return replace(planned, run=run.model_copy(update={"options": options}))
-
-
-def new_run(suite: Suite, variant: Variant, variables: Variables, options: RunOptions, root: Path, where: str) -> Run:
-    """A run with its lock; the store will give it its id and its name."""
-    services = services_for(root, options, suite.config)
-    assert variant.target is not None, "chosen with its target"
-    lock = make_lock(
-        suite,
-        variant.target,
-        variables,
-        services,
-        where=where,
-        harness_version=VERSION,
-        grader_type=options.grader_type,
-    )
-    return Run(
-        id="",
-        name="",
-        matrix_id="",
-        variant=variant.name,
-        root=str(root),
-        created_at=timestamp(),
-        suite=suite,
-        target=variant.target,
-        lock=lock,
-        options=options,
-    )
+        return item
+    plan = stopping_plan(item.run, request.sequential, context.store, context.today)
+    options = options.model_copy(update={"sequential": plan})
+    return replace(item, run=item.run.model_copy(update={"options": options}))

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
-from evalharness import settings
 from evalharness.actions.collect_sessions import eval_run_of
-from evalharness.actions.lend_services import concurrency_of
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.run import Run
 from evalharness.domain.session import EvalCriteria, Session
 from evalharness.domain.session_results import Config, EvalRun
+from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.session_database import save_run_sessions
 from evalharness.reports.session_files import save_run_json, save_run_log, save_run_sessions_json, write_new
-from evalharness.stores.sql_store import SqlStore
 
 WRITERS = {
     "Sessions DB": save_run_sessions,
@@ -27,27 +27,27 @@ WRITERS = {
 }
 
 
-def save_session(session: Session, filename: str, folder: Path) -> Path:
+def save_session(session: Session, filename: str, folder: Path, redactor: Redactor) -> Path:
     """`<filename or the session's id>.json`, made ready to be an eval; with `_1`, `_2`, … where that is taken."""
     stem = (filename or session.id).removesuffix(".json")
     if not stem or stem.startswith(".") or any(letter in stem for letter in "/\\\0"):
         raise UsageError(f"'{stem}' cannot be the name of an eval", hint="give a file name without folders")
     ready = session if session.evals else session.model_copy(update={"evals": EvalCriteria()})
-    data = Redactor(settings.secrets()).redact_value(ready.model_dump(mode="json"))
+    data = redactor.redact_value(ready.model_dump(mode="json"))
     names = (f"{stem}.json" if number == 0 else f"{stem}_{number}.json" for number in count())
     return write_new(folder, names, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
 
-def save_runs(runs: Iterable[Run], store: SqlStore, folder: Path) -> list[tuple[str, Path]]:
+async def save_runs(context: Context, runs: Iterable[Run], redactor: Redactor, folder: Path) -> list[tuple[str, Path]]:
     """The files of all these runs, each with its label."""
-    return [saved for run in runs for saved in save_run(_collected(run, store), folder, store.redactor)]
+    return [saved for run in runs for saved in save_run(_collected(run, context.store), folder, redactor)]
 
 
 def save_run(run: EvalRun, folder: Path, redactor: Redactor) -> list[tuple[str, Path]]:
     return [(label, write(run, folder, redactor)) for label, write in WRITERS.items()]
 
 
-def _collected(run: Run, store: SqlStore) -> EvalRun:
+def _collected(run: Run, store: Store) -> EvalRun:
     config = Config(
         agent_filename=run.target.source_file or run.target.label,
         evals_dir=run.root,

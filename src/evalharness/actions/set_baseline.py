@@ -9,13 +9,15 @@ from pathlib import Path
 
 from evalharness.actions.apply_gate import without_gate
 from evalharness.actions.find_reports import named_baseline, report_of
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report
+from evalharness.domain.reported_run import Presentation, ReportedRun
+from evalharness.domain.stored import Baseline
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report
 from evalharness.reports.report_files import write_reports
-from evalharness.stores.baselines import Baseline
-from evalharness.stores.sql_store import SqlStore
 
 DEFAULT_NAME = "default"
 LONGEST_NAME = 100
@@ -34,11 +36,14 @@ class SetBaseline:
     notes: tuple[str, ...] = ()
 
 
-def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None = None) -> SetBaseline:
+async def set_baseline(
+    context: Context, reference: str, name: str = DEFAULT_NAME, output: Path | None = None
+) -> SetBaseline:
     """Raises UsageError for a run that is not finished, INVALID or without a judged trial, and for an unfit name.
 
     `output` is a file that it is written to as well, without its trials.
     """
+    store = context.store
     outline = store.outline(reference)
     _check_name(name, store)
     if output is not None:
@@ -58,7 +63,7 @@ def set_baseline(reference: str, name: str, store: SqlStore, output: Path | None
         raise UsageError(f"{outline.name} has no judged trial that a later run could be compared with")
     if output is not None:
         _make_folder(output.parent)
-        write_reports([output], [(without_gate(report), lambda: None)], store.redactor.redact)
+        write_reports([output], [ReportedRun(without_gate(report))], Presentation(store.redactor.redact))
     replaced = store.baseline(outline.suite_name, name)
     return SetBaseline(store.set_baseline(outline.id, name), replaced, report, tuple(_notes(report)))
 
@@ -76,8 +81,14 @@ def _notes(report: Report) -> Iterator[str]:
         yield f"{told} and will not be compared; set it again once all are"
 
 
-def remove_baseline(name: str, suite_name: str | None, store: SqlStore) -> Baseline:
+async def list_baselines(context: Context) -> list[Baseline]:
+    """The newest first."""
+    return context.store.baselines()
+
+
+async def remove_baseline(context: Context, name: str, suite_name: str | None = None) -> Baseline:
     """`suite_name` may be left out where only one suite has a baseline of this name."""
+    store = context.store
     meant = named_baseline(name, store, suite_name)
     if meant is None:
         names = [baseline.name for baseline in store.baselines(suite_name)]
@@ -106,7 +117,7 @@ def _make_folder(folder: Path) -> None:
         raise UsageError(f"cannot make the folder {folder}: {error.strerror or error}") from None
 
 
-def _check_name(name: str, store: SqlStore) -> None:
+def _check_name(name: str, store: Store) -> None:
     """What names a baseline must not name a run or a file as well."""
     if len(name) > LONGEST_NAME:
         raise UsageError(f"the name of a baseline has at most {LONGEST_NAME} characters, and this one {len(name):,}")

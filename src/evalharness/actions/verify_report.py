@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evalharness.actions.check_rates import check_rates
 from evalharness.actions.compare_with_baseline import compare_with
 from evalharness.actions.find_reports import FoundReport, report_of
 from evalharness.actions.make_report import with_report
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade
@@ -25,9 +28,7 @@ from evalharness.engine.verifying import verify_cases, verify_records, verify_re
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.reported_trials import HOW_TO, ReportTold, read_told, reports_in
 from evalharness.formats.written_reports import read_json
-from evalharness.settings import today
 from evalharness.stats.thresholds import SAME
-from evalharness.stores.sql_store import SqlStore
 
 METADATA = (
     "suite_name",
@@ -45,13 +46,13 @@ METADATA = (
 ENDINGS = (".json", ".csv")
 
 
-def verify_any(
-    what: str, store: SqlStore, tasks: Mapping[str, int], trials: int | None = None
+async def verify_any(
+    context: Context, what: str, tasks: Mapping[str, int] = MappingProxyType({}), trials: int | None = None
 ) -> tuple[list[Verified], list[RateCheck]]:
     """A run by id or name, else a file: a report, several reports, or a table of published rates."""
     path = Path(what)
     try:
-        return [verify_run(what, store)], []
+        return [_verify_run(context, what)], []
     except UnknownName as error:
         if not path.is_file():
             if path.exists() or path.suffix.lower() in ENDINGS:
@@ -92,16 +93,19 @@ def verify_document(path: Path, document: Any) -> list[Verified]:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from None
 
 
-def verify_run(reference: str, store: SqlStore) -> Verified:
+def _verify_run(context: Context, reference: str) -> Verified:
     """The kept report against the rows of the store, and the rows against what happened in their trials.
 
     A run that never came to a stop has no report: then what `show` would tell is computed twice.
     """
+    store = context.store
     run = store.find_run(reference)
-    anew = with_report(store, run).report
+    anew = with_report(context, run).report
     assert anew is not None, "just made"
     kept = store.outline(run.id).report or anew
-    figures = verify_report(kept, store.outcomes(run.id), _as_judged(run), _compared_anew(kept, run, store))
+    figures = verify_report(
+        kept, store.outcomes(run.id), _as_judged(run, context.today), _compared_anew(kept, run, store)
+    )
     about = verify_records(kept.metadata, anew.metadata, METADATA, "metadata")
     odd = tuple(_odd_rows(store, run))
     return figures.model_copy(
@@ -113,16 +117,16 @@ def verify_run(reference: str, store: SqlStore) -> Verified:
     )
 
 
-def _as_judged(run: Run) -> Suite:
+def _as_judged(run: Run, today: date) -> Suite:
     """With those quarantines alone that held on the day the run came to its end."""
     if run.suite.gate is None:
         return run.suite
-    day = date.fromisoformat(run.finished_at[:10]) if run.finished_at else today()
+    day = date.fromisoformat(run.finished_at[:10]) if run.finished_at else today
     held = tuple(entry for entry in run.suite.gate.quarantine if entry.holds_on(day))
     return run.suite.model_copy(update={"gate": run.suite.gate.model_copy(update={"quarantine": held})})
 
 
-def _compared_anew(kept: Report, run: Run, store: SqlStore) -> Comparison | None:
+def _compared_anew(kept: Report, run: Run, store: Store) -> Comparison | None:
     """With the baseline of that day; None where it was no run of the store, or is gone or was resumed since."""
     told = kept.comparison
     if told is None or run.finished_at is None or not (told.old.source or "baseline ").startswith("baseline "):
@@ -146,7 +150,7 @@ def _of_file(path: Path, told: ReportTold) -> Verified:
     return verified.model_copy(update={"source": source, "mismatches": (*odd, *verified.mismatches)})
 
 
-def _odd_rows(store: SqlStore, run: Run) -> Iterator[Mismatch]:
+def _odd_rows(store: Store, run: Run) -> Iterator[Mismatch]:
     """Rows hold what is needed for quick totals; the attempts beside them are what happened."""
     for row, trial in zip(store.outcomes(run.id), store.trials(run.id), strict=True):
         odd = {wrong.figure: wrong for wrong in (*_odd_trial(row, trial.grades), *_unlike(row, trial))}

@@ -28,19 +28,20 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
 
     eval-harness baseline brave-otter-042 -o baselines/greeting.json
     """
-    from evalharness.actions.open_store import open_store
-    from evalharness.actions.set_baseline import DEFAULT_NAME, remove_baseline, set_baseline
+    from evalharness.actions.set_baseline import DEFAULT_NAME, list_baselines, remove_baseline, set_baseline
+    from evalharness.harness import Harness
 
     verb, *names = words if words[0] in _FLAGS else ("RUN", *words)
     _check_usage(verb, names, flags)
-    with open_store(flags["store"], to_read=True) as store:
+    with Harness.open(flags["store"], to_read=True) as harness:
         if verb == "list":
-            return _list(store.baselines(), flags)
+            return _list(harness.call(list_baselines), flags)
         if verb == "rm":
-            gone = remove_baseline(names[0], flags["suite"], store)
+            gone = harness.call(remove_baseline, names[0], flags["suite"])
             return _tell(gone, f"{gone.run_name} is no longer the baseline '{gone.name}' of {gone.suite_name}", flags)
         output = Path(flags["output"]) if flags["output"] is not None else None
-        done = set_baseline(names[0], DEFAULT_NAME if flags["name"] is None else flags["name"], store, output)
+        name = DEFAULT_NAME if flags["name"] is None else flags["name"]
+        done = harness.call(set_baseline, names[0], name, output)
     was = done.replaced.run_name if done.replaced and done.replaced.run_id != done.baseline.run_id else ""
     wrote = f"\nwrote {output}" if output else ""
     notes = "".join(f"\nnote: {note}" for note in done.notes)

@@ -18,11 +18,12 @@ def command(context: click.Context, store: str | None, as_json: bool) -> int:
     """How many verdicts of judges are kept; `cache clear` forgets them."""
     if context.invoked_subcommand is not None:
         return 0
-    from evalharness.actions.open_store import open_store
+    from evalharness.actions.clear_cache import judge_cache_line
     from evalharness.domain.plain_numbers import count
+    from evalharness.harness import Harness
 
-    with open_store(store, to_read=True) as opened:
-        held = opened.judge_cache.line()
+    with Harness.open(store, to_read=True) as harness:
+        held = harness.call(judge_cache_line)
     if as_json:
         print(json.dumps({"verdicts": held.verdicts, "size_bytes": held.size_bytes, "oldest": held.oldest or None}))
     elif held.verdicts:
@@ -41,7 +42,9 @@ def clear(older_than: str | None, store: str | None, as_json: bool) -> int:
     """Forget the verdicts of judges: the next run asks again, and pays again."""
     from evalharness.actions.clear_cache import clear_judge_cache
     from evalharness.domain.plain_numbers import count
+    from evalharness.harness import Harness
 
-    removed = clear_judge_cache(older_than, store)
+    with Harness.open(store, to_read=True) as harness:
+        removed = harness.call(clear_judge_cache, older_than)
     print(json.dumps({"removed": removed}) if as_json else f"{count(removed, 'verdict')} removed")
     return 0

@@ -37,31 +37,24 @@ def command(suite: str, **flags: Any) -> int:
     Each example is scored by a judge that is shown the others. No target is asked. Exit code 3 where nothing became
     known of a judge.
     """
-    from evalharness import settings
     from evalharness.actions.calibrate_judge import CalibrationRequest, calibrate_judge
-    from evalharness.actions.collect_variables import redactor_for
-    from evalharness.actions.find_suites import find_suites
-    from evalharness.actions.open_store import open_store
-    from evalharness.cli.redacting import errors_redacted, redaction_of
     from evalharness.cli.stdout import screen_on
     from evalharness.domain.run import RunOptions
-    from evalharness.errors import UsageError
+    from evalharness.harness import Harness
     from evalharness.reports.calibration_text import CalibrationReport
+    from evalharness.settings import Settings
 
-    files = find_suites([suite], flags["store"], flags["format_name"])
-    if len(files) != 1:
-        raise UsageError(f"{suite} holds {len(files)} suites, and one is taken at a time", hint="name one of them")
     request = CalibrationRequest(
+        suite,
+        flags["format_name"],
         examples=flags["examples"] or not flags["attacks"],
         attacks=flags["attacks"],
-        variables=settings.parse_assignments(flags["variables"], "--var"),
+        variables=Settings.read().parse_assignments(flags["variables"], "--var"),
         options=RunOptions(max_concurrency=flags["max_concurrency"], **model_wishes(flags)),
     )
-    redactor = redactor_for([file.suite for file in files if file.suite], request.variables)
-    with open_store(flags["store"], redactor) as store:
-        redact = redaction_of(store)
-        with errors_redacted(redact):
-            calibration = calibrate_judge(files[0], request, store, lambda line: _say(redact(line)))
+    with Harness.open(flags["store"]) as harness:
+        calibration, redactor = harness.call(calibrate_judge, request, _say)
+    redact = redactor.redact
     if flags["as_json"]:
         print(redact(json.dumps({"calibration": calibration.model_dump(mode="json")}, ensure_ascii=False, indent=1)))
     else:

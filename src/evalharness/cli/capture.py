@@ -42,9 +42,9 @@ def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
     eval-harness capture brave-otter-042 greets-by-name --as regression -o regression/greeting.yaml
     """
     from evalharness.actions.capture_case import CaptureRequest, capture_cases
-    from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import command_name
     from evalharness.domain.plain_numbers import count
+    from evalharness.harness import Harness
     from evalharness.reports.wording import harmless
 
     request = CaptureRequest(
@@ -57,8 +57,8 @@ def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
         criticality=flags["criticality"] or "",
         replace=flags["force"],
     )
-    with open_store(flags["store"], to_read=True) as store:
-        written = capture_cases(request, store)
+    with Harness.open(flags["store"], to_read=True) as harness:
+        written = harness.call(capture_cases, request)
     for warning in written.warnings:
         print(harmless(f"warning: {warning}"), file=sys.stderr)
     made = f"suite '{written.suite_name}', {count(len(written.cases), 'regression eval')}"

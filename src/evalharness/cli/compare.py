@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,31 +28,29 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     A and B are runs (an id or a name), names of baselines, or files with a JSON report. The rule and the quarantine are
     those of B's gate; flags win. What is found does not change the exit code: `regressions` and gates judge.
     """
-    gc.disable()  # many small objects that all live to the end: looking for garbage would cost a third of the time
-    try:
+    from evalharness.cli.process import without_collecting
+
+    with without_collecting():
         _compare([old, *new], flags)
-    finally:
-        gc.enable()
     return 0
 
 
 def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
-    from evalharness.actions.compare_runs import compare_runs, with_gates
-    from evalharness.actions.find_reports import find_reports
-    from evalharness.actions.open_store import open_store
-    from evalharness.cli.redacting import redaction_of
-    from evalharness.settings import today
+    from evalharness.actions.compare_runs import compare_runs
+    from evalharness.harness import Harness
 
-    with open_store(flags["store"], to_read=True) as store:
-        first, *others = find_reports(references, store, flags["suite"])
-        comparisons = compare_runs(first, with_gates(others, store), asked_rule(flags), store, today())
-        redact = redaction_of(store)
+    if flags["outputs"]:
+        from evalharness.reports.report_files import remove_earlier, write_documents  # slow to load: only for a file
+
+        remove_earlier(flags["outputs"])
+    with Harness.open(flags["store"], to_read=True) as harness:
+        comparisons = harness.call(compare_runs, references, asked_rule(flags), flags["suite"])
+        redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
-            from evalharness.reports.report_files import write_documents  # slow to load: only for those who want it
-
             rows = [comparison.model_dump(mode="json") for comparison in comparisons]
             document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
             text = redact(json.dumps(document, ensure_ascii=False, indent=1))
+        if flags["outputs"]:
             write_documents(flags["outputs"], text)
         if flags["as_json"]:
             print(text)

@@ -28,23 +28,25 @@ def command(run: str, **flags: Any) -> int:
     interrupted keeps its own.
     """
     from evalharness.actions.judge_stored import judge_stored, trials_of
-    from evalharness.actions.open_store import open_store
     from evalharness.cli.stdout import screen_on
+    from evalharness.harness import Harness
     from evalharness.reports.gate_text import GateReport
-    from evalharness.settings import today
 
     if flags["outputs"]:
+        from evalharness.domain.reported_run import Presentation, ReportedRun
         from evalharness.reports.report_files import check_baselines, write_reports  # slow to load: only for a file
 
         check_baselines(flags["outputs"], [Path(run)], "the report that is judged")
-    with open_store(flags["store"], to_read=True) as store:
-        report = judge_stored(run, gate_wishes(flags), store, today())
+    with Harness.open(flags["store"], to_read=True) as harness:
+        report = harness.call(judge_stored, run, gate_wishes(flags))
+        store = harness.context.store
         if flags["outputs"]:
-            write_reports(flags["outputs"], [(report, lambda: trials_of(run, report, store))], store.redactor.redact)
+            reported = ReportedRun(report, trials=lambda: trials_of(run, report, store))
+            write_reports(flags["outputs"], [reported], Presentation(harness.redact))
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
             shown = report.model_dump(mode="json", include=kept)
-            print(store.redactor.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
+            print(harness.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
         else:
-            GateReport(screen_on(sys.stdout, store.redactor.redact)).show(report)
+            GateReport(screen_on(sys.stdout, harness.redact)).show(report)
     return report.exit_code

@@ -22,8 +22,10 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     from evalharness.actions.list_suites import list_suites
     from evalharness.cli.tables import print_table
     from evalharness.domain.plain_numbers import count
+    from evalharness.harness import Harness
 
-    listed = list_suites(Path(folder), store, register=register)
+    with Harness.open(store) as harness:
+        listed = harness.call(list_suites, Path(folder), register=register)
     rows = [suite._asdict() for suite in listed.suites]
     if as_json:
         print(json.dumps({"suites": rows, "registered": listed.registered}, ensure_ascii=False, indent=1))

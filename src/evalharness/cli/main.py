@@ -11,14 +11,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from evalharness import settings
+from evalharness.cli.process import export_dotenv
 from evalharness.errors import HarnessError, closest
+from evalharness.settings import Settings
 from evalharness.version import VERSION
 
 
@@ -118,9 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run_command(words: list[str]) -> int:
     """Run one command line; returns its exit code. A crash can never be 0."""
     try:
-        settings.load_dotenv(Path.cwd())
-        with _none_stale(words):
-            result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
+        export_dotenv(Path.cwd())
+        result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -148,15 +147,6 @@ def run_command(words: list[str]) -> int:
         return _tell(text, "this is a bug in evalharness; --debug shows the stack trace", 3, words)
 
 
-def _none_stale(words: list[str]) -> AbstractContextManager[None]:
-    command = cli.get_command(click.Context(cli), words[0]) if words else None
-    if command is None:
-        return nullcontext()
-    from evalharness.cli.stale_outputs import none_stale
-
-    return none_stale(command, words[1:])
-
-
 def _usage(error: click.ClickException, words: list[str]) -> int:
     if _asked("json", words):
         return _tell(error.format_message(), "", 2, words)
@@ -167,10 +157,9 @@ def _usage(error: click.ClickException, words: list[str]) -> int:
 def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:
     """Words for people on stderr; with --json, one document on stdout and nothing else there."""
     from evalharness.domain.problem import shortened
-    from evalharness.redaction import Redactor
     from evalharness.reports.wording import harmless
 
-    redact = Redactor(settings.secrets()).redact
+    redact = Settings.read().redactor().redact
     if _asked("json", words):
         listed = [{name: getattr(p, name) for name in p.__slots__} for p in problems]
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
@@ -186,7 +175,7 @@ def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequen
 
 def _asked(flag: str, words: list[str]) -> bool:
     """Whether a flag is given, also where the command line could not be read to its end."""
-    variable = settings.environment().get(f"EVALHARNESS_{flag.upper()}", "")
+    variable = Settings.read().environment.get(f"EVALHARNESS_{flag.upper()}", "")
     return f"--{flag}" in words or variable.lower() in ("1", "true", "t", "yes", "y", "on")
 
 
@@ -194,10 +183,9 @@ def print_trace() -> None:
     """What broke may hold what a server said, and that the key it was sent."""
     import traceback
 
-    from evalharness.redaction import Redactor
     from evalharness.reports.wording import harmless
 
-    print(harmless(Redactor(settings.secrets()).redact(traceback.format_exc())), end="", file=sys.stderr)
+    print(harmless(Settings.read().redactor().redact(traceback.format_exc())), end="", file=sys.stderr)
 
 
 def _open_missing_streams() -> None:

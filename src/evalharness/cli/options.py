@@ -81,6 +81,14 @@ def numbers(_context: click.Context, _option: click.Parameter, written: str | No
     return tuple(map(int, words))
 
 
+def _sandbox(_context: click.Context, _option: click.Parameter, name: str) -> str:
+    if name not in ("bubblewrap", "none"):
+        from evalharness import registry  # slow to load: only for a plug-in, or a mistyped name
+
+        registry.load("sandbox", name)
+    return name
+
+
 format_option = option(
     "--format",
     "format_name",
@@ -90,10 +98,11 @@ format_option = option(
 )
 sandbox_option = option(
     "--sandbox",
-    type=click.Choice(["bubblewrap", "none"]),
+    metavar="NAME",
+    callback=_sandbox,
     default="bubblewrap",
     show_default=True,
-    help="Where code that nobody vouches for is run; none: on this machine, unprotected.",
+    help="Where untrusted code is run: bubblewrap, the name of a plug-in, or none: on this machine, unprotected.",
 )
 scorer_option = option(
     "--scorer",
@@ -106,9 +115,9 @@ scorer_option = option(
 def _report_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
     if not paths:
         return ()
-    from evalharness.reports.report_files import check_endings  # slow to load: only for those who want a file
+    from evalharness.reports.report_files import check_outputs  # slow to load: only for those who want a file
 
-    return check_endings(paths)
+    return check_outputs(paths)
 
 
 def _json_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
@@ -126,7 +135,7 @@ output_option = option(
     multiple=True,
     metavar="FILE",
     callback=_report_files,
-    help="Write the report to FILE too: .json, or .xml (JUnit) for CI. May be repeated.",
+    help="Write the report to FILE too: .json, .xml (JUnit) for CI, or an ending of a plug-in. May be repeated.",
 )
 # Variables of their own: with that of `run` these commands would write over its report.
 gate_output_option = click.option(
@@ -137,7 +146,8 @@ gate_output_option = click.option(
     metavar="FILE",
     callback=_report_files,
     envvar=["EVALHARNESS_GATE_OUTPUT"],
-    help="Write the report with this verdict to FILE: .json, or .xml (JUnit) for CI. May be repeated.",
+    help="Write the report with this verdict to FILE: .json, .xml (JUnit) for CI, or an ending of a plug-in. "
+    "May be repeated.",
 )
 json_output_option = click.option(
     "-o",

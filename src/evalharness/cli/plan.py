@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalharness.cli.options import Number, VisiblePoints, debug_option, json_option, option, store_option
-from evalharness.stats.thresholds import LEAST_ALPHA
+from evalharness.domain.bounds import LEAST_ALPHA
 
 
 @click.command("plan")
@@ -59,19 +59,16 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
 
     Judges by how much the results of the suite's last run of an agent with repeats varied, and by what it cost.
     """
-    from evalharness.actions.find_suites import find_suite
-    from evalharness.actions.open_store import open_store
     from evalharness.actions.plan_trials import PlanRequest, plan_trials
     from evalharness.cli.stdout import screen_on
-    from evalharness.engine.sizing import Wish
+    from evalharness.harness import Harness
     from evalharness.reports.plan_text import PlanReport
 
-    chosen = find_suite(suite, store)
     request = PlanRequest(
-        Wish(asked["effect"] / 100, asked["power"], asked["alpha"]), asked["cases"], asked["trials"], asked["run"]
+        suite, asked["effect"] / 100, asked["power"], asked["alpha"], asked["cases"], asked["trials"], asked["run"]
     )
-    with open_store(store, to_read=True) as opened:
-        plan = plan_trials(chosen, request, opened)
+    with Harness.open(store, to_read=True) as harness:
+        plan = harness.call(plan_trials, request)
     if as_json:
         print(json.dumps({"plan": plan.model_dump(mode="json")}, ensure_ascii=False, indent=1))
     else:

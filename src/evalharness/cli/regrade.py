@@ -89,19 +89,19 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
 
 
 def _regrade_run(run: str, flags: dict[str, Any]) -> int:
-    from evalharness import settings
-    from evalharness.actions.find_suites import find_suites
-    from evalharness.actions.open_store import open_store
-    from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
-    from evalharness.cli.redacting import redaction_of
-    from evalharness.cli.reporting import print_warnings, report_runs, watched
+    from evalharness.actions.regrade_run import RegradeRequest, regrade_runs, regraded_runs
+    from evalharness.actions.resume_run import stored_environment
+    from evalharness.cli.process import export, switch_threads_less
+    from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
+    from evalharness.harness import Harness
+    from evalharness.settings import Settings
 
-    files = find_suites([flags["suite"]], flags["store"], flags["format_name"]) if flags["suite"] else []
-    print_warnings(files)
+    settings = Settings.read()
     request = RegradeRequest(
         run=run,
-        files=tuple(files),
+        suite=flags["suite"],
+        format_name=flags["format_name"],
         matrix=flags["matrix"],
         selection=_selection(flags),
         options=RunOptions(
@@ -115,19 +115,19 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         gate=gate_wishes(flags),
         outputs=tuple(flags["outputs"]),
     )
-    with (
-        open_store(flags["store"], to_read=True) as store,
-        watched(store, flags) as (watcher, stream),
-    ):
-        regrades = regrade_runs(request, store, watcher)
-        if flags["as_json"]:  # else they stand in the report
+    export(request.env)
+    switch_threads_less()
+    with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
+        export({**stored_environment(regraded_runs(harness.context.store, request)), **request.env})
+        regrades = harness.call(regrade_runs, request, command.execution)
+        if flags["as_json"]:  # else they are in the report
             for warning in (warning for regrade in regrades for warning in regrade.warnings):
-                _warn(redaction_of(store)(warning))
-        return report_runs([regrade.run for regrade in regrades], store, stream, flags)
+                _warn(command.redact(warning))
+        return command.report([regrade.run for regrade in regrades], harness)
 
 
 def _selection(flags: dict[str, Any]) -> Any:
-    from evalharness.engine.planning import Selection
+    from evalharness.domain.selection import Selection
 
     return Selection(
         only=split_at_commas(flags["only"]), tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
@@ -136,25 +136,18 @@ def _selection(flags: dict[str, Any]) -> Any:
 
 def _regrade_artifact(flags: dict[str, Any]) -> int:
     """A run like any other, on a target that gives the artifact as its answer."""
-    from evalharness import settings
-    from evalharness.actions.clear_outputs import clear_outputs
-    from evalharness.actions.collect_variables import redactor_for
-    from evalharness.actions.find_suites import find_suites
     from evalharness.actions.grade_artifacts import ArtifactFile, grade_artifacts
-    from evalharness.actions.open_store import open_store
     from evalharness.actions.run_suite import RunRequest
-    from evalharness.cli.redacting import redaction_of
-    from evalharness.cli.reporting import print_warnings, report_runs, watched
+    from evalharness.cli.process import export
+    from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
-    from evalharness.errors import UsageError
+    from evalharness.harness import Harness
+    from evalharness.settings import Settings
 
-    files = find_suites([flags["dataset"]], flags["store"], flags["format_name"])
-    if len(files) != 1:
-        raise UsageError(f"{flags['dataset']} holds {len(files)} suites", hint="name one of them")
-    [dataset] = files
-    clear_outputs(flags["outputs"], [(dataset.root, dataset.suite)], flags["baseline"])
-    print_warnings(files)
+    settings = Settings.read()
     request = RunRequest(
+        suites=(flags["dataset"],),
+        format_name=flags["format_name"],
         selection=_selection(flags),
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
@@ -163,17 +156,15 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
             max_concurrency=flags["max_concurrency"], grader_type=flags["grader_type"], **model_wishes(flags)
         ),
         gate=gate_wishes(flags),
+        outputs=tuple(flags["outputs"]),
     )
-    redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
+    export(request.env)
     artifact = ArtifactFile(Path(flags["artifact"]), flags["case"] or "")
-    with (
-        open_store(flags["store"], redactor) as store,
-        watched(store, flags) as (watcher, stream),
-    ):
-        runs, warnings = grade_artifacts(artifact, dataset, request, store, watcher)
+    with Harness.open(flags["store"]) as harness, running(flags) as command:
+        runs, warnings = harness.call(grade_artifacts, artifact, request, command.execution)
         for warning in warnings:
-            _warn(redaction_of(store)(warning))
-        return report_runs(runs, store, stream, flags)
+            _warn(command.redact(warning))
+        return command.report(runs, harness)
 
 
 def _warn(text: str) -> None:

@@ -42,9 +42,7 @@ def command(suite: str, **flags: Any) -> int:
     4 is undecided where --inconclusive fail is set; 3 a run that broke and tells nothing.
     """
     from evalharness.actions.check_regressions import RegressionRequest, check_regressions
-    from evalharness.actions.open_store import open_store
-    from evalharness.cli.redacting import redaction_of
-    from evalharness.settings import today
+    from evalharness.harness import Harness
 
     request = RegressionRequest(
         suite=suite,
@@ -55,14 +53,17 @@ def command(suite: str, **flags: Any) -> int:
         inconclusive=flags["inconclusive"],
         threshold=flags["threshold"],
     )
-    with open_store(flags["store"], to_read=True) as store:
-        found = check_regressions(request, store, flags["store"], today())
-        redact = redaction_of(store)
-        if flags["as_json"] or flags["outputs"]:
-            from evalharness.reports.report_files import write_documents
+    if flags["outputs"]:
+        from evalharness.reports.report_files import remove_earlier, write_documents  # slow to load: only for a file
 
+        remove_earlier(flags["outputs"])
+    with Harness.open(flags["store"], to_read=True) as harness:
+        found = harness.call(check_regressions, request)
+        redact = harness.redact
+        if flags["as_json"] or flags["outputs"]:
             data = found.model_dump(mode="json", by_alias=True)
             document = redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1))
+        if flags["outputs"]:
             write_documents(flags["outputs"], document)
         if flags["as_json"]:
             print(document)

@@ -11,47 +11,115 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from evalharness.actions.analyse_items import with_items
-from evalharness.actions.execute_runs import NoWatcher
+from evalharness.actions.execute_runs import Execution
 from evalharness.actions.foresee_code import runs_code
-from evalharness.actions.run_suite import PlannedRun
+from evalharness.actions.prepare_runs import PreparedRun
 from evalharness.actions.save_sessions import save_runs
-from evalharness.cli.redacting import errors_redacted, redaction_of
-from evalharness.cli.stdout import ProgressConsole, is_live, reserved_stdout, screen_on
-from evalharness.contracts import Watcher
+from evalharness.cli.process import guarded, reserved_stdout
+from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
+from evalharness.domain.exit_codes import worst
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
+from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
-from evalharness.engine.judging import worst
-from evalharness.formats.loading import LoadedFile
-from evalharness.reports.json_report import write_json
+from evalharness.domain.trial import Trial
+from evalharness.harness import Harness
 from evalharness.reports.progress import PlainProgress
-from evalharness.reports.report_files import write_reports
+from evalharness.reports.report_files import print_report, write_reports
 from evalharness.reports.screen import Screen
 from evalharness.reports.sequential_text import announced
 from evalharness.reports.session_files import make_folder
-from evalharness.reports.terminal import TerminalReport
 from evalharness.reports.wording import harmless, money
-from evalharness.stores.sql_store import SqlStore
+
+
+class Announcer:
+    """Hears how a command goes: prints what was noticed in its files, then shows progress."""
+
+    def __init__(self, flags: Mapping[str, Any], progress: Any = None) -> None:
+        self._flags = flags
+        self.progress = progress
+        self._redactor: Any = None
+
+    def redact(self, text: str) -> str:
+        """What is shown is redacted as what is stored is; which secrets there are is known once files are read."""
+        return text if self._redactor is None else str(self._redactor.redact(text))
+
+    @property
+    def redactor(self) -> Any:
+        return self._redactor
+
+    def begun(self, files: Sequence[LoadedFile], redactor: Any) -> None:
+        self._redactor = redactor
+        print_warnings(files)
+        if self._flags.get("sandbox") == "none":
+            warn_unprotected(files, self._flags.get("targets", ()))
+
+    def run_started(self, run: Run, finished_before: int) -> None:
+        if self.progress is not None:
+            self.progress.run_started(run, finished_before)
+
+    def trial_finished(self, trial: Trial) -> None:
+        if self.progress is not None:
+            self.progress.trial_finished(trial)
+
+    def run_ended(self, run: Run) -> None:
+        if self.progress is not None:
+            self.progress.run_ended(run)
+
+
+class Command:
+    """A command that runs something: how it is executed, and where its report goes."""
+
+    def __init__(self, execution: Execution, announcer: Announcer, stream: TextIO, flags: Mapping[str, Any]) -> None:
+        self.execution = execution
+        self._announcer = announcer
+        self._stream = stream
+        self._flags = flags
+
+    def redact(self, text: str) -> str:
+        return self._announcer.redact(text)
+
+    def report(self, runs: Sequence[Run], harness: Harness) -> int:
+        """Everything that was asked for; returns the exit code."""
+        store, flags, redact = harness.context.store, self._flags, self._announcer.redact
+        runs = [with_items(store, run) for run in runs]
+        reported = [ReportedRun(run.report, run, partial(store.trials, run.id)) for run in runs if run.report]
+        presentation = Presentation(redact, command_name(), flags["store"], is_live(self._stream))
+        try:
+            print_report("json" if flags["as_json"] else "terminal", reported, self._stream, presentation)
+            self._stream.flush()
+        finally:  # files are for others than those who read the screen
+            write_reports(flags["outputs"], reported, presentation)
+        if flags["save_sessions"]:
+            shown_on = sys.stderr if flags["as_json"] else self._stream
+            saved = harness.call(save_runs, runs, self._announcer.redactor, Path(flags["save_sessions"]))
+            _print_saved(saved, screen_on(shown_on, redact))
+        return worst([each.report.exit_code for each in reported])
 
 
 @contextmanager
-def watched(store: SqlStore, flags: Mapping[str, Any]) -> Iterator[tuple[Watcher, TextIO]]:
+def running(flags: Mapping[str, Any]) -> Iterator[Command]:
     """With --json, progress is shown on stderr, and only where a person is watching."""
     if flags["save_sessions"]:
-        make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is told before anything is run
-    redact, as_json = redaction_of(store), flags["as_json"]
-    with reserved_stdout() as stream, errors_redacted(redact):
+        make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is reported before anything is run
+    as_json = flags["as_json"]
+    announcer = Announcer(flags)
+    execution = Execution()
+    with reserved_stdout() as stream, guarded(execution.stop) as guard:
         shown_on = sys.stderr if as_json else stream
-        screen = screen_on(shown_on, redact, ProgressConsole)
-        yield _watcher(screen, is_live(shown_on), as_json=as_json, verbose=flags["verbose"]), stream
+        screen = screen_on(shown_on, announcer.redact, ProgressConsole)
+        announcer.progress = _progress(screen, is_live(shown_on), as_json=as_json, verbose=flags["verbose"])
+        guard.watcher = announcer
+        yield Command(Execution(guard, execution.stop, execution.executor), announcer, stream, flags)
 
 
-def _watcher(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Watcher:
+def _progress(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Any:
     if live:
         from evalharness.reports.live_progress import LiveProgress  # slow to load: only for those who watch
 
         return LiveProgress(screen, verbose=verbose and not as_json)
-    return NoWatcher() if as_json else PlainProgress(screen, verbose=verbose)
+    return None if as_json else PlainProgress(screen, verbose=verbose)
 
 
 def print_warnings(files: Sequence[LoadedFile]) -> None:
@@ -65,31 +133,13 @@ def warn_unprotected(files: Sequence[LoadedFile], targets: Sequence[str]) -> Non
         print("warning: --sandbox none: code that nobody vouches for runs here unprotected", file=sys.stderr)
 
 
-def report_runs(runs: Sequence[Run], store: SqlStore, stream: TextIO, flags: Mapping[str, Any]) -> int:
-    runs = [with_items(store, run) for run in runs]
-    reported = [(run, run.report) for run in runs if run.report is not None]
-    told = [(report, partial(store.trials, run.id)) for run, report in reported]
-    try:
-        if flags["as_json"]:
-            write_json([(report, store.trials(run.id)) for run, report in reported], stream, redaction_of(store))
-        else:
-            TerminalReport(screen_on(stream, redaction_of(store)), flags["store"]).show(runs)
-        stream.flush()
-    finally:  # files are for others than those who read the screen
-        write_reports(flags["outputs"], told, redaction_of(store))
-    if flags["save_sessions"]:
-        shown_on = sys.stderr if flags["as_json"] else stream
-        _print_saved(save_runs(runs, store, Path(flags["save_sessions"])), screen_on(shown_on, redaction_of(store)))
-    return worst([report.exit_code for _, report in reported])
-
-
 def _print_saved(files: Sequence[tuple[str, Path]], screen: Screen) -> None:
     for label, path in files:
         screen.say(f"{label}: {path}")
 
 
-def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bool) -> int:
-    redact = redaction_of(store)
+def print_dry_run(planned: Sequence[PreparedRun], announcer: Announcer, *, as_json: bool) -> int:
+    redact = announcer.redact
     if as_json:
         print(redact(json.dumps({"dry_run": [_dry_row(plan) for plan in planned]}, ensure_ascii=False, indent=1)))
         return 0
@@ -106,7 +156,7 @@ def print_dry_run(planned: Sequence[PlannedRun], store: SqlStore, *, as_json: bo
     return 0
 
 
-def _dry_row(plan: PlannedRun) -> dict[str, Any]:
+def _dry_row(plan: PreparedRun) -> dict[str, Any]:
     run = plan.run
     return {
         "suite": run.suite.name,

@@ -38,11 +38,13 @@ def command(run: str | None, **flags: Any) -> int:
 
     Without RUN: the newest unfinished run; if all are finished, the newest one's verdict is printed again.
     """
-    from evalharness import settings
-    from evalharness.actions.open_store import open_store
-    from evalharness.actions.resume_run import ResumeRequest, resume_runs
-    from evalharness.cli.reporting import report_runs, watched
+    from evalharness.actions.resume_run import ResumeRequest, resumable_runs, resume_runs, stored_environment
+    from evalharness.cli.process import export
+    from evalharness.cli.reporting import running
+    from evalharness.harness import Harness
+    from evalharness.settings import Settings
 
+    settings = Settings.read()
     request = ResumeRequest(
         run=run,
         variables=settings.parse_assignments(flags["variables"], "--var"),
@@ -51,9 +53,7 @@ def command(run: str | None, **flags: Any) -> int:
         outputs=tuple(flags["outputs"]),
         **spending_wishes(flags),
     )
-    with (
-        open_store(flags["store"], to_read=True) as store,
-        watched(store, flags) as (watcher, stream),
-    ):
-        runs = resume_runs(request, store, watcher)
-        return report_runs(runs, store, stream, flags)
+    export(request.env)
+    with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
+        export({**stored_environment(resumable_runs(harness.context.store, run)), **request.env})
+        return command.report(harness.call(resume_runs, request, command.execution), harness)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from evalharness.cli.options import Number, VisiblePoints, option
-from evalharness.stats.thresholds import LEAST_ALPHA
+from evalharness.domain.bounds import LEAST_ALPHA
 
 _FIELDS = {
     "metrics": "metrics",

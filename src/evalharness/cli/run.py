@@ -94,28 +94,22 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     4 undecided, 130 interrupted (resumable). With a gate, the gate alone decides between 0, 1 and 4.
     """
     # Imported here: `--help` must not pay for what only a run needs.
-    from evalharness.actions.clear_outputs import clear_outputs
-    from evalharness.actions.collect_variables import redactor_for
-    from evalharness.actions.find_suites import find_suites
-    from evalharness.actions.open_store import open_store
+    from evalharness.actions.execute_runs import Execution
     from evalharness.actions.run_suite import plan_dry, run_suites
-    from evalharness.cli.reporting import print_dry_run, print_warnings, report_runs, warn_unprotected, watched
+    from evalharness.cli.process import export
+    from evalharness.cli.reporting import Announcer, print_dry_run, running
+    from evalharness.harness import Harness
 
     named, failed_of = _named(paths, flags)
-    request = _request(failed_of, flags)
-    outputs = () if flags["dry_run"] else flags["outputs"]
-    files = find_suites(named, flags["store"], flags["format_name"])
-    clear_outputs(outputs, [(file.root, file.suite) for file in files], flags["baseline"])
-    print_warnings(files)
-    if flags["sandbox"] == "none":
-        warn_unprotected(files, flags["targets"])
-    redactor = redactor_for([file.suite for file in files if file.suite], {**request.variables, **request.env})
-    only_looks = flags["dry_run"] and flags["store"] is None
-    with open_store(flags["store"], redactor, to_read=only_looks) as store:
+    request = _request(named, failed_of, flags)
+    export(request.env)
+    with Harness.open(flags["store"]) as harness:
         if flags["dry_run"]:
-            return print_dry_run(plan_dry(files, request, store), store, as_json=flags["as_json"])
-        with watched(store, flags) as (watcher, stream):
-            return report_runs(run_suites(files, request, store, watcher), store, stream, flags)
+            announcer = Announcer(flags)
+            planned = harness.call(plan_dry, request, Execution(announcer))
+            return print_dry_run(planned, announcer, as_json=flags["as_json"])
+        with running(flags) as command:
+            return command.report(harness.call(run_suites, request, command.execution), harness)
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:
@@ -127,13 +121,16 @@ def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], st
     return named or ["."], failed_of
 
 
-def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
-    from evalharness import settings
+def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> Any:
     from evalharness.actions.run_suite import RunRequest
     from evalharness.domain.run import RunOptions
-    from evalharness.engine.planning import Selection
+    from evalharness.domain.selection import Selection
+    from evalharness.settings import Settings
 
+    settings = Settings.read()
     return RunRequest(
+        suites=tuple(named),
+        format_name=flags["format_name"],
         targets=flags["targets"],
         trials=flags["trials"],
         k=flags["k"],
@@ -149,6 +146,7 @@ def _request(failed_of: str | None, flags: dict[str, Any]) -> Any:
         env=settings.parse_assignments(flags["env"], "--env"),
         gate=gate_wishes(flags),
         sequential=_sequential(flags),
+        outputs=tuple(flags["outputs"]),
         options=RunOptions(
             max_concurrency=flags["max_concurrency"],
             max_failures=flags["max_failures"],

@@ -21,11 +21,12 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
     context.obj = store
     if context.invoked_subcommand is not None:
         return 0
-    from evalharness.actions.open_store import open_store
+    from evalharness.actions.list_runs import list_runs
     from evalharness.cli.tables import print_table
+    from evalharness.harness import Harness
 
-    with open_store(store, to_read=True) as opened:
-        lines = opened.list_runs(limit)
+    with Harness.open(store, to_read=True) as harness:
+        lines = harness.call(list_runs, limit)
     rows: list[dict[str, Any]] = []
     for line in lines:
         states = " ".join(f"{number} {state}" for state, number in sorted(line.counts.items()))
@@ -62,7 +63,9 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
 def remove(context: click.Context, run: str, store: str | None) -> int:
     """Remove RUN (an id or a name) and its trials from the store."""
     from evalharness.actions.prune_store import remove_run
+    from evalharness.harness import Harness
 
-    removed = remove_run(run, store or context.obj)
+    with Harness.open(store or context.obj, to_read=True) as harness:
+        removed = harness.call(remove_run, run)
     print(f"removed {removed.name} ({removed.id})")
     return 0

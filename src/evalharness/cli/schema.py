@@ -13,7 +13,7 @@ from evalharness.cli.options import debug_option
 @debug_option
 def command() -> int:
     """Print the JSON Schema of suite files; point your editor to it."""
-    from evalharness.formats.schema import suite_schema
+    from evalharness.actions.validate_suites import suite_schema
 
     print(json.dumps(suite_schema(), indent=2, ensure_ascii=False))
     return 0

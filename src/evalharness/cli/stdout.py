@@ -1,27 +1,20 @@
-"""Standard output kept for us alone: while a run goes on, whatever a target prints goes to stderr."""
+"""Screens on streams: colour and width from a terminal, plain and stable elsewhere."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 
-from evalharness import settings
-from evalharness.reports.screen import Screen
+from evalharness.reports import screen
+from evalharness.reports.screen import PipeConsole, Screen
+from evalharness.settings import Settings
 
 PROGRAM = "eval-harness"
-
-
-class PipeConsole(Console):
-    def on_broken_pipe(self) -> None:
-        """rich would leave the program from wherever it is; that nobody reads any more is told as any other error."""
-        raise BrokenPipeError
 
 
 class ProgressConsole(Console):
@@ -30,46 +23,17 @@ class ProgressConsole(Console):
         self.quiet = True
 
 
-@contextmanager
-def reserved_stdout() -> Iterator[TextIO]:
-    """File descriptor 1 points to stderr; the stream given is the real standard output.
-
-    It is given back only when an error has to be told there. Otherwise it stays reserved to the end of the process:
-    a call that was given up, or a C library with a buffer, may still print after the report.
-    """
-    sys.stdout.flush()
-    real = os.dup(1)
-    os.dup2(2, 1)
-    stream = os.fdopen(os.dup(real), "w", encoding="utf-8", errors="replace")
-    try:
-        yield stream
-        stream.flush()
-    except BaseException:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        os.dup2(real, 1)
-        raise
-    finally:
-        with suppress(OSError):  # what could not be written was told when it was flushed
-            stream.close()
-        os.close(real)
-
-
 def is_live(stream: TextIO) -> bool:
     """Whether a person watches who did not ask for plain output: bars and colours are for nobody else."""
-    plain = settings.no_color() or settings.is_ci() or settings.environment().get("TERM") == "dumb"
+    settings = Settings.read()
+    plain = settings.no_color or settings.is_ci or settings.environment.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
 
 def screen_on(
     stream: TextIO, redact: Callable[[str], str] = str, kind: type[PipeConsole | ProgressConsole] = PipeConsole
 ) -> Screen:
-    """Colour and width from the terminal; plain and stable elsewhere, whatever the environment says."""
-    if is_live(stream):
-        return Screen(kind(file=stream, highlight=False, force_terminal=True), redact, command_name())
-    width = None if stream.isatty() else 100_000
-    console = kind(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
-    return Screen(console, redact, command_name())
+    return screen.screen_on(stream, redact, command_name(), is_live=is_live(stream), kind=kind)
 
 
 def command_name() -> str:

@@ -21,9 +21,11 @@ def prune(older_than: str, dry_run: bool, store: str | None) -> int:
     """Remove runs older than an age, and give the space back. Baselines are kept."""
     from evalharness.actions.prune_store import prune_store
     from evalharness.domain.plain_numbers import count
+    from evalharness.harness import Harness
     from evalharness.reports.wording import harmless
 
-    pruned = prune_store(older_than, store, dry_run=dry_run)
+    with Harness.open(store, to_read=True) as harness:
+        pruned = harness.call(prune_store, older_than, dry_run=dry_run)
     removed = pruned.removed
     for baseline in pruned.kept:
         print(harmless(f"kept: {baseline.told} (give that up: {baseline.removal})"))

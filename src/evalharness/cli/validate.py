@@ -23,11 +23,11 @@ MAX_NOTES = 20
 @debug_option
 def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> int:
     """Check suite files, or every suite in a folder. Tells every problem at once; imports and starts nothing."""
+    from evalharness.actions.validate_suites import validate_suites
     from evalharness.domain.plain_numbers import count
-    from evalharness.formats.loading import survey_paths
     from evalharness.reports.wording import harmless
 
-    met = survey_paths([Path(path) for path in paths], format_name)
+    met = validate_suites([Path(path) for path in paths], format_name)
     loaded = [file for file in met if not file.is_passed_over]
     rest = [problem for file in met if file.is_passed_over for problem in file.problems]
     errors = [problem for file in loaded for problem in file.problems if problem.severity == "error"]

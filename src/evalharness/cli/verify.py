@@ -27,18 +27,17 @@ def command(what: str, **flags: Any) -> int:
     table of pass^1 … pass^n (JSON or CSV), which is checked by arithmetic: can complete trials give these figures?
     """
     from evalharness.actions.check_rates import parse_tasks
-    from evalharness.actions.open_store import open_store
     from evalharness.actions.verify_report import verify_any
-    from evalharness.cli.redacting import redaction_of
     from evalharness.cli.stdout import screen_on
+    from evalharness.harness import Harness
     from evalharness.reports.verified_text import VerifiedReport
 
     tasks = parse_tasks(flags["tasks"])
-    with open_store(flags["store"], to_read=True) as store:
-        reports, rates = verify_any(what, store, tasks, flags["trials"])
+    with Harness.open(flags["store"], to_read=True) as harness:
+        reports, rates = harness.call(verify_any, what, tasks, flags["trials"])
         for flag in [flag for flag in ("tasks", "trials") if flags[flag] and reports]:
             print(f"note: --{flag} is for tables of pass^k and does nothing here", file=sys.stderr)
-        redact = redaction_of(store)
+        redact = harness.redact
         if flags["as_json"]:
             document: dict[str, Any] = {"verified": [verified.model_dump(mode="json") for verified in reports]}
             if rates:

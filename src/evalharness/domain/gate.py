@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.domain.record import Record
 from evalharness.errors import closest
-from evalharness.stats.thresholds import LEAST_ALPHA
 
 Preset = Literal["development", "staging", "production", "critical"]
 PRESETS: dict[Preset, tuple[float, float, float]] = {

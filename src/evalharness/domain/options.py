@@ -1,4 +1,4 @@
-"""Options of a grader or a target, with the short form in which a bare value sets the main option."""
+"""Options of a part (a grader, a target, …), with the short form in which a bare value sets the main option."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, model_validator
 
 from evalharness.domain.record import Record
+from evalharness.domain.specification import GraderSpec
 
 
 def _is_no_truth(written: Any) -> Any:
@@ -49,6 +50,16 @@ class Options(Record):
         """Whether the case must have a `reference`, because these options say nothing else to compare with."""
         return False
 
+    @property
+    def parts(self) -> tuple[GraderSpec, ...]:
+        """Of a grader made of graders: those."""
+        return ()
+
+    @property
+    def named_judges(self) -> tuple[str, ...]:
+        """Of a grader that asks models: those that these options name, as `provider/model`."""
+        return ()
+
     @classmethod
     def are_named(cls, written: Mapping[str, Any]) -> bool:
         """Whether a mapping holds options by their names, and is not itself the main one."""
@@ -70,3 +81,9 @@ class Options(Record):
         alias = cls.model_fields[name].validation_alias
         choices = getattr(alias, "choices", (alias,))
         return {name, *(choice for choice in choices if isinstance(choice, str))}
+
+
+class NoOptions(Options):
+    """For a part that has none."""
+
+    main: ClassVar[str] = ""

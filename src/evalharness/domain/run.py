@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from pydantic import Field
 
 from evalharness.domain.case import Case
@@ -68,6 +70,20 @@ class RunOptions(Record):
     @property
     def is_capped(self) -> bool:
         return self.max_cost_usd is not None or self.max_tokens is not None
+
+
+class EvaluateOptions(TypedDict, total=False):
+    """How wide a run is, who judges it and what it may cost."""
+
+    max_concurrency: int | None
+    """Trials at the same time; 0: the number of CPUs."""
+    judge_model: str
+    """Judges in place of whatever the graders name; `none` leaves their grades due."""
+    max_cost_usd: float | None
+    max_tokens: int | None
+    use_cache: bool
+    sandbox: str
+    """Where to run untrusted code."""
 
 
 class Run(Record):

@@ -7,7 +7,7 @@ through the registry. So a specification can be stored, compared and sent to ano
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -88,6 +88,10 @@ class TargetSpec(Record):
         if isinstance(written, str):
             return _target_text(written)
         return expand_short_form(written, "target", common=("name", "tools"))
+
+
+WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., Any]
+"""Whatever `--target` takes, and from Python also a function, a mapping or a specification."""
 
 
 def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:

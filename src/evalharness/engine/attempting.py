@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from traceback import TracebackException
 from typing import Any, NamedTuple
 
-from evalharness.contracts import GradeContext, Grader, Sandbox, Target
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.target import Target
 from evalharness.domain.grade import SPEND_CAP, Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
@@ -138,7 +140,7 @@ async def open_target(target: Target, label: str) -> None:
 class Attempting:
     """What every attempt of a run shares. `target` answers the cases that have none of their own."""
 
-    target: Target
+    target: Target | None
     infrastructure_errors: frozenset[str]
     isolated: Callable[[], Sandbox] = no_sandbox
     loop_time: LoopTime = field(default_factory=LoopTime)
@@ -146,6 +148,7 @@ class Attempting:
     async def attempt(self, task: TrialTask, planned: PlannedCase, limit: TimeLimit) -> Attempt:
         """`limit` is the one of the asyncio task that calls this."""
         target = planned.target.target if planned.target else self.target
+        assert target is not None, "a run that only grades attempts nothing"
         try:
             fault = await guarded(set_up, task, self.isolated) if task.case.setup else None
             started = time.perf_counter()
@@ -237,7 +240,7 @@ def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
     """One grader's verdict with its name and weight.
 
-    A raising grader gives `unscored` with its reason, unless its `without_verdict` says what it is worth. A judge that
+    A raising grader gives `unscored` with its reason, unless its `grade_after_error` says otherwise. A judge that
     may not be paid any more leaves its grade due: the answer has been paid for, and is kept.
     """
     try:
@@ -248,8 +251,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"
-        without_verdict: Callable[[str], Grade] = getattr(grader, "without_verdict", Grade.unscored)
-        result = without_verdict(shortened(reason))
+        result = grader.grade_after_error(shortened(reason))
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}

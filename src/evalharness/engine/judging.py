@@ -6,8 +6,6 @@ from evalharness.domain.gate import GateResult
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Summary, Verdict
 
-PRECEDENCE = (2, 130, 3, 1, 4, 0)
-
 
 def judge(summary: Summary, max_error_rate: float, stopped: str) -> tuple[Verdict, int, str]:
     """The verdict, its exit code, and why in one sentence. What stopped a run matters only if it left trials undone.
@@ -66,7 +64,3 @@ def judge_by_gate(gate: GateResult, summary: Summary) -> tuple[Verdict, int, str
         return "PASSED", 0, f"the gate is inconclusive, {meaning}: {', '.join(names)}{warned}"
     due = f"; {count(summary.awaiting, 'case')} still to be graded" if summary.awaiting else ""
     return "UNDECIDED", gate.exit_code, f"the gate is inconclusive: {', '.join(names)}{due}{failed}"
-
-
-def worst(exit_codes: list[int]) -> int:
-    return min(exit_codes, key=PRECEDENCE.index, default=0)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from hashlib import blake2b
-from pathlib import Path, PurePath
+from pathlib import Path
+from typing import NamedTuple
 
 from evalharness import registry
-from evalharness.contracts import Grader, Services, Target
+from evalharness.contracts.grader import Grader
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target
 from evalharness.domain.case import Case
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.history import WRITTEN
 from evalharness.domain.record import Json
 from evalharness.domain.run import CaseLock, RunLock
-from evalharness.domain.session import session_file
+from evalharness.domain.selection import Selection
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.variables import fill, has_braces, needed
@@ -25,52 +27,6 @@ from evalharness.errors import MissingVariable, NothingSelected, UsageError
 from evalharness.workspaces import confined
 
 ONLY_OFF = "its only grader is switched off: `enabled: true` asks it"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which cases of a suite are meant. Several values of one filter: any of them; several filters: all of them."""
-
-    only: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    limit: int | None = None
-    ids: frozenset[str] | None = None
-
-    def choose(self, suite: Suite, file_name: str) -> Suite:
-        chosen = [case for case in suite.cases if self._keeps(case, suite, file_name)]
-        if self.limit is not None:
-            chosen = chosen[: self.limit]
-        return suite.model_copy(update={"cases": tuple(chosen)})
-
-    def _keeps(self, case: Case, suite: Suite, file_name: str) -> bool:
-        if self.ids is not None and case.id not in self.ids:
-            return False
-        if self.only and not any(matches(pattern, case, file_name) for pattern in self.only):
-            return False
-        if self.tags and not set(self.tags) & set(case.tags):
-            return False
-        kinds = {case.category, case.eval_type or suite.eval_type} - {""}
-        return not self.categories or bool(set(self.categories) & kinds)
-
-    def described(self) -> str:
-        parts = [*(f"--only {p}" for p in self.only), *(f"--tag {t}" for t in self.tags)]
-        parts += [f"--category {c}" for c in self.categories]
-        return " ".join(parts) or "the selection"
-
-
-def matches(pattern: str, case: Case, file_name: str) -> bool:
-    """A glob or a substring of the case's id or name, or of the file's name without its ending; in any case.
-
-    Of a suite that is a folder of recorded sessions, each case has a file of its own.
-    """
-    lowered = pattern.lower()
-    file_name = session_file(case) or file_name
-    stem = PurePath(file_name).stem
-    if fnmatchcase(file_name.lower(), lowered):
-        return True
-    texts = [text.lower() for text in (case.id, case.name, stem) if text]
-    return any(lowered in text or fnmatchcase(text, lowered) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +39,35 @@ class Variables:
     def public(self) -> dict[str, str]:
         return {name: value for name, value in self.values.items() if name not in self.secret}
 
-    def used_by(self, suite: Suite, target: TargetSpec, where: str) -> dict[str, str | None]:
-        """What the lock keeps: name → value, None for secrets. Raises MissingVariable for those without a value."""
-        names: set[str] = set()
+    def used_by(self, suite: Suite, target: TargetSpec, where: str) -> UsedVariables:
+        """Raises MissingVariable for those without a value."""
+        read: set[str] = set()
+        unread: set[str] = set()
         if suite.templated or target.is_templated:
-            names |= needed(target.model_dump(mode="json"))
+            read |= needed(target.model_dump(mode="json"))
         if suite.templated:
-            names |= needed([spec.model_dump(mode="json") for spec in suite.graders])
+            read |= needed([spec.model_dump(mode="json") for spec in suite.graders])
         for case in suite.cases if suite.templated else ():
             spec = suite.named_target(case.target) if case.target else target
-            unread = set() if registry.load("target", spec.kind).reads_input else {"input"}
-            names |= needed(case.model_dump(mode="json", exclude=unread)) | needed(spec.model_dump(mode="json"))
-        missing = names - set(self.values)
+            written = case.model_dump(mode="json")
+            if not registry.load("target", spec.kind).reads_input:
+                unread |= needed(written.pop("input"))
+            read |= needed(written)
+            if spec is not target:
+                read |= needed(spec.model_dump(mode="json"))
+        missing = read - set(self.values)
         if missing:
             raise MissingVariable(missing, where)
-        return {name: None if name in self.secret else self.values[name] for name in sorted(names)}
+        locked = {name: None if name in self.secret else self.values[name] for name in sorted(read)}
+        return UsedVariables(locked, not self.secret.isdisjoint(read | unread))
+
+
+class UsedVariables(NamedTuple):
+    """`locked` is what the lock keeps: name → value, None for secrets."""
+
+    locked: dict[str, str | None]
+    has_secret: bool
+    """Whether some text of the suite holds the value of a secret once it is filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +154,7 @@ def plan_cases(
             graders = _of_type(grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
             skip = skip if graders else f"no {grader_type} grader"
-        if graders and all(getattr(grader, "is_off", False) for _, grader in graders):
+        if graders and all(grader.is_off for _, grader in graders):
             skip = skip or ONLY_OFF
         planned.append(
             PlannedCase(
@@ -243,34 +213,23 @@ def _built(spec: GraderSpec, services: Services, case: Case) -> Grader:
 
 def make_lock(
     suite: Suite,
-    target: TargetSpec,
-    variables: Variables,
-    services: Services,
+    variables: Mapping[str, str | None],
     *,
-    where: str,
+    target: str,
+    cases: dict[str, CaseLock],
     harness_version: str,
-    grader_type: str | None = None,
 ) -> RunLock:
-    """Digests of what decides a result. Computed with secrets left out, so that they never reach a digest."""
-    used = variables.used_by(suite, target, where)
-    public = variables.public()
+    """Digests of what decides a result. `target` and `cases` are digests that no secret has a part in."""
     return RunLock(
         harness_version=harness_version,
         python_version=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}".lower(),
-        target=_target_digest(filled_target(target, suite, public), services, where),
+        target=target,
         seed=suite.config.seed,
         trials=suite.trials,
-        cases=lock_cases(plan_cases(suite, public, services, grader_type=grader_type), services.root),
-        variables=used,
+        cases=cases,
+        variables=dict(variables),
     )
-
-
-def _target_digest(spec: TargetSpec, services: Services, where: str) -> str:
-    try:
-        return registry.build_target(spec, services).digest()
-    except UsageError as error:
-        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
 
 
 def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:

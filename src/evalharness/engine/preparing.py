@@ -6,11 +6,33 @@ import asyncio
 import shutil
 import stat
 import tempfile
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
+from types import MappingProxyType
 
+from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.engine.planning import PlannedCase
 from evalharness.errors import TargetUnavailable, UsageError
 from evalharness.workspaces import Snapshot, changed_files, confined, remove_folder, removed_files, snapshot
+
+
+class TrialSessions:
+    """The sessions of one trial, one in each sandbox that it uses."""
+
+    def __init__(self) -> None:
+        self._open: dict[Sandbox, SandboxSession] = {}
+        self._closing = AsyncExitStack()
+        self._opening = asyncio.Lock()
+
+    async def session(self, sandbox: Sandbox, workspace: str) -> SandboxSession:
+        async with self._opening:
+            if sandbox not in self._open:
+                self._open[sandbox] = await self._closing.enter_async_context(sandbox.session(workspace))
+            return self._open[sandbox]
+
+    async def close(self) -> None:
+        await self._closing.aclose()
 
 
 class TrialTask:
@@ -20,7 +42,9 @@ class TrialTask:
         "_is_over",
         "_root",
         "_run_id",
+        "_sessions",
         "case",
+        "environment",
         "graders",
         "index",
         "seed",
@@ -28,18 +52,28 @@ class TrialTask:
         "variant",
     )
 
-    def __init__(self, planned: PlannedCase, index: int, seed: int, root: Path, run_id: str = "") -> None:
+    def __init__(
+        self,
+        planned: PlannedCase,
+        index: int,
+        seed: int,
+        root: Path,
+        run_id: str = "",
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.case = planned.case
         self.graders = planned.specs
         self.timeout_s = planned.timeout_s
         self.variant = planned.variant
         self.index = index
         self.seed = seed
+        self.environment = environment
         self._root = root
         self._run_id = run_id
         self._folder: Path | None = None
         self._before: Snapshot = {}
         self._is_over = False
+        self._sessions: TrialSessions | None = None
 
     @property
     def workspace(self) -> Path:
@@ -78,6 +112,11 @@ class TrialTask:
             else:
                 place.write_text(file.text or "", encoding="utf-8")
 
+    async def session(self, sandbox: Sandbox) -> SandboxSession:
+        if self._sessions is None:
+            self._sessions = TrialSessions()
+        return await self._sessions.session(sandbox, str(self.workspace))
+
     async def settle(self) -> None:
         """What lies in the workspace by now is where the target starts from, and none of its doing."""
         self._before = await asyncio.to_thread(snapshot, self.workspace)
@@ -93,8 +132,12 @@ class TrialTask:
     async def end(self) -> None:
         """Nobody may use the workspace any more. A large one takes long to remove, and others must not wait for it."""
         self._is_over = True
-        if self._folder is not None:
-            await asyncio.to_thread(remove_folder, self._folder)
+        try:
+            if self._sessions is not None:
+                await self._sessions.close()
+        finally:
+            if self._folder is not None:
+                await asyncio.to_thread(remove_folder, self._folder)
 
 
 def remove_leftovers(run_id: str) -> None:

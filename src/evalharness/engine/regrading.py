@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from evalharness.contracts import GradeContext, Grader
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import Case
 from evalharness.domain.grade import VERDICTS, Grade, states_within
 from evalharness.domain.record import Json
@@ -22,35 +21,9 @@ from evalharness.engine.planning import PlannedCase, lock_cases
 
 REDACTION_MARK = "[redacted"
 """How every mark begins that stands in the store for a secret."""
-NOTICES_EVERY = 10
 NO_VERDICT = ("awaiting", "unscored")
 ANSWERED = frozenset(("passed", "awaiting", "skipped"))
 """States of an attempt that, with a transcript and without a grade, mean that there was no grader to judge it."""
-
-
-class Regraded(NamedTuple):
-    trial: Trial
-    how: Literal["graded", "skipped", "kept"]
-    """Graded again; skipped, because no grader is left that would grade it; or kept, without an answer to grade."""
-    kept_verdicts: int = 0
-    """Grades of judges that stay as they were given."""
-
-    @property
-    def is_redacted(self) -> bool:
-        transcript = self._graded
-        if transcript is None:
-            return False
-        if transcript.model_fields_set == {"output"} and isinstance(transcript.output, str):  # quick: most are so
-            return REDACTION_MARK in transcript.output
-        return holds_redactions(transcript)
-
-    @property
-    def is_cut(self) -> bool:
-        return self._graded is not None and self._graded.truncated
-
-    @property
-    def _graded(self) -> Transcript | None:
-        return self.trial.last.transcript if self.how == "graded" else None
 
 
 def holds_redactions(transcript: Transcript) -> bool:
@@ -61,51 +34,44 @@ def holds_redactions(transcript: Transcript) -> bool:
         return True
 
 
-async def regrade_trials(
-    trials: Iterable[Trial],
-    planned: Mapping[str, PlannedCase],
-    at_once: int,
-    keep: Callable[[Regraded], Awaitable[None]],
-    *,
-    keeps_verdicts: bool = False,
-) -> None:
-    """So many at a time; no more of them are held in memory. What one raises is raised as it is."""
-    left = iter(trials)
-
-    async def work() -> None:
-        for done, trial in enumerate(left):
-            await keep(await regrade_trial(trial, planned[trial.case_id], keeps_verdicts))
-            if done % NOTICES_EVERY == 0:  # an interrupt, also where no grader has to wait
-                await asyncio.sleep(0)
-
-    workers = [asyncio.create_task(work()) for _ in range(at_once)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-
-
-async def regrade_trial(trial: Trial, planned: PlannedCase, keeps_verdicts: bool = False) -> Regraded:
-    """Only the last attempt is graded again: the earlier ones have been superseded, and tell why.
+async def regrade_trial(trial: Trial, planned: PlannedCase, *, keeps_verdicts: bool = False) -> Trial:
+    """Only the last attempt is graded again: the earlier ones have been superseded, and explain why.
 
     What judges took before was spent by the run that is regraded. `keeps_verdicts`: those of judges stay.
     """
     last = trial.last
-    if last.transcript is None or not is_gradable(last):
-        return Regraded(_with_last(trial, _paid_before(last)), "kept")
-    if planned.skip:
+    how = how_regraded(last, planned)
+    if how == "kept":
+        return _with_last(trial, _paid_before(last))
+    if how == "skipped":
         skipped = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
-        return Regraded(_with_last(trial, last.holding({**vars(last), **skipped})), "skipped")
+        return _with_last(trial, last.holding({**vars(last), **skipped}))
     before = said_before(_paid_before(last).grades, planned) if keeps_verdicts else [None] * len(planned.graders)
-    graded = _with_last(trial, await _graded(last, planned, trial.index, trial.seed, before))
+    return _with_last(trial, await _graded(last, planned, trial.index, trial.seed, before))
+
+
+def how_regraded(last: Attempt, planned: PlannedCase) -> Literal["graded", "skipped", "kept"]:
+    """Graded again; skipped, because no grader is left that would grade it; or kept, without an answer to grade."""
+    if last.transcript is None or not is_gradable(last):
+        return "kept"
+    return "skipped" if planned.skip else "graded"
+
+
+def kept_verdicts(last: Attempt, planned: PlannedCase) -> int:
+    """How many grades of judges stay as they were given, where verdicts are kept and the answer is graded again."""
     given = [
         state
-        for (_, grader), grade in zip(planned.graders, before, strict=True)
+        for (_, grader), grade in zip(planned.graders, said_before(last.grades, planned), strict=True)
         if grade and (grade.state not in VERDICTS or _has_scored(_asks_judges, grader, vars(grade)))
         for state in states_within(grade.state, grade.evidence)
     ]
-    return Regraded(graded, "graded", sum(state in VERDICTS for state in given))
+    return sum(state in VERDICTS for state in given)
+
+
+def is_redacted(transcript: Transcript) -> bool:
+    if transcript.model_fields_set == {"output"} and isinstance(transcript.output, str):  # quick: most are so
+        return REDACTION_MARK in transcript.output
+    return holds_redactions(transcript)
 
 
 def _paid_before(attempt: Attempt) -> Attempt:
@@ -171,20 +137,21 @@ def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCas
 
 def _has_scored(is_meant: Callable[[Grader], bool], grader: Grader, told: Mapping[str, Any]) -> bool:
     """Whether it, or a part of it that is meant, did. `told`: what it said, or is told to have said as a part."""
-    if parts := getattr(grader, "parts", ()):
+    if grader.parts:
         evidence = told.get("evidence")
-        return isinstance(evidence, list) and any(map(partial(_has_scored, is_meant), parts, evidence))
+        return isinstance(evidence, list) and any(map(partial(_has_scored, is_meant), grader.parts, evidence))
     return is_meant(grader) and told.get("score") is not None
 
 
 def _has_idle_judge(grader: Grader) -> bool:
     """A grader with a judge's work to do and nobody to do it, or one with such a part."""
-    parts = getattr(grader, "parts", ())
-    return any(map(_has_idle_judge, parts)) if parts else grader.type == "model" and not _asks_judges(grader)
+    if grader.parts:
+        return any(map(_has_idle_judge, grader.parts))
+    return grader.type == "model" and not _asks_judges(grader)
 
 
 def _asks_judges(grader: Grader) -> bool:
-    return bool(getattr(grader, "judges", tuple)())
+    return bool(grader.judges())
 
 
 def _with_last(trial: Trial, last: Attempt) -> Trial:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evalharness.contracts import Sandbox
+from evalharness.contracts.sandbox import Sandbox
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.text import tail
 from evalharness.engine.preparing import TrialTask
@@ -24,7 +24,8 @@ def no_sandbox() -> Sandbox:
 async def set_up(task: TrialTask, isolated: Callable[[], Sandbox]) -> None:
     """Raises TargetUnavailable where the script fails: the target, which has not been asked, is not to blame."""
     folder = str(task.workspace)
-    result = await isolated().run(
+    session = await task.session(isolated())
+    result = await session.run(
         ProcessRequest(
             argv=("/bin/sh", "-c", task.case.setup),
             cwd=folder,

@@ -40,7 +40,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class Spending:
-    """Implements `contracts.Purse`. `kept` is told of every new sum, so that it outlives this process."""
+    """Implements `contracts.Budget`. `kept` is told of every new sum, so that it outlives this process."""
 
     max_cost_usd: float | None = None
     max_tokens: int | None = None
@@ -106,6 +106,9 @@ class Spending:
             for lane in (self._calls[model], self._metered_trials):  # nobody need wait until its trial gives up
                 lane.hear(cost_usd, tokens)
             self._admit()
+
+    def add_check(self, check: Judging) -> None:
+        self.checks.append(check)
 
     async def _begin(self, lane: _Lane) -> None:
         """First come, first served."""

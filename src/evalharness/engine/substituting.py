@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evalharness.contracts import Grader
+from evalharness.contracts.grader import Grader
 from evalharness.domain.case import Case
 from evalharness.domain.example import merge_examples
 from evalharness.domain.record import Json

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
-from evalharness.domain.suite import Suite
 from evalharness.domain.variables import needed
 from evalharness.errors import InvalidFile
 from evalharness.formats.evals.layout import is_config
@@ -17,27 +17,6 @@ from evalharness.formats.session_folders import holds_sessions, load_sessions
 from evalharness.formats.syntax.source import ENDINGS, Source, read_source
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedFile:
-    path: Path
-    suite: Suite | None
-    problems: tuple[Problem, ...] = ()
-    format: str = ""
-    """Empty where none was recognised."""
-    parts: frozenset[Path] = field(default_factory=frozenset)
-    """Other files that the suite was put together from."""
-    thresholds_from: str = ""
-    """The file of the `config` folder that its gate takes thresholds from."""
-    is_passed_over: bool = False
-    """Whether it was only met in a folder, and is no suite."""
-
-    @property
-    def root(self) -> Path:
-        """What relative paths in the file are relative to; a folder of recorded sessions is its own."""
-        path = self.path.resolve()
-        return path if path.is_dir() else path.parent
 
 
 def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:

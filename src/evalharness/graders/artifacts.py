@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic_core import to_jsonable_python
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext
 from evalharness.domain.artifact import EvalArtifact
 from evalharness.domain.artifact_answers import artifact_of
 from evalharness.domain.artifact_view import compact_text

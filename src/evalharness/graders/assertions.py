@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.assertion_examples import artifact_for
 from evalharness.domain.assertions import Assertion, AssertionResult, evaluate_assertions
 from evalharness.domain.example import Example
@@ -13,7 +13,6 @@ from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
 from evalharness.graders.artifacts import artifact_in, kept
-from evalharness.graders.part import CodeGrader
 
 LONGEST_REASON = 1500
 
@@ -24,7 +23,7 @@ class AssertionsOptions(Options):
     assertions: tuple[Assertion, ...]
 
 
-class Assertions(CodeGrader):
+class Assertions(Grader):
     """All of them hold; the score is the share that does. Each is looked at, in the order they are written."""
 
     Options: ClassVar[type[Options]] = AssertionsOptions

@@ -20,11 +20,11 @@ from types import ModuleType
 from typing import Any
 
 import evalharness.runners
-from evalharness.contracts import Services
+from evalharness.contracts.services import Services
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.domain.text import tail
 from evalharness.errors import TargetUnavailable, Unscored
-from evalharness.graders.part import shown
+from evalharness.graders.quoting import shown
 from evalharness.workspaces import remove_folder
 
 RUNNERS = Path(evalharness.runners.__file__).parent
@@ -135,7 +135,8 @@ async def ask_runner(
         is_first=True,
     )
     try:
-        result = await services.isolated().run(request)
+        async with services.isolated().session(str(folder)) as session:
+            result = await session.run(request)
     except TargetUnavailable as error:
         raise Unscored(f"{error.message}; {error.hint}" if error.hint else error.message) from error
     finally:

@@ -12,11 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options
 from evalharness.graders import code_running
-from evalharness.graders.part import CodeGrader, text_of
 from evalharness.runners import run_tests
 
 PROMPT = "prompt"
@@ -65,15 +64,15 @@ class CodeTestsOptions(Options):
         return self
 
 
-class CodeTests(CodeGrader):
+class CodeTests(Grader):
     Options: ClassVar[type[Options]] = CodeTestsOptions
     version = "2"
-    runs_code = True
+    needs_sandbox = True
     options: CodeTestsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
-        text = text_of(context)
+        text = context.text
         if len(text) > code_running.MOST_CODE:
             return Grade.of(False, reason=code_running.TOO_LONG)
         prefix = context.case.content_text if options.prefix == PROMPT else options.prefix

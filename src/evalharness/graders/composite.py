@@ -6,21 +6,21 @@ either, unless it is an any_of that another part decides.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ValidationError, field_validator, model_validator
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade, added_up
 from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
-from evalharness.graders.part import CodeGrader
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.thresholds import reaches
 
@@ -48,6 +48,10 @@ class SeveralOptions(Options):
     graders: tuple[PartSpec, ...]
 
     @property
+    def parts(self) -> tuple[GraderSpec, ...]:
+        return self.graders
+
+    @property
     def needs_reference(self) -> bool:
         return any(map(_needs_reference, self.graders))
 
@@ -59,38 +63,29 @@ class SeveralOptions(Options):
         return graders
 
 
-class Composite(CodeGrader, ABC):
+class Composite(Grader):
     Options: ClassVar[type[Options]] = SeveralOptions
     options: Any
 
     def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
         super().__init__(options, spec, services)
         self._parts: list[tuple[GraderSpec, Grader]] = [
-            (part, registry.build_grader(part, services)) for part in options.graders
+            (part, registry.build_grader(part, services)) for part in options.parts
         ]
+        self.parts = tuple(part for _, part in self._parts)
         types = {part.type for part in self.parts}
         self.type = "human" if "human" in types else "model" if "model" in types else "code"
-
-    @property
-    def parts(self) -> list[Grader]:
-        return [part for _, part in self._parts]
-
-    @property
-    def runs_code(self) -> bool:
-        return any(getattr(part, "runs_code", False) for _, part in self._parts)
-
-    @property
-    def is_off(self) -> bool:
-        return all(getattr(part, "is_off", False) for _, part in self._parts)
+        self.needs_sandbox = any(part.needs_sandbox for part in self.parts)
+        self.is_off = all(part.is_off for part in self.parts)
 
     def judges(self) -> tuple[str, ...]:
-        return tuple(name for _, part in self._parts for name in getattr(part, "judges", tuple)())
+        return tuple(name for part in self.parts for name in part.judges())
 
     def embedders(self) -> tuple[str, ...]:
-        return tuple(name for _, part in self._parts for name in getattr(part, "embedders", tuple)())
+        return tuple(name for part in self.parts for name in part.embedders())
 
     def digest(self) -> str:
-        return digest([super().digest(), [part.digest() for _, part in self._parts]])
+        return digest([super().digest(), [part.digest() for part in self.parts]])
 
     async def grade(self, context: GradeContext) -> Grade:
         grades = await self._grades(context)
@@ -194,12 +189,12 @@ class NotOptions(Options):
     grader: PartSpec
 
     @property
-    def graders(self) -> tuple[GraderSpec, ...]:
+    def parts(self) -> tuple[GraderSpec, ...]:
         return (self.grader,)
 
     @property
     def needs_reference(self) -> bool:
-        return any(map(_needs_reference, self.graders))
+        return _needs_reference(self.grader)
 
 
 class Not(Composite):

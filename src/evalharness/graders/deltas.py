@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.http_responses import is_response
@@ -22,8 +22,8 @@ from evalharness.domain.record import Json, Record
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.numbers import read_number
-from evalharness.graders.part import CodeGrader, shown
 from evalharness.graders.paths import Path, children, fits, read_path, value_at
+from evalharness.graders.quoting import shown
 from evalharness.graders.structure import read_json_text
 
 SLACK = 1e-9
@@ -159,7 +159,7 @@ def numbers_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, float]]:
         yield from numbers_in(child, (*path, step))
 
 
-class NumericDeltas(CodeGrader):
+class NumericDeltas(Grader):
     """The score is the share of the judged numbers that moved no further than allowed."""
 
     Options: ClassVar[type[Options]] = DeltasOptions

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import regex
 from pydantic import AfterValidator, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
@@ -22,7 +22,6 @@ from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.text import head
 from evalharness.errors import UsageError
 from evalharness.graders.javascript_patterns import from_javascript
-from evalharness.graders.part import CodeGrader, text_of
 from evalharness.graders.pattern_examples import example_of
 from evalharness.graders.patterns import IN_PLACE_S, search, search_slowly
 
@@ -119,7 +118,7 @@ class ExpectedPatternsOptions(Options):
         return () if written is None else written
 
 
-class ExpectedPatterns(CodeGrader):
+class ExpectedPatterns(Grader):
     """Every pattern matches; the score is the share that does."""
 
     Options: ClassVar[type[Options]] = ExpectedPatternsOptions
@@ -130,7 +129,7 @@ class ExpectedPatterns(CodeGrader):
         return compiled_patterns(self.options.patterns)
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = text_of(context)
+        text = context.text
         matched = {}
         for pattern, compiled in self._expressions.items():
             found = await search(compiled, text, pattern.removeprefix(REGEX), self.services.in_thread)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from pydantic import AliasChoices, Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic_core import CoreSchema
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import CaseFile
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
@@ -21,7 +21,6 @@ from evalharness.domain.options import Options
 from evalharness.domain.record import Record
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.expected_patterns import PatternCheck, grade_of, utf16_length
-from evalharness.graders.part import CodeGrader
 from evalharness.workspaces import confined, is_workspace_path
 
 # What `workspaces.py` writes where it does not keep the whole.
@@ -87,7 +86,7 @@ class FilesOptions(Options):
         return written
 
 
-class Files(CodeGrader):
+class Files(Grader):
     """Every file is there and holds what it should; the score is the share of files that are right."""
 
     Options: ClassVar[type[Options]] = FilesOptions

@@ -14,13 +14,12 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import to_jsonable_python
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.digest import digest
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.options import Number, Options, Share
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored, UsageError
-from evalharness.graders.part import CodeGrader
 from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
 from evalharness.stats.thresholds import reaches
 
@@ -48,7 +47,7 @@ class FunctionOptions(Options):
         return self
 
 
-class Function(CodeGrader):
+class Function(Grader):
     Options: ClassVar[type[Options]] = FunctionOptions
     options: FunctionOptions
 

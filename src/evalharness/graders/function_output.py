@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest
 from evalharness.domain.grade import Grade
@@ -23,8 +23,8 @@ from evalharness.errors import HarnessError, Unscored, UsageError, raised_at
 from evalharness.graders import code_running
 from evalharness.graders.comparing import NoResult, approximately, as_value, equals, read_reply, same_members, storable
 from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
-from evalharness.graders.part import CodeGrader, shown, text_of
 from evalharness.graders.patterns import search
+from evalharness.graders.quoting import shown
 from evalharness.references import call_function, code_of, import_reference
 from evalharness.runners import run_cases
 
@@ -44,10 +44,10 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
-class FunctionOutput(CodeGrader):
+class FunctionOutput(Grader):
     Options: ClassVar[type[Options]] = FunctionOutputOptions
     version = "3"
-    runs_code = True
+    needs_sandbox = True
     options: FunctionOutputOptions
 
     @cached_property
@@ -73,7 +73,7 @@ class FunctionOutput(CodeGrader):
         return digest([super().digest(), [code_of(None, name, self.services.root) for name in self._own_comparators]])
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = text_of(context)
+        text = context.text
         if len(text) > code_running.MOST_CODE:
             replies = [{"error": code_running.TOO_LONG}] * len(self.options.test_cases)
         else:

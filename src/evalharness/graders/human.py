@@ -10,14 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Number, Options, Share, Whole
 from evalharness.domain.record import Json, Record
 from evalharness.graders.inclusions import as_texts
-from evalharness.graders.part import CodeGrader
 
 Range = tuple[Number, Number]
 
@@ -111,7 +110,7 @@ class HumanOptions(GoodAnswerOptions):
     blind_evaluation: bool = True
 
 
-class Human(CodeGrader):
+class Human(Grader):
     """A person rates the answer."""
 
     Options: ClassVar[type[Options]] = HumanOptions

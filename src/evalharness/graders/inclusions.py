@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator, model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.graders.part import CodeGrader, shown, text_of
+from evalharness.graders.quoting import shown
 
 SHOWN_TEXTS = 5
 
@@ -51,7 +51,7 @@ class InclusionOptions(Options):
         return joined if self.case_sensitive else joined.casefold()
 
 
-class Includes(CodeGrader):
+class Includes(Grader):
     """The score is the share of the demands that the answer meets."""
 
     Options: ClassVar[type[Options]] = InclusionOptions
@@ -59,7 +59,7 @@ class Includes(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
-        text = text_of(context)
+        text = context.text
         found = options.found_in(text, options.must_include)
         missing = [item for item in options.must_include if item not in found]
         forbidden = options.found_in(text, options.must_not_include)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import jsonschema_rs
 from pydantic import AliasChoices, Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
@@ -20,7 +20,7 @@ from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.text import head, tail
 from evalharness.errors import Unscored
-from evalharness.graders.part import CodeGrader, shown
+from evalharness.graders.quoting import shown
 
 SHOWN_PROBLEMS = 5
 _FENCED = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\r?\n(.*)```\s*", re.DOTALL | re.IGNORECASE)
@@ -72,7 +72,7 @@ class JsonEqualsOptions(Options):
     value: Json
 
 
-class JsonEquals(CodeGrader):
+class JsonEquals(Grader):
     """The answer is this JSON value: keys in any order, 1 equals 1.0, true never equals 1."""
 
     Options: ClassVar[type[Options]] = JsonEqualsOptions
@@ -112,7 +112,7 @@ class JsonSchemaOptions(Options):
         return schema
 
 
-class JsonSchema(CodeGrader):
+class JsonSchema(Grader):
     """The answer is JSON that is valid under this schema."""
 
     Options: ClassVar[type[Options]] = JsonSchemaOptions

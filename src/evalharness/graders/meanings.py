@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from evalharness.contracts import Services
+from evalharness.contracts.services import Services
 from evalharness.domain.embedded import Embedded
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.nearness import nearness_of_texts, nearness_of_vectors, unusable

@@ -11,13 +11,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options, Whole
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import ToolCall, Transcript
-from evalharness.graders.part import CodeGrader, shown, text_of
+from evalharness.graders.quoting import shown
 
 Tolerance = Annotated[Number, Field(ge=0)]
 
@@ -42,7 +42,7 @@ class NumericOptions(Options):
     relative: Tolerance = 0.0
 
 
-class Numeric(CodeGrader):
+class Numeric(Grader):
     """The answer is this number, give or take a tolerance. A text may hold words around exactly one number."""
 
     Options: ClassVar[type[Options]] = NumericOptions
@@ -51,7 +51,7 @@ class Numeric(CodeGrader):
     async def grade(self, context: GradeContext) -> Grade:
         number, problem = read_number(context.output)
         if number is None:
-            return Grade.of(False, reason=f"{problem}: {shown(text_of(context))}")
+            return Grade.of(False, reason=f"{problem}: {shown(context.text)}")
         allowed = max(self.options.absolute, self.options.relative * abs(self.options.value))
         # Tolerances are written in decimal: 0.3 must be within 0.1 of 0.2 although binary rounding says otherwise.
         slack = 4 * math.ulp(max(abs(number), abs(self.options.value)))
@@ -74,7 +74,7 @@ class ExitCodeOptions(Options):
         return 0 if written is None else written
 
 
-class ExitCode(CodeGrader):
+class ExitCode(Grader):
     """The command, else the last shell call, ended with this exit code (0 unless said otherwise)."""
 
     Options: ClassVar[type[Options]] = ExitCodeOptions

@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Literal
 import regex
 from pydantic import AliasChoices, Field
 
-from evalharness.contracts import GradeContext, Threads
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Threads
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.pattern import Pattern, compile_pattern
 from evalharness.errors import Unscored
-from evalharness.graders.part import CodeGrader, shown, text_of
 from evalharness.graders.pattern_examples import example_of
+from evalharness.graders.quoting import shown
 
 IN_PLACE_S = 0.01
 IN_THREAD_S = 1.0
@@ -31,7 +32,7 @@ class RegexOptions(Options):
     capture_groups: tuple[str, ...] = ()
 
 
-class Regex(CodeGrader):
+class Regex(Grader):
     """The pattern is found somewhere in the answer (or is not, with `must_match: false`)."""
 
     Options: ClassVar[type[Options]] = RegexOptions
@@ -45,7 +46,7 @@ class Regex(CodeGrader):
         return compile_pattern(self.options.pattern, flags)
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = text_of(context)
+        text = context.text
         found = await search(self._compiled, text, self.options.pattern, self.services.in_thread)
         passed = (found is not None) == self.options.must_match
         evidence = {"pattern": self.options.pattern, "matched": found is not None}

@@ -6,12 +6,12 @@ and raises has measured nothing: that counts as 0 and is told, since to leave it
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, Field, model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.artifact import EvalArtifact
 from evalharness.domain.artifact_view import compact_text
 from evalharness.domain.digest import digest
@@ -31,7 +31,6 @@ from evalharness.domain.scores import (
 from evalharness.errors import UsageError
 from evalharness.graders.artifacts import artifact_in, kept
 from evalharness.graders.meanings import Nearness, due, embedding_model, named_embedders, nearness
-from evalharness.graders.part import CodeGrader
 from evalharness.stats.thresholds import reaches
 
 Amount = Annotated[Number, Field(ge=0)]
@@ -52,7 +51,7 @@ class ScorerOptions(Options):
         return {} if written is None else written
 
 
-class ScorerGrader(CodeGrader, ABC):
+class ScorerGrader(Grader):
     """How a score becomes a grade."""
 
     options: ScorerOptions
@@ -72,8 +71,7 @@ class ScorerGrader(CodeGrader, ABC):
     async def score(self, artifact: EvalArtifact) -> Score:
         """What is measured."""
 
-    def without_verdict(self, reason: str) -> Grade:
-        """What is left where `grade` raised."""
+    def grade_after_error(self, reason: str) -> Grade:
         if self.spec.required:
             return Grade.unscored(reason)
         evidence = {"name": self.spec.label, "raw_value": None, "metadata": {"error": reason}}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
@@ -17,7 +17,7 @@ from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.meanings import due, embedding_model, named_embedders, nearness
-from evalharness.graders.part import CodeGrader, shown
+from evalharness.graders.quoting import shown
 from evalharness.stats.thresholds import reaches
 
 THRESHOLD = 0.8
@@ -43,7 +43,7 @@ class SemanticSimilarityOptions(Options):
         return self.value is None
 
 
-class SemanticSimilarity(CodeGrader):
+class SemanticSimilarity(Grader):
     Options: ClassVar[type[Options]] = SemanticSimilarityOptions
     options: SemanticSimilarityOptions
 

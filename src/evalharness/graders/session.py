@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.session_checks import size_class, tool_calls_f1
 from evalharness.domain.text import head
 from evalharness.domain.transcript import ToolCall
-from evalharness.graders.part import CodeGrader, text_of
 
 SHOWN_CALLS = 50
 LONGEST_REASON = 1500
@@ -21,14 +20,14 @@ class SizeClassOptions(Options):
     value: Literal["S", "M", "L", "XL"]
 
 
-class SizeClass(CodeGrader):
+class SizeClass(Grader):
     """The answer is as long as it should be: S below 500 bytes, M below 1500, L below 5000, XL from there on."""
 
     Options: ClassVar[type[Options]] = SizeClassOptions
     options: SizeClassOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        actual, expected = size_class(text_of(context)), self.options.value
+        actual, expected = size_class(context.text), self.options.value
         passed = actual == expected
         reason = "" if passed else f"size expected {expected}, got {actual}"
         return Grade.of(passed, reason=reason, evidence={"actual": actual, "expected": expected})
@@ -43,7 +42,7 @@ class ToolCallsF1Options(Options):
     tools: tuple[str, ...]
 
 
-class ToolCallsF1(CodeGrader):
+class ToolCallsF1(Grader):
     """These tools were called, each as often, in whatever order; the score is the F1. An empty list checks nothing."""
 
     Options: ClassVar[type[Options]] = ToolCallsF1Options

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import regex
 from pydantic import Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
@@ -21,7 +21,6 @@ from evalharness.domain.session_checks import threshold_of
 from evalharness.domain.session_results import AssertionResult
 from evalharness.domain.text import head
 from evalharness.domain.variables import has_braces
-from evalharness.graders.part import CodeGrader, text_of
 from evalharness.graders.pattern_examples import example_of
 from evalharness.graders.patterns import search
 
@@ -45,7 +44,7 @@ class SessionAssertionsOptions(Options):
         return assertions
 
 
-class SessionAssertions(CodeGrader):
+class SessionAssertions(Grader):
     """All of them hold; the score is the share that does."""
 
     Options: ClassVar[type[Options]] = SessionAssertionsOptions
@@ -67,7 +66,7 @@ class SessionAssertions(CodeGrader):
 
     async def _why_not(self, assertion: SessionAssertion, context: GradeContext) -> str:
         """Empty where the assertion holds."""
-        text, value = text_of(context), as_text(assertion.value)
+        text, value = context.text, as_text(assertion.value)
         shown = f'"{head(value, LONGEST_VALUE)}"'
         match assertion.type:
             case "contains":

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from pydantic import field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
@@ -23,7 +23,6 @@ from evalharness.domain.record import Json
 from evalharness.domain.variables import has_matcher, literal
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
-from evalharness.graders.part import CodeGrader, shown
 from evalharness.graders.paths import Path, children, fits, is_there, read_path
 from evalharness.graders.placeholders import (
     check_placeholders,
@@ -31,6 +30,7 @@ from evalharness.graders.placeholders import (
     holds_placeholder,
     matches,
 )
+from evalharness.graders.quoting import shown
 from evalharness.graders.responses import PARTS, expects_response, same_header
 
 KEPT_DIFFERENCES = 20
@@ -72,7 +72,7 @@ class StructuralOptions(Options):
         return self.strict or not self.allow_field_reordering
 
 
-class StructuralMatch(CodeGrader):
+class StructuralMatch(Grader):
     """The score is the share of the known-good answer's values that the answer has."""
 
     Options: ClassVar[type[Options]] = StructuralOptions

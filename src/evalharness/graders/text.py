@@ -7,12 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.text import head, tail
-from evalharness.graders.part import CodeGrader, shown, text_of
+from evalharness.graders.quoting import shown
 
 TAIL = 80
 
@@ -48,7 +48,7 @@ class ExactOptions(TextOptions):
         return super().folded(text)
 
 
-class Exact(CodeGrader):
+class Exact(Grader):
     """The answer is this text (white space around it ignored, unless told otherwise)."""
 
     Options: ClassVar[type[Options]] = ExactOptions
@@ -56,7 +56,7 @@ class Exact(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
-        text = text_of(context)
+        text = context.text
         if options.folded(text) == options.folded(options.value):
             return Grade.of(True)
         return Grade.of(
@@ -90,7 +90,7 @@ class ManyTextsOptions(Options):
         return [item for item in self.value if item.casefold() in folded]
 
 
-class Contains(CodeGrader):
+class Contains(Grader):
     """The answer holds this text, or all of these texts; the score is the share found."""
 
     Options: ClassVar[type[Options]] = ManyTextsOptions
@@ -98,7 +98,7 @@ class Contains(CodeGrader):
 
     async def grade(self, context: GradeContext) -> Grade:
         wanted = self.options.value
-        text = text_of(context)
+        text = context.text
         found = self.options.found_in(text)
         if len(found) == len(wanted):
             return Grade.of(True)
@@ -115,14 +115,14 @@ class Contains(CodeGrader):
         return Example(holds=self.options.value)
 
 
-class NotContains(CodeGrader):
+class NotContains(Grader):
     """The answer holds none of these texts."""
 
     Options: ClassVar[type[Options]] = ManyTextsOptions
     options: ManyTextsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = text_of(context)
+        text = context.text
         found = self.options.found_in(text)
         if not found:
             return Grade.of(True)
@@ -133,14 +133,14 @@ class NotContains(CodeGrader):
         return Example()
 
 
-class StartsWith(CodeGrader):
+class StartsWith(Grader):
     """The answer starts with this text (white space before it ignored)."""
 
     Options: ClassVar[type[Options]] = TextOptions
     options: TextOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = text_of(context).lstrip()
+        text = context.text.lstrip()
         passed = self.options.folded(text).startswith(self.options.folded(self.options.value.lstrip()))
         return Grade.of(
             passed, reason="" if passed else f"expected {shown(self.options.value)} first, got {shown(text)}"
@@ -150,14 +150,14 @@ class StartsWith(CodeGrader):
         return Example(starts=(self.options.value,))
 
 
-class EndsWith(CodeGrader):
+class EndsWith(Grader):
     """The answer ends with this text (white space after it ignored)."""
 
     Options: ClassVar[type[Options]] = TextOptions
     options: TextOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        text = text_of(context).rstrip()
+        text = context.text.rstrip()
         passed = self.options.folded(text).endswith(self.options.folded(self.options.value.rstrip()))
         end = shown(tail(text, TAIL), TAIL + 1)
         return Grade.of(passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {end}")
@@ -170,14 +170,14 @@ class MaxLengthOptions(Options):
     value: Annotated[Whole, Field(ge=0)]
 
 
-class MaxLength(CodeGrader):
+class MaxLength(Grader):
     """The answer has at most this many characters."""
 
     Options: ClassVar[type[Options]] = MaxLengthOptions
     options: MaxLengthOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        length = len(text_of(context))
+        length = len(context.text)
         passed = length <= self.options.value
         return Grade.of(passed, reason="" if passed else f"{length} characters, at most {self.options.value} allowed")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AliasChoices, Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
@@ -19,7 +19,7 @@ from evalharness.domain.record import Json, Record
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import first_difference
-from evalharness.graders.part import CodeGrader, shown
+from evalharness.graders.quoting import shown
 
 Mode = Literal["subsequence", "exact", "any_order"]
 
@@ -60,7 +60,7 @@ class ToolSequenceOptions(Options):
     mode: Mode = "subsequence"
 
 
-class ToolSequence(CodeGrader):
+class ToolSequence(Grader):
     """subsequence: these calls in this order, others between them; exact: these and no others; any_order: each of them.
 
     The score is the F1 of the longest common subsequence, or, in any order, of the largest pairing.
@@ -225,7 +225,7 @@ class MaxRoundsOptions(Options):
     value: Annotated[Whole, Field(ge=0)]
 
 
-class MaxRounds(CodeGrader):
+class MaxRounds(Grader):
     """At most this many assistant turns with tool calls."""
 
     Options: ClassVar[type[Options]] = MaxRoundsOptions

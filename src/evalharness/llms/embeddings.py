@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from evalharness.contracts.model import Embedder
 from evalharness.domain.embedded import Embedded
 from evalharness.domain.record import Json
 from evalharness.domain.transcript import Usage
@@ -16,7 +17,7 @@ MOST_GARBAGE = 3
 """A server that does not know how to embed does not learn it: what it says is JSON, and no vectors."""
 
 
-class OpenAiEmbeddings:
+class OpenAiEmbeddings(Embedder):
     def __init__(self, model: str, access: Access) -> None:
         self.name = access.name_of(model)
         self._model = model
@@ -31,9 +32,6 @@ class OpenAiEmbeddings:
         return await access.posting.post(
             self.name, access.endpoint, PATH, body, read, lost=access.lost, most_garbage=MOST_GARBAGE
         )
-
-    async def close(self) -> None:
-        """The connections are not its own."""
 
     def _read(self, expected: int, body: Json) -> Embedded:
         usage = usage_of(body)

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalharness import registry
-from evalharness.contracts import Sandbox
+from evalharness.contracts.model import Llm
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.process import ProcessRequest
 from evalharness.domain.text import head
@@ -46,7 +46,7 @@ VALUES = frozenset(("enum", "const", "default", "examples"))
 """Words of a schema that hold values, not schemas."""
 
 
-class Local:
+class Local(Llm):
     def __init__(self, model: str, access: Access) -> None:
         self.name = access.name_of(model)
         self._model = model
@@ -130,9 +130,10 @@ def _server_of(starting: asyncio.Task[_Server]) -> _Server | None:
 
 async def _run(request: ProcessRequest) -> str:
     """Until the process ends, by itself or because this is cancelled; why it ended."""
-    sandbox: Sandbox = registry.load("sandbox", "none")()
+    sandbox = registry.build_sandbox("none")
     try:
-        result = await sandbox.run(request)
+        async with sandbox.session(request.cwd) as session:
+            result = await session.run(request)
     finally:
         await sandbox.close()
     said = head(" ".join(result.stderr.decode(errors="replace").split()), SHOWN)

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from evalharness.contracts.model import Embedder
 from evalharness.domain.embedded import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.access import Access
@@ -50,7 +51,7 @@ class OfflineVectors:
         return [float(value) for value in sum(w * v for w, v in zip(weights, vectors, strict=True))]
 
 
-class LocalEmbeddings:
+class LocalEmbeddings(Embedder):
     def __init__(self, model: str, access: Access) -> None:
         self.name = access.name_of(model)
         if model != WORDLLAMA:
@@ -59,9 +60,6 @@ class LocalEmbeddings:
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         return Embedded(await asyncio.to_thread(self._vectors.embed, texts))
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 @cache

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from evalharness.contracts import Embedder, Llm, Purse
+from evalharness.contracts.budget import Budget
+from evalharness.contracts.model import Embedder, Llm
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.embedded import Embedded
 from evalharness.domain.transcript import Usage
@@ -25,7 +26,7 @@ class Meter:
 
     model: str
     price: Price | None
-    purse: Purse | None
+    purse: Budget | None
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         if usage is None:
@@ -73,7 +74,7 @@ class Meter:
             self.purse.charge(self.cost_usd(sent), _tokens(sent), self.model, broken_off=True)
 
 
-class Metered:
+class Metered(Llm):
     """Where a server does not say what it used, the purse is charged a guess and the reply has no price."""
 
     def __init__(self, llm: Llm, meter: Meter) -> None:
@@ -84,8 +85,7 @@ class Metered:
 
     @property
     def takes_no_temperature(self) -> bool:
-        """As far as is known; whoever brings a model of their own may leave it out."""
-        return bool(getattr(self._llm, "takes_no_temperature", False))
+        return self._llm.takes_no_temperature
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         sent = Usage(input_tokens=guessed_tokens(sum(len(message.content) for message in request.messages)))
@@ -100,7 +100,7 @@ class Metered:
         await self._llm.close()
 
 
-class MeteredEmbedder:
+class MeteredEmbedder(Embedder):
     """As `Metered` is for language models."""
 
     def __init__(self, embedder: Embedder, meter: Meter) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from evalharness import registry
-from evalharness.contracts import Embedder, Llm, Purse
+from evalharness.contracts.budget import Budget
+from evalharness.contracts.model import Embedder, Llm
 from evalharness.domain.model_name import ModelName
 from evalharness.errors import UsageError
 from evalharness.llms.access import Access
@@ -36,7 +37,7 @@ class OpenModels:
         environment: Mapping[str, str],
         root: Path,
         concurrency: int,
-        purse: Purse | None = None,
+        purse: Budget | None = None,
         usual_deadline_s: float = DEADLINE_S,
     ) -> None:
         self._environment = environment

@@ -5,11 +5,12 @@ How a request and a reply are written is said by those who inherit, one wire for
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
+from evalharness.contracts.model import Llm
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.record import Json
 from evalharness.errors import ModelUnavailable
@@ -20,7 +21,7 @@ LEFT_OUT = ("temperature", "seed")
 """What a reply then does not depend on, whatever was asked for. The others are said in another way."""
 
 
-class RemoteLlm(ABC):
+class RemoteLlm(Llm):
     path: ClassVar[str]
     words_for: ClassVar[Mapping[str, str]]
     """Fields that can be left out or said otherwise → the pattern of the words by which a server names them."""
@@ -59,5 +60,3 @@ class RemoteLlm(ABC):
             self.refused.add(refused)
             if refused in LEFT_OUT:
                 access.told(left_out(self.name, refused))
-
-    async def close(self) -> None: ...  # noqa: B027 - the connections are not its own

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from evalharness.contracts.model import Llm
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
 from evalharness.domain.digest import digest
 from evalharness.domain.pattern import Pattern, compile_pattern
@@ -98,7 +99,7 @@ class Script(Record):
     replies: tuple[Reply, ...] = Field(min_length=1)
 
 
-class Scripted:
+class Scripted(Llm):
     def __init__(self, model: str, access: Access) -> None:
         self.name = access.name_of(model)
         self._script = _read(model, access)
@@ -112,9 +113,6 @@ class Scripted:
                 step = reply.steps[min(said_since, len(reply.steps) - 1)]
                 return self._reply(request, step, found, said_since)
         raise ModelUnavailable(f"{self.name} has no reply to: {head(asked.strip(), SHOWN) or 'an empty message'}")
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
     def _search(self, pattern: str, text: str) -> Any:
         try:

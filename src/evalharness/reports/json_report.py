@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, TypeAlias
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Any, ClassVar
 
+from evalharness.contracts.reporter import Reporter
 from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
+from evalharness.domain.reported_run import Presentation, ReportedRun, WrittenTrials
 from evalharness.domain.trial import Trial
 
 OUTPUT_HEAD = 500
-WrittenTrials: TypeAlias = Iterable[Trial | Mapping[str, Any]]
-"""Trials, or what was written of them before."""
+_BEGINNING = re.compile(r'\s*(\Z|\{\s*"(eval_reports?|gate_report|error)"\s*:)')
+"""A file without content is anybody's."""
 
 
-def write_json(
-    reports: Sequence[tuple[Report, WrittenTrials | None]], stream: IO[str], redact: Callable[[str], str] = str
-) -> None:
-    """One run: {"eval_report": …}; several: {"eval_reports": […]}. None: without the trials."""
-    alone = len(reports) == 1
-    stream.write('{"eval_report": ' if alone else '{"eval_reports": [')
-    for position, (report, trials) in enumerate(reports):
-        stream.write(",\n" if position else "")
-        for piece in _pieces(report, trials, redact):
-            stream.write(piece)
-    stream.write("}\n" if alone else "]}\n")
+class JsonReporter(Reporter):
+    """One run: {"eval_report": …}; several: {"eval_reports": […]}."""
+
+    name: ClassVar[str] = "json"
+    endings: ClassVar[tuple[str, ...]] = (".json",)
+
+    def write(self, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
+        alone = len(runs) == 1
+        stream.write('{"eval_report": ' if alone else '{"eval_reports": [')
+        for position, each in enumerate(runs):
+            stream.write(",\n" if position else "")
+            for piece in _pieces(each.report, each.trials(), presentation.redact):
+                stream.write(piece)
+        stream.write("}\n" if alone else "]}\n")
+
+    def recognises(self, head: str) -> bool:
+        return _BEGINNING.match(head) is not None
 
 
 def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str], str]) -> Iterator[str]:

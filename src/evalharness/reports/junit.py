@@ -10,34 +10,47 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO
+from typing import IO, ClassVar
 from xml.sax.saxutils import quoteattr
 
+from evalharness.contracts.reporter import Reporter
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import GateCheck
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report
+from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.reports.figures import is_sure
 from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import harmless
 
 VERDICTS = {"failed": "failure", "error": "error"}
 COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+_BEGINNING = re.compile(r"\s*(\Z|(<\?xml[^>]*\?>\s*)?<testsuites[\s>])")
+"""A file without content is anybody's."""
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(reports: Sequence[Report], stream: IO[str], redact: Callable[[str], str] = str) -> None:
+class JunitReporter(Reporter):
     """Written as a stream: a run may have a hundred thousand cases."""
-    stream.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n')
-    runs_of = Counter(report.metadata.suite_name for report in reports)
-    for report in reports:
-        suite = report.metadata.suite_name
-        writer = _Writer(stream, redact, of=_with_variant(report) if runs_of[suite] > 1 else suite)
-        writer.run(report)
-        if report.gate is not None:
-            writer.gate(report)
-    stream.write("</testsuites>\n")
+
+    name: ClassVar[str] = "junit"
+    endings: ClassVar[tuple[str, ...]] = (".xml",)
+
+    def write(self, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
+        stream.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n')
+        runs_of = Counter(each.report.metadata.suite_name for each in runs)
+        for each in runs:
+            report = each.report
+            suite = report.metadata.suite_name
+            writer = _Writer(stream, presentation.redact, of=_with_variant(report) if runs_of[suite] > 1 else suite)
+            writer.run(report)
+            if report.gate is not None:
+                writer.gate(report)
+        stream.write("</testsuites>\n")
+
+    def recognises(self, head: str) -> bool:
+        return _BEGINNING.match(head) is not None
 
 
 class _Writer:

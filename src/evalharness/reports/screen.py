@@ -6,7 +6,7 @@ A text is cleaned before it is cut or coloured, so that neither half a secret no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -59,3 +59,20 @@ class Screen:
     def _styled(self, part: Part) -> Text:
         text, style = (part, "") if isinstance(part, str) else part
         return Text(self.clean(text), style=style)
+
+
+class PipeConsole(Console):
+    def on_broken_pipe(self) -> None:
+        """rich would leave the program from wherever it is; that nobody reads any more is told as any other error."""
+        raise BrokenPipeError
+
+
+def screen_on(
+    stream: IO[str], redact: Callable[[str], str], command: str, *, is_live: bool, kind: type[Console] = PipeConsole
+) -> Screen:
+    """Colour and width from the terminal where it `is_live`; plain and stable elsewhere."""
+    if is_live:
+        return Screen(kind(file=stream, highlight=False, force_terminal=True), redact, command)
+    width = None if stream.isatty() else 100_000
+    console = kind(file=stream, highlight=False, width=width, color_system=None, force_terminal=False)
+    return Screen(console, redact, command)

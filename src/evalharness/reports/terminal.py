@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import IO, ClassVar
 
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.contracts.reporter import Reporter
 from evalharness.domain.comparison import asked_at_once
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.options import Options
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report, TrialCounts
+from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
-from evalharness.errors import UnknownName
+from evalharness.errors import UsageError
 from evalharness.reports.case_findings import advice, flaky, items
 from evalharness.reports.figures import figures
 from evalharness.reports.gate_text import GateReport
-from evalharness.reports.screen import Part, Screen
+from evalharness.reports.screen import Part, Screen, screen_on
 from evalharness.reports.wording import history_text, naming, with_interval
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
@@ -26,20 +29,29 @@ FIRST_FAILURES = 5
 MOST_DIFFERING = 20
 
 
-class TerminalReport:
-    """`store` is the store the user named, if any: the next command has to name it too."""
+class TerminalReporter(Reporter):
+    """Of runs of a store: a report from a file does not tell enough."""
 
-    def __init__(self, screen: Screen, store: str | None = None) -> None:
+    name: ClassVar[str] = "terminal"
+
+    def write(self, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
+        screen = screen_on(stream, presentation.redact, presentation.command, is_live=presentation.is_live)
+        shown = [(each.run, each.report) for each in runs if each.run is not None]
+        _Writer(screen, presentation).show(shown)
+
+
+class _Writer:
+    def __init__(self, screen: Screen, presentation: Presentation) -> None:
         self._screen = screen
-        self._store = store
+        self._store = presentation.store
+        self._with_next_step = presentation.with_next_step
 
-    def show(self, runs: Sequence[Run], *, with_next_step: bool = True) -> None:
+    def show(self, runs: Sequence[tuple[Run, Report]]) -> None:
         """Each run's report, and several runs side by side at the end."""
-        for run in runs:
-            if run.report is not None:
-                self._run(run, run.report)
-                if with_next_step:
-                    self._screen.line("next", next_step(run, run.report, self._screen.command, self._store))
+        for run, report in runs:
+            self._run(run, report)
+            if self._with_next_step:
+                self._screen.line("next", next_step(run, report, self._screen.command, self._store))
         if len(runs) > 1:
             self._side_by_side(runs)
 
@@ -101,21 +113,21 @@ class TerminalReport:
         if "human" in report.awaited:
             self._screen.line("awaiting", "a person's grade is due")
 
-    def _side_by_side(self, runs: Sequence[Run]) -> None:
+    def _side_by_side(self, runs: Sequence[tuple[Run, Report]]) -> None:
         rates = ("pass rate", "95 % interval", "score", "95 % interval")
         headings = ("run", "suite", "on", "cases passed", *rates, "errors", "verdict")
-        reports = [(run, run.report) for run in runs if run.report is not None]
-        self._screen.table(headings, [_row(run, report) for run, report in reports])
-        for note in asked_at_once([report.comparison for _, report in reports if report.comparison]):
+        self._screen.table(headings, [_row(run, report) for run, report in runs])
+        for note in asked_at_once([report.comparison for _, report in runs if report.comparison]):
             self._screen.line("note", note)
         self._cases_side_by_side(runs)
 
-    def _cases_side_by_side(self, runs: Sequence[Run]) -> None:
+    def _cases_side_by_side(self, runs: Sequence[tuple[Run, Report]]) -> None:
         """Cases that some runs of one suite passed and others did not."""
-        if len({run.suite.name for run in runs}) != 1 or len(runs) > 6:
+        if len({run.suite.name for run, _ in runs}) != 1 or len(runs) > 6:
             return
-        failed = [{f.eval_id: f for f in run.report.failures} if run.report else {} for run in runs]
-        differing = [c.id for c in runs[0].suite.cases if 0 < sum(c.id in found for found in failed) < len(runs)]
+        failed = [{f.eval_id: f for f in report.failures} for _, report in runs]
+        cases = runs[0][0].suite.cases
+        differing = [case.id for case in cases if 0 < sum(case.id in found for found in failed) < len(runs)]
         if not differing:
             return
         rows: list[list[Part]] = []
@@ -123,7 +135,7 @@ class TerminalReport:
             rows.append(
                 [case_id, *((found[case_id].state, "red") if case_id in found else "passed" for found in failed)]
             )
-        self._screen.table(["cases that differ", *(run.variant for run in runs)], rows)
+        self._screen.table(["cases that differ", *(run.variant for run, _ in runs)], rows)
         if len(differing) > MOST_DIFFERING:
             self._screen.say(f"… and {len(differing) - MOST_DIFFERING:,} more")
 
@@ -180,7 +192,7 @@ def _larger_cap(run: Run, report: Report) -> str:
 
 def names_judges(run: Run) -> bool:
     """Whether its suite says who judges, wherever a model does."""
-    return bool(run.suite.config.judge_model) or all(getattr(options, "named", ()) for options in _judges_of(run))
+    return bool(run.suite.config.judge_model) or all(options.named_judges for options in _judges_of(run))
 
 
 def _judges_of(run: Run) -> Iterator[Options]:
@@ -192,6 +204,6 @@ def _judges_of(run: Run) -> Iterator[Options]:
             options = registry.parse_options("grader", spec)
             if registry.load("grader", spec.kind).type == "model":
                 yield options
-        except (UnknownName, ValidationError):  # an old run is shown whatever has become of its graders
+        except (UsageError, ValidationError):  # an old run is shown whatever has become of its graders
             continue
-        specs.extend(getattr(options, "graders", ()))
+        specs.extend(options.parts)

@@ -11,11 +11,15 @@ import asyncio
 import os
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
+from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.domain.options import Options
 from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
 from evalharness.errors import SandboxUnavailable
 from evalharness.sandboxes import dropping_root, wrapping
@@ -33,14 +37,23 @@ Look = partial[Ended | None]
 """Says which limit has been passed, if any; it may be given the first process."""
 
 
-class Bubblewrap:
-    """Runs any number of processes at once, in one event loop. `uses_groups=False` does without control groups."""
+class BubblewrapOptions(Options):
+    """Without control groups (`control_groups: false`) limits are kept by looking at the processes again and again."""
 
-    name = "bubblewrap"
+    main: ClassVar[str] = ""
 
-    def __init__(self, *, uses_groups: bool = True) -> None:
+    control_groups: bool = True
+
+
+class Bubblewrap(Sandbox, SandboxSession):
+    """Runs any number of processes at once, in one event loop. Each is isolated by itself, also within a session."""
+
+    Options: ClassVar[type[Options]] = BubblewrapOptions
+    options: BubblewrapOptions
+
+    def __init__(self, options: BubblewrapOptions | None = None) -> None:
+        super().__init__(options)
         self._processes = NoSandbox()
-        self._uses_groups = uses_groups
         self._groups: Cgroups | None = None
         self._system: list[str] = []
         self._filter: bytes | None = None
@@ -59,12 +72,17 @@ class Bubblewrap:
                         f"code that nobody vouches for is run in a sandbox, and {package} is not installed",
                         hint=f"install the package: apt-get install {package}; {UNPROTECTED}",
                     )
-            self._groups = Cgroups.find() if self._uses_groups else None
+            self._groups = Cgroups.find() if self.options.control_groups else None
             self._filter = filter_program()
             self._system = wrapping.system_flags()
             with tempfile.TemporaryDirectory(prefix="evalharness-") as folder:
                 await self._run(ProcessRequest(("/usr/bin/true",), folder, {}))
             self._is_open = True
+
+    @asynccontextmanager
+    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:  # noqa: ARG002 - each request names it
+        await self.open()
+        yield self
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
         """A program that died by a signal has the exit code 128 + its number: that is all bubblewrap tells."""

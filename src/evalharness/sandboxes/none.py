@@ -13,7 +13,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import processes
@@ -27,19 +29,19 @@ _PAUSE_S = 0.005
 _FIRST_PAUSE_S = 0.0005
 
 
-class NoSandbox:
-    """Runs any number of processes at once, in one event loop."""
+class NoSandbox(Sandbox, SandboxSession):
+    """Runs any number of processes at once, in one event loop. Calls of one session share nothing but their folder."""
 
-    name = "none"
-
-    def __init__(self) -> None:
+    def __init__(self, options: Any = None) -> None:
+        super().__init__(options)
         self._marks = processes.new_marks()
         self._unused_marks = iter(self._marks)
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
         self._guard: Guard | None = None
 
-    async def open(self) -> None:
-        """Always there."""
+    @asynccontextmanager
+    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:  # noqa: ARG002 - each request names it
+        yield self
 
     async def run(
         self, request: ProcessRequest, *, watch: Watch | None = None, pass_fds: Collection[int] = ()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-LEAST_ALPHA = 1e-9
-"""Rarer chances cannot be told from none."""
 SAME = 1e-9
 """Shares, scores and differences that are nearer than this are the same, rounded differently."""
 

@@ -2,18 +2,22 @@
 
 A claim is a locked file beside the store. It is removed while it is still locked, so a lock alone proves nothing: the
 file that was opened may have been removed by the holder before. Only the lock on the file that is at the path counts.
+A store in memory, which no other process sees, needs no file.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from evalharness.errors import RunBusy, StoreError
+
+_WAIT = "wait for it, or stop it first"
 
 
 @contextmanager
@@ -27,6 +31,26 @@ def claimed(path: Path, run_name: str) -> Iterator[None]:
             path.unlink()
 
 
+class LocalClaims:
+    """The claims of a store that only one process sees."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._claimed: set[str] = set()
+
+    @contextmanager
+    def claimed(self, run_id: str, run_name: str) -> Iterator[None]:
+        with self._lock:
+            if run_id in self._claimed:
+                raise RunBusy(f"run {run_name} is being run already", hint=_WAIT)
+            self._claimed.add(run_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._claimed.remove(run_id)
+
+
 def _locked(path: Path, run_name: str) -> IO[bytes]:
     try:
         while True:
@@ -37,7 +61,7 @@ def _locked(path: Path, run_name: str) -> IO[bytes]:
                     opened.pop_all()
                     return file
     except BlockingIOError:
-        raise RunBusy(f"run {run_name} is being run by another process", hint="wait for it, or stop it first") from None
+        raise RunBusy(f"run {run_name} is being run by another process", hint=_WAIT) from None
     except OSError as error:
         raise StoreError(
             f"run {run_name} cannot be claimed: {error}", hint="check that the store's folder can be written to"

@@ -51,8 +51,8 @@ class Cleaner:
         return record.model_copy(update=changes)
 
     def _text(self, text: str) -> str:
-        mended = text.encode(errors="replace").decode()
-        return self._cut(mended) if len(mended) > self.longest_text else self.redactor.redact(mended)
+        whole = _whole_characters(text)
+        return self._cut(whole) if len(whole) > self.longest_text else self.redactor.redact(whole)
 
     def _own(self, value: Any) -> Any:
         """A field whose shape the harness knows: texts are cleaned, numbers stay."""
@@ -67,7 +67,7 @@ class Cleaner:
         return value
 
     def _json(self, value: Json, annotation: Any) -> Json:
-        """A field that holds what somebody else made up. What cannot be kept without its secrets is not kept."""
+        """A field that has what somebody else made up. What cannot be kept without its secrets is not kept."""
         if annotation is Any and (text := self._too_long(value)):
             return self._text(text)
         plain = self._plain(value, 0)
@@ -121,6 +121,15 @@ class Cleaner:
         head = self.redactor.redact(text[: half + LONGEST_SECRET])[:-LONGEST_SECRET]
         tail = self.redactor.redact(text[-half - LONGEST_SECRET :])[LONGEST_SECRET:]
         return f"{head}\n[… {len(text) - 2 * half} characters cut …]\n{tail}"
+
+
+def clean_text(text: str, redactor: Redactor) -> str:
+    """A name as it is stored, and looked up."""
+    return redactor.redact(_whole_characters(text))
+
+
+def _whole_characters(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 def _is_one_of_ours(annotation: Any) -> bool:

@@ -7,11 +7,17 @@ through `cleaning.py`.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
+from dataclasses import fields
+from itertools import repeat
 from math import isfinite
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
@@ -19,9 +25,9 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.errors import StoreError
+from evalharness.errors import StoreError, UsageError
 from evalharness.redaction import Redactor
-from evalharness.stores.cleaning import Cleaner
+from evalharness.stores.cleaning import Cleaner, clean_text
 
 COMPRESS_FROM = 1024
 KEPT_TEXT = 2_097_152
@@ -34,18 +40,17 @@ _JUDGINGS = TypeAdapter(tuple[Judging, ...])
 _RUN = TypeAdapter(Run)
 _REPORT = TypeAdapter(Report)
 _SUITE = TypeAdapter(Suite)
-
-TRIAL_COLUMNS = (
-    "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
-    "input_tokens, output_tokens, attempts, judging, grades, body"
-)
-RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, body, report"
+_CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
+_WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic")
+"""May be anything; a case's id is stored as it is or not at all, and all else is ours."""
+_CASES_LEVEL = 1
+"""Figures hardly get smaller with more effort, and that would take as long again as everything else."""
 
 Stored = TypeVar("Stored")
 
 
 def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
-    """The values of `TRIAL_COLUMNS`. A result that cannot be stored ends its trial in error, not the run."""
+    """The values of `statements.TRIAL_COLUMNS`. A result that cannot be stored ends its trial in error, not the run."""
     try:
         return _trial_row(run_seq, trial, redactor)
     except (StoreError, ValueError, TypeError, AttributeError, RuntimeError) as error:
@@ -53,15 +58,15 @@ def trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]
 
 
 def _without_result(trial: Trial, why: BaseException) -> Trial:
-    """What it cost is kept, if that can be told."""
-    told = str(why)
+    """What it cost is kept, if that is known."""
+    detail = str(why)
     if isinstance(why, ValidationError):
         first = why.errors()[0]
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        detail = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     cost_usd = trial.last.transcript.cost_usd if trial.last.transcript else None
-    is_told = isinstance(cost_usd, float) and isfinite(cost_usd) and cost_usd >= 0
-    reason = head(f"the result cannot be stored: {told}", LONGEST_REASON)
-    lost = Attempt(state="error", reason=reason, transcript=Transcript(cost_usd=cost_usd) if is_told else None)
+    is_known = isinstance(cost_usd, float) and isfinite(cost_usd) and cost_usd >= 0
+    reason = head(f"the result cannot be stored: {detail}", LONGEST_REASON)
+    lost = Attempt(state="error", reason=reason, transcript=Transcript(cost_usd=cost_usd) if is_known else None)
     return trial.holding({**vars(trial), "attempts": (lost,)})
 
 
@@ -100,13 +105,43 @@ def run_body(run: Run, redactor: Redactor) -> bytes:
     return pack(fit(_RUN, kept, Cleaner(redactor))[1])
 
 
+def check_case_ids(run: Run, redactor: Redactor) -> None:
+    """Rows are found by case id, so an id is stored as it is or not at all."""
+    for case in run.suite.cases:
+        clean = clean_text(case.id, redactor)
+        if clean != case.id:
+            raise UsageError(
+                f"the case id '{clean}' holds the value of a secret, or half a character",
+                hint="rename the case, or unset the variable if its value is no secret",
+            )
+
+
 def report_body(report: Report, redactor: Redactor) -> bytes:
-    """All of a report but its cases, which have a column of their own: `case_columns.py`."""
+    """All of a report but its cases, which have a column of their own: `cases_body`."""
     return pack(fit(_REPORT, report.model_copy(update={"cases": ()}), Cleaner(redactor))[1])
 
 
 def report_from(body: bytes, run_name: str) -> Report:
     return _read(_REPORT, body, f"the report of run {run_name}")
+
+
+def cases_body(cases: Sequence[CaseResult], redactor: Redactor) -> bytes:
+    """Cases as columns, so that a hundred thousand are read at once; one that has the default alone is left out."""
+    columns = {name: list(map(attrgetter(name), cases)) for name in _CASE_DEFAULTS}
+    cleaner = Cleaner(redactor)
+    for name in _WRITTEN_BY_OTHERS:
+        clean = {text: cleaner.clean(text) for text in set(columns[name])}
+        columns[name] = [clean[text] for text in columns[name]]
+    kept = {name: column for name, column in columns.items() if any(value != _CASE_DEFAULTS[name] for value in column)}
+    return pack(to_json(kept), _CASES_LEVEL)
+
+
+def cases_from(body: bytes) -> tuple[CaseResult, ...]:
+    """As they were written: what is read here has gone through `cases_body`."""
+    kept = from_json(unpack(body), cache_strings="keys")
+    size = len(kept.get("case_id", ()))
+    columns = [kept.get(name) or repeat(default, size) for name, default in _CASE_DEFAULTS.items()]
+    return tuple(map(CaseResult, *columns))
 
 
 def suite_body(suite: Suite, redactor: Redactor) -> bytes:
@@ -118,7 +153,7 @@ def suite_from(body: bytes, name: str) -> Suite:
 
 
 def run_from(row: tuple[Any, ...]) -> Run:
-    """From the values of `RUN_COLUMNS`."""
+    """From the values of `statements.RUN_COLUMNS`."""
     run_id, name, matrix_id, created_at, finished_at, body, report = row
     return _read(_RUN, body, f"run {name}").model_copy(
         update={

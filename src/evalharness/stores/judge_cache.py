@@ -1,87 +1,96 @@
-"""Verdicts of judges, kept so that nobody pays twice for the same one. Written in groups, like trials.
-
-A verdict that waits to be written is found as well. What is kept has been redacted, like everything in the store.
-"""
+"""Verdicts of judges, kept so that nobody pays twice for the same one. Written in groups, like trials."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from evalharness.domain.record import Json
+from evalharness.domain.stored import CacheLine
 from evalharness.errors import StoreError
+from evalharness.redaction import Redactor
+from evalharness.stores import statements
+from evalharness.stores.cleaning import clean_text
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
-
-_FIND = "SELECT body FROM judge_cache WHERE key = ?"
-_FIND_ALL = "SELECT key, body FROM judge_cache WHERE key IN"
-_FIND_MANY = "SELECT key, body FROM judge_cache LIMIT ?"
-_KEEP = (
-    "INSERT INTO judge_cache (key, body, kept_at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
-)
-
 
 OFTEN = 500
 MOST_IN_MEMORY = 20_000
 """Who finds so many verdicts is likely to want most of them: these are read in one go, and each is given out once."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheLine:
-    """What the cache holds, in one line."""
-
-    verdicts: int
-    size_bytes: int
-    oldest: str
-
-
 class StoredJudgeCache:
-    """Implements `contracts.JudgeCache`; `now` gives the time as the store writes it."""
+    """Implements `contracts.VerdictStore`, for one view of the store: what is kept has been redacted."""
 
-    def __init__(self, database: Database, redact: Callable[[str], str], now: Callable[[], str]) -> None:
-        self._database = database
-        self._redact = redact
-        self._now = now
-        self._unwritten: dict[str, str] = {}
-        self._asked: list[tuple[str, Any]] = []
-        self._found_so_far = 0
-        self._in_memory: dict[str, str] = {}
-        self._writer = GroupWriter(self._commit)
+    def __init__(self, verdicts: Verdicts, redactor: Redactor) -> None:
+        self._verdicts = verdicts
+        self._redactor = redactor
 
     async def get(self, key: str) -> Json:
-        body = self._unwritten.get(key) or self._in_memory.pop(key, None)
-        if body is None:
-            body = await self._found(key)
+        body = await self._verdicts.get(key)
         return None if body is None else from_json(body)
 
     async def has(self, key: str) -> bool:
-        return key in self._unwritten or bool(self._database.read_beside(_FIND, (key,)))
+        return self._verdicts.has(key)
 
     async def set(self, key: str, value: Json) -> None:
-        body = self._redact(to_json(value).decode())
-        self._unwritten[key] = body
-        self._in_memory.pop(key, None)
-        self._writer.put((key, body))
+        self._verdicts.keep(key, clean_text(to_json(value).decode(), self._redactor))
 
     async def clear(self) -> None:
         self.remove()
 
     def remove(self, before: str = "") -> int:
-        """All verdicts, or those kept before a moment; returns how many."""
-        self._writer.flush()
-        self._in_memory.clear()
-        condition, values = (" WHERE kept_at < ?", (before,)) if before else ("", ())
-        with self._database.transaction() as connection:
-            return connection.execute(f"DELETE FROM judge_cache{condition}", values).rowcount
+        return self._verdicts.remove(before)
 
     def line(self) -> CacheLine:
-        [(verdicts, size, oldest)] = self._database.read(
-            "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(body)), 0), COALESCE(MIN(kept_at), '') FROM judge_cache"
-        )
-        return CacheLine(verdicts, size, oldest)
+        return self._verdicts.line()
+
+
+class Verdicts:
+    """The table, and the verdicts that wait to be written to it. `now` gives the time as the store writes it.
+
+    Shared by all views of a store, and so by threads and their event loops. `_lock` keeps what is read ahead from being
+    older than what was written since.
+    """
+
+    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+        self._database = database
+        self._now = now
+        self._lock = threading.Lock()
+        self._unwritten: dict[str, str] = {}
+        self._in_memory: dict[str, str] = {}
+        self._found_so_far = 0
+        self._asked: dict[Any, list[tuple[str, Any]]] = {}
+        """By event loop: who waits for which key."""
+        self._writer = GroupWriter(self._commit)
+
+    async def get(self, key: str) -> str | None:
+        body = self._unwritten.get(key) or self._in_memory.pop(key, None)
+        return await self._found(key) if body is None else body
+
+    def has(self, key: str) -> bool:
+        return key in self._unwritten or bool(self._database.read_beside(statements.FIND_VERDICT, (key,)))
+
+    def keep(self, key: str, body: str) -> None:
+        with self._lock:
+            self._unwritten[key] = body
+            self._in_memory.pop(key, None)
+            self._writer.put((key, body))
+
+    def remove(self, before: str) -> int:
+        self._writer.flush()
+        with self._lock, self._database.transaction() as connection:
+            self._in_memory.clear()
+            if before:
+                return connection.execute(statements.REMOVE_OLD_VERDICTS, (before,)).rowcount
+            return connection.execute(statements.REMOVE_VERDICTS).rowcount
+
+    def line(self) -> CacheLine:
+        self._writer.flush()
+        return CacheLine(*self._database.read(statements.LINE_OF_CACHE)[0])
 
     def close(self) -> None:
         self._writer.close()
@@ -91,20 +100,19 @@ class StoredJudgeCache:
         import asyncio  # slow to load, and most commands ask no judge
 
         loop = asyncio.get_running_loop()
-        if not self._asked:
-            loop.call_soon(self._find)
-        waiting = loop.create_future()
-        self._asked.append((key, waiting))
+        if loop not in self._asked:
+            self._asked[loop] = []
+            loop.call_soon(self._find, loop)
+        waiting: asyncio.Future[str | None] = loop.create_future()
+        self._asked[loop].append((key, waiting))
         return waiting
 
-    def _find(self) -> None:
-        asked, self._asked = self._asked, []
+    def _find(self, loop: Any) -> None:
+        asked = self._asked.pop(loop)
         keys = list({key for key, _ in asked})
         try:
-            found = dict(self._database.read_beside(f"{_FIND_ALL} ({','.join('?' * len(keys))})", keys))
-            before, self._found_so_far = self._found_so_far, self._found_so_far + len(found)
-            if before < OFTEN <= self._found_so_far:
-                self._in_memory = dict(self._database.read_beside(_FIND_MANY, (MOST_IN_MEMORY,)))
+            found = dict(self._database.read_beside(statements.find_verdicts(len(keys)), keys))
+            self._read_ahead(len(found))
         except StoreError as error:
             for _, waiting in asked:
                 if not waiting.done():
@@ -114,9 +122,19 @@ class StoredJudgeCache:
             if not waiting.done():
                 waiting.set_result(found.get(key))
 
+    def _read_ahead(self, found: int) -> None:
+        """Once, as soon as so many have been found."""
+        with self._lock:
+            before, self._found_so_far = self._found_so_far, self._found_so_far + found
+            if before < OFTEN <= self._found_so_far:
+                rows = self._database.read_beside(statements.MANY_VERDICTS, (MOST_IN_MEMORY,))
+                self._in_memory = {key: body for key, body in rows if key not in self._unwritten}
+
     def _commit(self, group: Sequence[tuple[str, str]]) -> None:
         now = self._now()
         with self._database.transaction() as connection:
-            connection.executemany(_KEEP, [(key, body, now) for key, body in group])
-        for key, _ in group:
-            self._unwritten.pop(key, None)
+            connection.executemany(statements.KEEP_VERDICT, [(key, body, now) for key, body in group])
+        with self._lock:
+            for key, body in group:
+                if self._unwritten.get(key) is body:  # else it has been replaced, and that waits to be written
+                    del self._unwritten[key]

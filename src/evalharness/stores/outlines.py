@@ -1,71 +1,35 @@
-"""Outlines of runs: what comparing needs to know of a stored run, read without building its suite case by case."""
+"""Runs read without building their suites case by case: outlines, plans, gates, and what past runs asked."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pydantic_core import from_json
 
 from evalharness.domain.case_result import CaseOutlines
 from evalharness.domain.gate import Gate
-from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
+from evalharness.domain.stored import PastRun, RunOutline, RunPlan
 from evalharness.errors import StoreError
-from evalharness.stores.case_columns import cases_from
-from evalharness.stores.encoding import report_from, unpack
-from evalharness.stores.sqlite import Database
+from evalharness.stores.encoding import cases_from, report_from, unpack
 
-_COLUMNS = ("id", "name", "matrix_id", "suite_name", "created_at", "finished_at", "regrade_of")
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutline:
-    """`report` is the one kept when the run last came to a stop; None where it never did.
-
-    It has no cases where trials were written since, or by a version that did not keep them.
-    """
-
-    id: str
-    name: str
-    matrix_id: str
-    suite_name: str
-    created_at: str
-    finished_at: str | None
-    regrade_of: str
-    report: Report | None
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """What a run set out to do."""
-
-    variant: str
-    trials: int
-    case_threshold: float
-    cases: CaseOutlines
-
-
-def read_outline(database: Database, run_id: str) -> RunOutline:
-    """Of a run that is there."""
-    [row] = database.read(f"SELECT {', '.join(_COLUMNS)}, report, cases FROM runs WHERE id = ?", (run_id,))
-    *_, body, cases = row
-    columns = dict(zip(_COLUMNS, row, strict=False))
-    if not body:
+def outline_from(columns: dict[str, Any], report: bytes | None, cases: bytes | None) -> RunOutline:
+    if not report:
         return RunOutline(**columns, report=None)
     with _readable(columns["name"]):
         kept = cases_from(cases) if cases else ()
-        report = report_from(body, columns["name"]).model_copy(update={"cases": kept})
-        return RunOutline(**columns, report=report)
+        return RunOutline(**columns, report=report_from(report, columns["name"]).model_copy(update={"cases": kept}))
 
 
-def read_plan(database: Database, run_id: str) -> RunPlan:
-    """Of a run that is there."""
-    with _written(database, run_id) as body:
-        run = _parsed(body)
+def plan_from(name: str, body: bytes) -> RunPlan:
+    with _readable(name):
+        run = _parsed(unpack(body))
         suite, lock = run["suite"], run["lock"]
         return RunPlan(
             variant=run.get("variant", ""),
@@ -75,19 +39,23 @@ def read_plan(database: Database, run_id: str) -> RunPlan:
         )
 
 
-def read_gate(database: Database, run_id: str) -> Gate | None:
-    """What a run that is there has to reach, where that was said."""
-    with _written(database, run_id) as body:
+def gate_from(name: str, body: bytes) -> Gate | None:
+    """What a run has to reach, where that was said."""
+    with _readable(name):
+        text = unpack(body)
         # Most suites have none, and reading a large one takes long.
-        gate = _parsed(body)["suite"].get("gate") if b'"gate":' in body else None
+        gate = _parsed(text)["suite"].get("gate") if b'"gate":' in text else None
         return None if gate is None else Gate.model_validate(gate)
 
 
-@contextmanager
-def _written(database: Database, run_id: str) -> Iterator[bytes]:
-    [(name, body)] = database.read("SELECT name, body FROM runs WHERE id = ?", (run_id,))
-    with _readable(name):
-        yield unpack(body)
+def past_run_from(run_id: str, name: str, planned: int, body: bytes) -> PastRun | None:
+    """None where it is damaged, or another version wrote it: no new run may break because of it."""
+    with suppress(*_UNREADABLE):
+        run = from_json(unpack(body))
+        lock, is_sequential = run["lock"], bool(run.get("options", {}).get("sequential"))
+        variant, kind = run.get("variant", ""), run["target"]["kind"]
+        return PastRun(run_id, name, planned, variant, kind, lock["target"], is_sequential, lock["cases"])
+    return None
 
 
 def _parsed(body: bytes) -> Any:
@@ -98,7 +66,7 @@ def _parsed(body: bytes) -> Any:
 def _readable(name: str) -> Iterator[None]:
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
+    except _UNREADABLE as error:
         raise StoreError(
             f"run {name} cannot be read from the store",
             hint="it is damaged, or was written by another version of evalharness",

@@ -79,7 +79,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE runs ADD COLUMN cases BLOB",),
 )
-"""`trials.body` holds every attempt with its transcript; the other columns are the last attempt's, for quick totals.
+"""`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
 `cost_usd`, the tokens and `judging` (what the judges took, a JSON list with one entry per model) are of all attempts.
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes

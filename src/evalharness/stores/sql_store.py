@@ -1,296 +1,388 @@
-"""The store: runs and trials in SQL. Totals are never stored as truth; they are recomputed from trial rows."""
+"""The store in SQL. Totals are never stored as truth: they are recomputed from trial rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from copy import copy
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from random import Random
+from sqlite3 import Connection
+from typing import Any
 
+from evalharness.contracts.store import MEMORY
 from evalharness.domain.case import Case
 from evalharness.domain.gate import Gate
-from evalharness.domain.history import CaseHistory
+from evalharness.domain.history import CaseHistory, written_history
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
+from evalharness.domain.run_names import generate_run_id, generate_run_name
+from evalharness.domain.stored import (
+    Baseline,
+    PastRun,
+    RegisteredSuite,
+    RunLine,
+    RunLink,
+    RunOutline,
+    RunPlan,
+    SuiteLine,
+)
 from evalharness.domain.trial import Outcome, Trial, TrialFigures
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
-from evalharness.stores.baselines import Baseline, delete_baseline, read_baselines, write_baseline
-from evalharness.stores.case_columns import cases_body
-from evalharness.stores.claims import claimed
-from evalharness.stores.encoding import RUN_COLUMNS, report_body, run_body, run_from, trial_row
-from evalharness.stores.histories import add_verdicts, read_histories
-from evalharness.stores.judge_cache import StoredJudgeCache
-from evalharness.stores.naming import free_names
-from evalharness.stores.outlines import RunOutline, RunPlan, read_gate, read_outline, read_plan
-from evalharness.stores.past_runs import PastRun, read_judged, read_past_runs
-from evalharness.stores.run_lines import RunLine, RunLink, read_links, read_run_lines
-from evalharness.stores.spending import StoredSpending, delete_unused
-from evalharness.stores.sqlite import MEMORY, Database
-from evalharness.stores.suites import RegisteredSuite, SuiteLine, read_suite, read_suites, write_suite
-from evalharness.stores.trial_rows import INSERT_TRIAL, MEND_TRIAL, read_figures, read_outcomes, read_trials
+from evalharness.settings import now, timestamp
+from evalharness.stores import statements
+from evalharness.stores.claims import LocalClaims, claimed
+from evalharness.stores.cleaning import clean_text
+from evalharness.stores.dialect import AFTER_ALL_ROWS
+from evalharness.stores.encoding import (
+    cases_body,
+    check_case_ids,
+    report_body,
+    run_body,
+    run_from,
+    suite_body,
+    suite_from,
+    trial_from,
+    trial_row,
+)
+from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
+from evalharness.stores.outlines import gate_from, outline_from, past_run_from, plan_from
+from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
 
-_RUN = f"SELECT {RUN_COLUMNS} FROM runs"
+_TRIES = 1000
+_PAGE_OF_BODIES = 100
+_PAGE = 500
+_PAGE_OF_FIGURES = 10_000
 
 
 class SqlStore:
-    def __init__(self, place: str, *, redactor: Redactor, timeout_s: float = 30.0, rng: Random | None = None) -> None:
-        self.place = place
-        self.redactor = redactor
+    """Implements `contracts.Store`. Views (`redacting`) share everything but the redactor."""
+
+    def __init__(
+        self,
+        place: str,
+        *,
+        redactor: Redactor,
+        timeout_s: float = 30.0,
+        rng: Random | None = None,
+        clock: Callable[[], datetime] = now,
+        lazily: bool = False,
+    ) -> None:
+        """With `lazily`, a file that does not exist is made when something is stored."""
+        self._redactor = redactor
+        self._place = place
         self._rng = rng or Random()
-        self._database = Database(place, timeout_s)
-        self._writer = GroupWriter(self._commit_trials)
-        self.judge_cache = StoredJudgeCache(self._database, self._clean, timestamp)
-        self.spending = StoredSpending(self._database)
-        self._seqs: dict[str, int] = {}
+        self._clock = clock
+        self._database = Database(place, timeout_s, lazily=lazily)
+        self._local_claims = LocalClaims()
+        self._trials = GroupWriter(self._commit_trials)
+        self._budgets = GroupWriter(self._commit_spent)
+        self._verdicts = Verdicts(self._database, self._now)
+        self._seqs_of_writers: dict[str, int] = {}
+
+    @property
+    def redactor(self) -> Redactor:
+        return self._redactor
+
+    def redacting(self, redactor: Redactor) -> SqlStore:
+        view = copy(self)
+        view._redactor = redactor
+        return view
+
+    @property
+    def judge_cache(self) -> StoredJudgeCache:
+        return StoredJudgeCache(self._verdicts, self._redactor)
+
+    def compact(self) -> None:
+        self._database.compact()
 
     def close(self) -> None:
         with ExitStack() as closing:
-            for part in (self._database, self.spending, self.judge_cache, self._writer):
+            for part in (self._database, self._budgets, self._verdicts, self._trials):
                 closing.callback(part.close)
+
+    def _clean(self, text: str) -> str:
+        return clean_text(text, self._redactor)
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
 
     # Runs
 
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
-        """Store new runs together, each under an id and a name of its own, and register the suites they came from."""
         planned = list(runs)
         for run in planned:
-            self._check_case_ids(run)
+            check_case_ids(run, self._redactor)
         added: list[Run] = []
         with self._database.transaction() as connection:
             for run in planned:
-                run_id, name = free_names(connection, self._rng)
+                run_id, name = self._free_names(connection)
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
-                about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self.redactor))
-                connection.execute(
-                    "INSERT INTO runs (id, name, matrix_id, suite_name, created_at, planned, regrade_of, body) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (run_id, name, matrix_id, self._clean(named.suite.name), *about),
-                )
+                about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self._redactor))
+                connection.execute(statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about))
                 added.append(named)
             for suite in suites:
-                write_suite(connection, suite, timestamp(), self.redactor)
+                self._register(connection, suite)
         return added
 
-    def _check_case_ids(self, run: Run) -> None:
-        """Rows are found by case id, so an id is stored as it is or not at all."""
-        for case in run.suite.cases:
-            clean = self._clean(case.id)
-            if clean != case.id:
-                raise UsageError(
-                    f"the case id '{clean}' holds the value of a secret, or half a character",
-                    hint="rename the case, or unset the variable if its value is no secret",
-                )
-
-    def _clean(self, text: str) -> str:
-        return self.redactor.redact(text.encode(errors="replace").decode())
-
-    def find_run(self, reference: str) -> Run:
-        """By id or name."""
-        return run_from(self._database.read(f"{_RUN} WHERE id = ?", (self._run_id(reference),))[0])
-
-    def _run_id(self, reference: str) -> str:
-        wanted = self._clean(reference)
-        rows = self._database.read("SELECT id FROM runs WHERE id = ? OR name = ?", (wanted, wanted))
-        if not rows:
-            known = self._database.read("SELECT name FROM runs ORDER BY seq DESC LIMIT 50")
-            raise UnknownName("run", reference, [name for (name,) in known])
-        return str(rows[0][0])
-
-    def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
-        """`unfinished` means that planned trials have no row yet; a regrade has nothing that could be run."""
-        conditions, values = ["1 = 1"], []
-        if suite_name is not None:
-            conditions.append("suite_name = ?")
-            values.append(self._clean(suite_name))
-        if unfinished:
-            conditions.append("regrade_of = '' AND planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
-        rows = self._database.read(f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1", values)
-        return run_from(rows[0]) if rows else None
-
-    def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
-        """Newest first."""
-        sql = f"{_RUN} WHERE suite_name = ? ORDER BY seq DESC LIMIT ?"
-        return [run_from(row) for row in self._database.read(sql, (self._clean(suite_name), limit))]
-
-    def matrix(self, matrix_id: str) -> list[Run]:
-        """The runs that one command started together, in order."""
-        return [run_from(row) for row in self._database.read(f"{_RUN} WHERE matrix_id = ? ORDER BY seq", (matrix_id,))]
-
-    def outline(self, reference: str) -> RunOutline:
-        """A run by id or name without building its suite: quick, also where that has a hundred thousand cases."""
-        return read_outline(self._database, self._run_id(reference))
-
-    def plan_of(self, run_id: str) -> RunPlan:
-        return read_plan(self._database, run_id)
-
-    def gate_of(self, run_id: str) -> Gate | None:
-        return read_gate(self._database, run_id)
-
-    def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
-        """Of a suite, newest first: all that tried its cases anew after a run; after any, where that is not here."""
-        return read_links(self._database, self._clean(suite_name), run_id)
-
-    def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
-        """Finished runs of a suite that tried its cases anew, newest first: those before a run, or all."""
-        return read_past_runs(self._database, self._clean(suite_name), before)
-
-    def suite_names(self) -> list[str]:
-        """Of all runs."""
-        return [name for (name,) in self._database.read("SELECT DISTINCT suite_name FROM runs ORDER BY suite_name")]
-
-    def list_runs(self, limit: int) -> list[RunLine]:
-        return read_run_lines(self._database, limit)
+    def _free_names(self, connection: Connection) -> tuple[str, str]:
+        """Inside the transaction that stores the run, so that nobody else takes them."""
+        moment = self._clock()
+        for _ in range(_TRIES):
+            names = generate_run_id(moment, self._rng), generate_run_name(self._rng)
+            if not connection.execute(statements.FIND_NAMES, names).fetchone():
+                return names
+        raise StoreError("no free run name was found", hint="remove old runs: eval-harness store prune")
 
     def claim(self, run: Run) -> AbstractContextManager[None]:
-        """While held, no other process runs this run; raises RunBusy when one does."""
-        if self.place == MEMORY:
-            return nullcontext()
-        store = Path(self.place).resolve()
+        if self._place == MEMORY:
+            return self._local_claims.claimed(run.id, run.name)
+        store = Path(self._place).resolve()
         return claimed(store.with_name(f"{store.name}-{run.id}.lock"), run.name)
 
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
     ) -> None:
-        """Keep the report as a derived row, and why the run stopped before its end, if it did.
-
-        `judged` (each case that passed or failed) enters the histories when the run is finished for the first time.
-        """
         self.flush()
-        body, cases = report_body(report, self.redactor), cases_body(report.cases, self.redactor)
-        finished_at = None if report.summary.trials.pending else timestamp()
+        body, cases = report_body(report, self._redactor), cases_body(report.cases, self._redactor)
+        finished_at = None if report.summary.trials.pending else self._now()
         with self._database.transaction() as connection:
             if finished_at:
-                add_verdicts(connection, run_id, judged, finished_at, self._clean)
-            changed = connection.execute(
-                "UPDATE runs SET finished_at = ?, report = ?, cases = ?, stopped = ?, elapsed_s = elapsed_s + ? "
-                "WHERE id = ?",
-                (finished_at, body, cases, stopped, elapsed_s, run_id),
-            )
-            if not changed.rowcount:
+                self._add_to_histories(connection, run_id, judged, finished_at)
+            values = (finished_at, body, cases, stopped, elapsed_s, run_id)
+            if not connection.execute(statements.FINISH_RUN, values).rowcount:
                 raise UnknownName("run", run_id, [])
 
+    def _add_to_histories(
+        self, connection: Connection, run_id: str, judged: Iterable[tuple[Case, bool]], moment: str
+    ) -> None:
+        """In the transaction in which a run is finished: one that was finished before has been counted before."""
+        for (suite_name,) in connection.execute(statements.UNFINISHED_SUITE, (run_id,)).fetchall():
+            passed: list[tuple[Any, ...]] = []
+            failed: list[tuple[Any, ...]] = []
+            for case, has_passed in judged:
+                count, last_passed = written_history(case)
+                if has_passed:
+                    passed.append((suite_name, case.id, count, moment))
+                else:
+                    before = None if last_passed is None else self._clean(last_passed)
+                    failed.append((suite_name, case.id, count + 1, before))
+            connection.executemany(statements.CASE_PASSED, passed)
+            connection.executemany(statements.CASE_FAILED, failed)
+
     def progress(self, run_id: str) -> tuple[str, float]:
-        """Why the run stopped last time, and how long it has been run in all."""
-        rows = self._database.read("SELECT stopped, elapsed_s FROM runs WHERE id = ?", (run_id,))
-        if not rows:
-            raise UnknownName("run", run_id, [])
-        return rows[0][0], rows[0][1]
+        stopped, elapsed_s = self._of_run(statements.PROGRESS, run_id)
+        return stopped, elapsed_s
 
     def remove_run(self, run: Run) -> None:
-        """Raises UsageError for a baseline: later runs could not be compared with it any more."""
         with self.claim(run), self._database.transaction() as connection:
             if kept := self.baseline_of(run.id):
                 raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
-            connection.execute("DELETE FROM trials WHERE run_seq = ?", (self._seq(run.id),))
-            connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
-            delete_unused(connection)
-            # SQLite gives the number of the newest run to the next one when that run is gone.
-            del self._seqs[run.id]
+            connection.execute(statements.REMOVE_TRIALS, (self._seq(run.id),))
+            connection.execute(statements.REMOVE_RUN, (run.id,))
+            connection.execute(statements.REMOVE_UNUSED_BUDGETS)
+            self._seqs_of_writers.pop(run.id, None)  # the next run may get this number
+
+    def find_run(self, reference: str) -> Run:
+        return run_from(self._of_run(statements.READ_RUN, self._run_id(reference)))
+
+    def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
+        sql = statements.newest_run(of_suite=suite_name is not None, unfinished=unfinished)
+        rows = self._database.read(sql, () if suite_name is None else (self._clean(suite_name),))
+        return run_from(rows[0]) if rows else None
+
+    def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
+        return self._runs(statements.NEWEST_RUNS, self._clean(suite_name), limit)
 
     def runs_before(self, moment: str) -> list[Run]:
-        return [run_from(row) for row in self._database.read(f"{_RUN} WHERE created_at < ? ORDER BY seq", (moment,))]
+        return self._runs(statements.RUNS_BEFORE, moment)
 
-    def compact(self) -> None:
-        self._database.compact()
+    def matrix(self, matrix_id: str) -> list[Run]:
+        return self._runs(statements.MATRIX, matrix_id)
 
-    # Baselines
+    def list_runs(self, limit: int) -> list[RunLine]:
+        rows = self._database.read(statements.LINES_OF_RUNS, (limit,))
+        return [RunLine(*(*about, dict(self._database.read(statements.STATES, (seq,))))) for seq, *about in rows]
 
-    def set_baseline(self, run_id: str, name: str) -> Baseline:
-        """Later runs of its suite are compared with this one, in place of the run that had this name before."""
-        wanted = self._clean(name)
-        with self._database.transaction() as connection:
-            if not write_baseline(connection, run_id, wanted, timestamp()):
-                raise UnknownName("run", run_id, [])
-        return next(known for known in self.baselines() if (known.run_id, known.name) == (run_id, wanted))
+    def outline(self, reference: str) -> RunOutline:
+        *about, report, cases = self._of_run(statements.READ_OUTLINE, self._run_id(reference))
+        return outline_from(dict(zip(statements.OUTLINE_COLUMNS, about, strict=True)), report, cases)
 
-    def baselines(self, suite_name: str | None = None) -> list[Baseline]:
-        """Newest first: of one suite, or of all."""
-        wanted = None if suite_name is None else self._clean(suite_name)
-        return [known for known in read_baselines(self._database) if wanted in (None, known.suite_name)]
+    def plan_of(self, run_id: str) -> RunPlan:
+        return plan_from(*self._of_run(statements.READ_BODY, run_id))
 
-    def baseline(self, suite_name: str, name: str) -> Baseline | None:
-        return next((known for known in self.baselines(suite_name) if known.name == self._clean(name)), None)
+    def gate_of(self, run_id: str) -> Gate | None:
+        return gate_from(*self._of_run(statements.READ_BODY, run_id))
 
-    def baseline_of(self, run_id: str) -> Baseline | None:
-        """The newest one that is this run."""
-        return next((known for known in self.baselines() if known.run_id == run_id), None)
+    def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
+        rows = self._database.read(statements.LINKS_SINCE, (self._clean(suite_name), run_id))
+        return [RunLink(id_, name, matrix_id, bool(is_finished)) for id_, name, matrix_id, is_finished in rows]
 
-    def remove_baseline(self, suite_name: str, name: str) -> bool:
-        """The name only: the run stays. False where there was none."""
-        with self._database.transaction() as connection:
-            return delete_baseline(connection, self._clean(suite_name), self._clean(name))
+    def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
+        """Read one by one, since whoever asks stops when they know enough."""
+        name = self._clean(suite_name)
+        known = self._database.read(statements.FIND_SEQ, (before,))
+        seq = known[0][0] if known else AFTER_ALL_ROWS
+        while rows := self._database.read(statements.PAST_RUN_BEFORE, (name, seq)):
+            seq, *about = rows[0]
+            if past := past_run_from(*about):
+                yield past
 
-    # Suites
+    def suite_names(self) -> list[str]:
+        return [name for (name,) in self._database.read(statements.SUITE_NAMES)]
 
-    def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
-        """Keep each under its name, in place of the one that had this name before."""
-        self.add_runs((), suites)
+    def _runs(self, sql: str, *values: Any) -> list[Run]:
+        return [run_from(row) for row in self._database.read(sql, values)]
 
-    def registered_suites(self) -> list[SuiteLine]:
-        return read_suites(self._database)
+    def _of_run(self, sql: str, run_id: str) -> tuple[Any, ...]:
+        """The row of one run."""
+        for row in self._database.read(sql, (run_id,)):
+            return tuple(row)
+        raise UnknownName("run", run_id, [])
 
-    def registered_suite(self, name: str) -> RegisteredSuite | None:
-        return read_suite(self._database, self._clean(name))
+    def _run_id(self, reference: str) -> str:
+        wanted = self._clean(reference)
+        for (run_id,) in self._database.read(statements.FIND_ID, (wanted, wanted)):
+            return str(run_id)
+        known = self._database.read(statements.NEWEST_NAMES)
+        raise UnknownName("run", reference, [name for (name,) in known])
 
-    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
-        return read_histories(self._database, self._clean(suite_name))
+    def _seq(self, run_id: str) -> int:
+        return int(self._of_run(statements.FIND_SEQ, run_id)[0])
 
     # Trials
 
     def put(self, run_id: str, trial: Trial) -> None:
-        """Queue a finished trial; it is committed within about 20 ms, together with others."""
-        self._writer.put((INSERT_TRIAL, self._seq(run_id), trial))
+        self._queue(statements.ADD_TRIAL, run_id, trial)
 
-    def mend(self, run_id: str, trial: Trial) -> None:
-        """Queue a trial that replaces one that ended in `error`, with its attempts, or that awaited a grade."""
-        self._writer.put((MEND_TRIAL, self._seq(run_id), trial))
+    def replace_unfinished(self, run_id: str, trial: Trial) -> None:
+        self._queue(statements.REPLACE_UNFINISHED, run_id, trial)
+
+    def _queue(self, statement: str, run_id: str, trial: Trial) -> None:
+        """The number of a run is remembered while it is written: its claim keeps others from removing it."""
+        seq = self._seqs_of_writers.get(run_id)
+        if seq is None:
+            seq = self._seqs_of_writers[run_id] = self._seq(run_id)
+        self._trials.put((statement, seq, trial, self._redactor))
 
     def flush(self) -> None:
-        self._writer.flush()
+        self._trials.flush()
 
     @property
     def backlog(self) -> int:
-        return self._writer.backlog
+        return self._trials.backlog
 
-    def _commit_trials(self, group: Sequence[tuple[str, int, Trial]]) -> None:
-        """A trial that already has a row keeps it: whoever was first counts, and counts once."""
-        rows = [(statement, trial_row(seq, trial, self.redactor)) for statement, seq, trial in group]
+    def _commit_trials(self, group: Sequence[tuple[str, int, Trial, Redactor]]) -> None:
+        """On the writing thread: trials of any run, each with the redactor of whoever put it."""
+        rows = [(statement, trial_row(seq, trial, redactor)) for statement, seq, trial, redactor in group]
         with self._database.transaction() as connection:
             for statement, stretch in groupby(rows, key=itemgetter(0)):
                 connection.executemany(statement, (row for _, row in stretch))
-            for seq in {seq for _, seq, _ in group}:
-                connection.execute("UPDATE runs SET cases = NULL WHERE seq = ? AND cases IS NOT NULL", (seq,))
+            for seq in {seq for _, seq, _, _ in group}:
+                connection.execute(statements.DROP_CASES, (seq,))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
-        """Every finished trial with all its attempts, in the order of case and index."""
-        return read_trials(self._database, self._seq(run_id), case_id)
+        pages = self._pages(statements.BODY_COLUMNS, self._seq(run_id), case_id, _PAGE_OF_BODIES)
+        return (trial_from(*row) for row in pages)
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        """Every finished trial without its transcript, in the order of case and index."""
-        return read_outcomes(self._database, self._seq(run_id))
+        return map(Outcome._make, self._pages(statements.OUTCOME_COLUMNS, self._seq(run_id), None, _PAGE))
 
     def figures(self, run_id: str) -> Iterator[TrialFigures]:
-        """Every finished trial in figures alone, in the order of case and index."""
-        return read_figures(self._database, self._seq(run_id))
+        rows = self._pages(statements.FIGURE_COLUMNS, self._seq(run_id), None, _PAGE_OF_FIGURES)
+        return map(TrialFigures._make, rows)
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
-        """By case: how many first answers were judged, and how many of them passed."""
-        return read_judged(self._database, self._seq(run_id))
+        rows = self._database.read(statements.JUDGED, (self._seq(run_id),))
+        return {case_id: (judged, passed) for case_id, judged, passed in rows}
 
-    def _seq(self, run_id: str) -> int:
-        if run_id not in self._seqs:
-            rows = self._database.read("SELECT seq FROM runs WHERE id = ?", (run_id,))
-            if not rows:
+    def _pages(self, columns: str, seq: int, case_id: str | None, size: int) -> Iterator[tuple[Any, ...]]:
+        sql = statements.page_of_trials(columns, of_case=case_id is not None)
+        last: tuple[str, int] = (case_id or "", -1)
+        while True:
+            rows = self._database.read(sql, (seq, *last, size))
+            yield from rows
+            if len(rows) < size:
+                return
+            last = rows[-1][:2]
+
+    # Baselines
+
+    def set_baseline(self, run_id: str, name: str) -> Baseline:
+        wanted = self._clean(name)
+        with self._database.transaction() as connection:
+            connection.execute(statements.FREE_BASELINE, (wanted, run_id))
+            if not connection.execute(statements.ADD_BASELINE, (wanted, self._now(), run_id)).rowcount:
                 raise UnknownName("run", run_id, [])
-            self._seqs[run_id] = rows[0][0]
-        return self._seqs[run_id]
+            return next(known for known in self.baselines() if (known.run_id, known.name) == (run_id, wanted))
 
+    def baselines(self, suite_name: str | None = None) -> list[Baseline]:
+        wanted = None if suite_name is None else self._clean(suite_name)
+        found = [Baseline(*row) for row in self._database.read(statements.BASELINES)]
+        return [baseline for baseline in found if wanted in (None, baseline.suite_name)]
 
-def timestamp() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    def baseline(self, suite_name: str, name: str) -> Baseline | None:
+        wanted = self._clean(name)
+        return next((known for known in self.baselines(suite_name) if known.name == wanted), None)
+
+    def baseline_of(self, run_id: str) -> Baseline | None:
+        return next((known for known in self.baselines() if known.run_id == run_id), None)
+
+    def remove_baseline(self, suite_name: str, name: str) -> bool:
+        with self._database.transaction() as connection:
+            names = (self._clean(suite_name), self._clean(name))
+            return connection.execute(statements.REMOVE_BASELINE, names).rowcount == 1
+
+    # Suites
+
+    def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
+        self.add_runs((), suites)
+
+    def _register(self, connection: Connection, registered: RegisteredSuite) -> None:
+        suite = registered.suite
+        values = (
+            self._clean(suite.name),
+            suite_body(suite, self._redactor),
+            self._clean(registered.path),
+            self._clean(registered.root),
+            registered.format,
+            self._now(),
+            len(suite.cases),
+        )
+        connection.execute(statements.REGISTER_SUITE, values)
+
+    def registered_suites(self) -> list[SuiteLine]:
+        return [SuiteLine(*row) for row in self._database.read(statements.LINES_OF_SUITES)]
+
+    def registered_suite(self, name: str) -> RegisteredSuite | None:
+        wanted = self._clean(name)
+        for body, *rest in self._database.read(statements.READ_SUITE, (wanted,)):
+            return RegisteredSuite(suite_from(body, wanted), *rest)
+        return None
+
+    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
+        rows = self._database.read(statements.HISTORIES, (self._clean(suite_name),))
+        return {case_id: CaseHistory(*rest) for case_id, *rest in rows}
+
+    # What budgets have paid
+
+    def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
+        self._budgets.put((budget_id, cost_usd, tokens))
+
+    def spent(self, budget_id: str) -> tuple[float, int]:
+        self._budgets.flush()
+        for cost_usd, tokens in self._database.read(statements.SPENT, (budget_id,)):
+            return cost_usd, tokens
+        return 0.0, 0
+
+    def _commit_spent(self, group: Sequence[tuple[str, float, int]]) -> None:
+        """Of several sums of one budget the last counts."""
+        sums = {budget_id: (budget_id, cost_usd, tokens) for budget_id, cost_usd, tokens in group}
+        with self._database.transaction() as connection:
+            connection.executemany(statements.RECORD_SPENT, list(sums.values()))

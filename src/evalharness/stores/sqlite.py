@@ -1,6 +1,6 @@
-"""The SQLite connection: how it is opened and brought up to date, and how transactions are taken.
+"""The SQLite connection: how it is opened and brought up to date, how transactions are taken, what its errors mean.
 
-What its errors mean to a user is `sqlite_errors.py`; what is in the tables is `schema.py`.
+What is in the tables is `schema.py`, what is asked of them `statements.py`.
 """
 
 from __future__ import annotations
@@ -11,56 +11,51 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from evalharness.contracts.store import MEMORY
 from evalharness.errors import StoreError
+from evalharness.stores.dialect import BEGIN, COMPACT, SETTINGS, TABLES, WRITE_AHEAD_LOG
 from evalharness.stores.schema import MIGRATIONS
-from evalharness.stores.sqlite_errors import OTHER_STORE, explained
+from evalharness.stores.statements import ADD_VERSION, LAST_VERSION, MAKE_VERSIONS
 
-MEMORY = ":memory:"
 _RETRY_PAUSE_S = 0.01
+_OTHER_STORE = "name another store with --store"
+_RESUME = "then resume the run"
 
 
 class Database:
     """One connection for reading and writing, guarded by a lock: SQLite has one writer anyway.
 
-    `read_beside` is for one thread, that of the event loop.
+    A second one is for `read_beside`. Both may be used by any thread. With `lazily`, a file that does not exist is made
+    by the first transaction: until then there is nothing to read, and a look is no reason to leave files behind.
     """
 
-    def __init__(self, place: str, timeout_s: float) -> None:
+    def __init__(self, place: str, timeout_s: float, *, lazily: bool = False) -> None:
         self.place = place
         self._timeout_s = timeout_s
         self._lock = threading.RLock()
         self._beside: sqlite3.Connection | None = None
-        if place != MEMORY:
-            _make_room(Path(place))
-        with self._explained(), ExitStack() as opened:
-            self._connection = sqlite3.connect(
-                place, timeout=timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
-            )
-            opened.callback(self._connection.close)
-            self._prepare()
-            opened.pop_all()
+        self._beside_lock = threading.Lock()
+        self._is_closed = False
+        self._is_there = not lazily or place == MEMORY or Path(place).exists()
+        self._connection = self._open(place if self._is_there else MEMORY)
 
     def close(self) -> None:
-        with self._lock, self._explained():
+        with self._beside_lock, self._lock, self._explained():
+            self._is_closed = True
             if self._beside is not None:
                 self._beside.close()
             self._connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """BEGIN IMMEDIATE, because a deferred transaction that turns to writing does not wait for a lock."""
         with self._lock, self._explained():
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                yield self._connection
-                self._connection.execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    # If even this fails, SQLite rolls back when the file is next opened; the first error is the news.
-                    with suppress(sqlite3.Error):
-                        self._connection.execute("ROLLBACK")
+            if not self._is_there:
+                self._make_file()
+            with _transaction(self._connection) as connection:
+                yield connection
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock, self._explained():
@@ -68,65 +63,84 @@ class Database:
 
     def read_beside(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """From a connection of its own, so that nobody waits for what is being written: only what is committed."""
-        if self.place == MEMORY:
+        if self.place == MEMORY or not self._is_there:
             return self.read(sql, values)
-        with self._explained():
+        with self._beside_lock, self._explained():
             if self._beside is None:
-                self._beside = sqlite3.connect(
-                    self.place, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
-                )
+                if self._is_closed:
+                    raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
+                self._beside = self._connect(self.place)
             return self._beside.execute(sql, values).fetchall()
 
     def compact(self) -> None:
         with self._lock, self._explained():
-            self._connection.execute("VACUUM")
+            self._connection.execute(COMPACT)
 
-    def _prepare(self) -> None:
+    def _open(self, place: str) -> sqlite3.Connection:
+        """Raises StoreError where it cannot be used, before anything in it is changed."""
+        if place != MEMORY:
+            _make_room(Path(place))
+        with self._explained(), ExitStack() as opened:
+            connection = self._connect(place)
+            opened.callback(connection.close)
+            self._prepare(connection)
+            opened.pop_all()
+            return connection
+
+    def _make_file(self) -> None:
+        """In place of the empty database that was read so far."""
+        made = self._open(self.place)
+        self._connection.close()
+        self._connection, self._is_there = made, True
+
+    def _connect(self, place: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            place, timeout=self._timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
         """The version is read first: a file that is not ours must not be changed, not even its journal mode."""
-        version = self._version()
-        self._use_write_ahead_log()
-        # FULL: a finished trial survives a power cut, not only a crash. Commits come in groups, so it is cheap.
-        self._connection.execute("PRAGMA synchronous = FULL")
-        # Without it macOS only hands the data to the disk, which may keep it in a cache.
-        self._connection.execute("PRAGMA fullfsync = ON")
-        self._connection.execute("PRAGMA foreign_keys = ON")
+        version = self._version(connection)
+        self._use_write_ahead_log(connection)
+        for setting in SETTINGS:
+            connection.execute(setting)
         if version < len(MIGRATIONS):
-            self._migrate()
+            self._migrate(connection)
 
-    def _use_write_ahead_log(self) -> None:
+    def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
         """Two processes that do this to a new file at once get "locked" without SQLite's own waiting."""
         deadline = time.monotonic() + self._timeout_s
         while True:
             try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(WRITE_AHEAD_LOG)
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(_RETRY_PAUSE_S)
 
-    def _migrate(self) -> None:
+    def _migrate(self, connection: sqlite3.Connection) -> None:
         """In one transaction, which looks again: another process may have been faster."""
-        with self.transaction() as connection:
-            connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-            found = self._version()
+        with _transaction(connection):
+            connection.execute(MAKE_VERSIONS)
+            found = self._version(connection)
             for version, statements in enumerate(MIGRATIONS[found:], start=found + 1):
                 for statement in statements:
                     connection.execute(statement)
-                connection.execute("INSERT INTO schema_version VALUES (?)", (version,))
+                connection.execute(ADD_VERSION, (version,))
 
-    def _version(self) -> int:
+    def _version(self, connection: sqlite3.Connection) -> int:
         """How many migrations the file has seen; raises StoreError when it is not for us."""
-        tables = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = connection.execute(TABLES).fetchall()
         if not tables:
             return 0
         if ("schema_version",) not in tables:
-            raise StoreError(f"{self.place} is not a store but a database of another program", hint=OTHER_STORE)
-        version: int = self._connection.execute("SELECT MAX(version) FROM schema_version").fetchone()[0] or 0
+            raise StoreError(f"{self.place} is not a store but a database of another program", hint=_OTHER_STORE)
+        version: int = connection.execute(LAST_VERSION).fetchone()[0] or 0
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"the store {self.place} was written by a newer evalharness (schema {version})",
-                hint=f"update evalharness, or {OTHER_STORE}",
+                hint=f"update evalharness, or {_OTHER_STORE}",
             )
         return version
 
@@ -135,7 +149,20 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise explained(error, self.place, self._timeout_s) from error
+            raise _explanation(error, self.place, self._timeout_s) from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    try:
+        connection.execute(BEGIN)
+        yield connection
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            # If even this fails, SQLite rolls back when the file is next opened; the first error is the news.
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
 
 
 def _make_room(path: Path) -> None:
@@ -143,15 +170,56 @@ def _make_room(path: Path) -> None:
     folder = path.parent
     try:
         if path.is_dir():
-            raise StoreError(f"{path} is a folder, not a store", hint=OTHER_STORE)
+            raise StoreError(f"{path} is a folder, not a store", hint=_OTHER_STORE)
         if folder.is_dir():
             return
         folder.mkdir(parents=True, exist_ok=True)
         if folder.name == ".evalharness":
             (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     except (FileExistsError, NotADirectoryError) as error:
-        raise StoreError(f"the store {path} cannot be made: {folder} is no folder", hint=OTHER_STORE) from error
+        raise StoreError(f"the store {path} cannot be made: {folder} is no folder", hint=_OTHER_STORE) from error
     except OSError as error:
         raise StoreError(
-            f"the store {path} cannot be made: {error.strerror}", hint=f"check {folder}, or {OTHER_STORE}"
+            f"the store {path} cannot be made: {error.strerror}", hint=f"check {folder}, or {_OTHER_STORE}"
         ) from error
+
+
+_BY_CODE = MappingProxyType(
+    {
+        sqlite3.SQLITE_BUSY: (
+            "the store {place} has been locked by another process for {timeout_s:g} s",
+            f"wait for that process or stop it, {_RESUME}; EVALHARNESS_STORE_TIMEOUT is how many seconds to wait",
+        ),
+        sqlite3.SQLITE_FULL: ("the store {place} cannot be written: no space is left", f"free some space, {_RESUME}"),
+        sqlite3.SQLITE_IOERR: (
+            "the store {place} cannot be read or written: {error}",
+            f"check the disk and the space left on it, {_RESUME}",
+        ),
+        sqlite3.SQLITE_READONLY: (
+            "the store {place} cannot be written: it is read-only",
+            f"make the file and its folder writable, or {_OTHER_STORE}",
+        ),
+        sqlite3.SQLITE_CANTOPEN: (
+            "the store {place} cannot be opened: {error}",
+            f"check that its folder can be read and written, or {_OTHER_STORE}",
+        ),
+        sqlite3.SQLITE_NOTADB: ("{place} is not a store but another kind of file", _OTHER_STORE),
+        sqlite3.SQLITE_CORRUPT: (
+            "the store {place} is damaged: {error}",
+            f"put the file aside for repair, or {_OTHER_STORE}",
+        ),
+        sqlite3.SQLITE_CONSTRAINT: (
+            "the store {place} refused the results ({error}): the run was removed while it was being run",
+            "start the run again",
+        ),
+    }
+)
+_UNKNOWN = ("the store {place} cannot be used: {error}", _OTHER_STORE)
+
+
+def _explanation(error: sqlite3.Error, place: str, timeout_s: float) -> StoreError:
+    """What happened and what to do next."""
+    code = getattr(error, "sqlite_errorcode", None)
+    # The low byte is the kind of error, the rest its details.
+    what, hint = _UNKNOWN if code is None else _BY_CODE.get(code & 0xFF, _UNKNOWN)
+    return StoreError(what.format(place=place, error=error, timeout_s=timeout_s), hint=hint)

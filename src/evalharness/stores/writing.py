@@ -14,17 +14,20 @@ GROUP_SIZE = 1000
 
 
 class GroupWriter:
-    """`commit` writes a group in one transaction. After a failed commit nothing more is accepted."""
+    """`commit` writes a group in one transaction. After a failed commit nothing more is accepted.
+
+    Any thread may put, flush and close.
+    """
 
     def __init__(self, commit: Callable[[Sequence[Any]], None]) -> None:
         self._commit = commit
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._hurry = threading.Event()
         self._failure: StoreError | None = None
-        self._failure_told = False
+        self._failure_was_raised = False
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._closed = False
+        self._entrance = threading.Lock()
+        self._is_closed = False
 
     @property
     def backlog(self) -> int:
@@ -33,17 +36,21 @@ class GroupWriter:
 
     def put(self, item: Any) -> None:
         self._raise_failure()
-        if self._thread is None:
-            self._start()
-        self._queue.put(item)
+        with self._entrance:  # so that nothing is put behind the end of the queue, where nobody would write it
+            if self._is_closed:
+                raise StoreError("the store is closed")
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="evalharness-store", daemon=True)
+                self._thread.start()
+            self._queue.put(item)
 
     def flush(self) -> None:
         """Return once everything put before is on disk; raises what kept it from getting there."""
         thread = self._thread
         if thread is not None:
             reached = threading.Event()
+            self._hurry.set()  # before it is put, so that whoever takes it out can unset this
             self._queue.put(reached)
-            self._hurry.set()
             while not reached.wait(timeout=0.5):
                 if not thread.is_alive():
                     self._raise_failure()
@@ -51,28 +58,22 @@ class GroupWriter:
         self._raise_failure()
 
     def close(self) -> None:
-        """Write what is left; raises what kept it from being written, unless somebody has been told already."""
-        self._closed = True
-        if self._thread is not None:
-            self._queue.put(None)
-            self._hurry.set()
-            self._thread.join()
+        """Write what is left; raises what kept it from being written, unless somebody has heard of it already."""
+        with self._entrance:
+            self._is_closed = True
+            thread = self._thread
+            if thread is not None:
+                self._hurry.set()
+                self._queue.put(None)
+        if thread is not None:
+            thread.join()
             self._thread = None
-        if not self._failure_told:
+        if not self._failure_was_raised:
             self._raise_failure()
-
-    def _start(self) -> None:
-        with self._starting:
-            if self._closed:
-                raise StoreError("the store is closed")
-            if self._thread is None:
-                thread = threading.Thread(target=self._work, name="evalharness-store", daemon=True)
-                thread.start()
-                self._thread = thread
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
-            self._failure_told = True
+            self._failure_was_raised = True
             raise StoreError(self._failure.message, hint=self._failure.hint) from self._failure
 
     def _work(self) -> None:
@@ -105,7 +106,8 @@ class GroupWriter:
         """
         group: list[Any] = []
         item = self._queue.get()
-        if self._queue.qsize() < GROUP_SIZE:
+        is_to_write = item is not None and not isinstance(item, threading.Event)
+        if is_to_write and self._queue.qsize() < GROUP_SIZE:
             self._hurry.wait(GROUP_WAIT_S)
         while True:
             if item is None:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from evalharness.contracts import Services, Task
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Task
 from evalharness.domain.case import Seconds
 from evalharness.domain.chat import ChatReply
 from evalharness.domain.digest import digest

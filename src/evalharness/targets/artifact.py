@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from evalharness.contracts import Services, Task
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.artifact_answers import answer_of
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.options import Options
@@ -16,7 +17,6 @@ from evalharness.domain.transcript import Transcript
 from evalharness.errors import InvalidFile, TargetUnavailable, TrialSkipped
 from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
 from evalharness.targets.artifact_index import ArtifactIndex
-from evalharness.targets.part import TargetPart
 
 
 class ArtifactOptions(Options):
@@ -30,7 +30,7 @@ class ArtifactOptions(Options):
     variant: str = ""
 
 
-class ArtifactTarget(TargetPart):
+class ArtifactTarget(Target):
     Options: ClassVar[type[Options]] = ArtifactOptions
     is_metered: ClassVar[bool] = True
     options: ArtifactOptions

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jsonschema_rs
 from pydantic import field_validator
 
-from evalharness.contracts import Task
+from evalharness.contracts.target import Task
 from evalharness.domain.chat import ChatReply
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json

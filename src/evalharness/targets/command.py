@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from evalharness import registry
-from evalharness.contracts import Task
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.options import Options, Whole
@@ -31,7 +31,6 @@ from evalharness.targets.event_streams import (
     refuse_both_forms,
     user_messages,
 )
-from evalharness.targets.part import TargetPart
 from evalharness.targets.sandboxing import SandboxOptions, kept_variables, readable_paths
 from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template, told_beside_input
 
@@ -88,7 +87,7 @@ class CommandOptions(SandboxOptions):
         return KEPT_EVENT_BYTES if self.events and is_default else self.max_output_bytes
 
 
-class CommandTarget(TargetPart):
+class CommandTarget(Target):
     Options: ClassVar[type[Options]] = CommandOptions
     keeps_time_limit = True
     options: CommandOptions
@@ -127,7 +126,8 @@ class CommandTarget(TargetPart):
             limits=self.options.limits.as_limits(),
         )
         sandbox = self.services.isolated() if self.options.sandbox else self.services.sandbox
-        result = await sandbox.run(request)
+        session = await task.session(sandbox)
+        result = await session.run(request)
         self._check_started(result, folder)
         stdout = result.stdout.decode(errors="replace")
         evidence = Transcript(
@@ -231,13 +231,10 @@ def beside_the_input(task: Task) -> dict[str, str]:
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:
     """Whether the case itself says which exit code it wants, at any depth of its graders."""
-    return any(spec.kind == "exit_code" or judged_by_exit_code(_parts(spec)) for spec in graders)
-
-
-def _parts(spec: GraderSpec) -> tuple[GraderSpec, ...]:
-    """The graders that a grader made of graders holds."""
-    parts: tuple[GraderSpec, ...] = getattr(registry.parse_options("grader", spec), "graders", ())
-    return parts
+    return any(
+        spec.kind == "exit_code" or judged_by_exit_code(registry.parse_options("grader", spec).parts)
+        for spec in graders
+    )
 
 
 def _not_found(program: str) -> TargetUnavailable:

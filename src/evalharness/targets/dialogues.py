@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from evalharness.contracts import Llm, Task
+from evalharness.contracts.model import Llm
+from evalharness.contracts.target import Task
 from evalharness.domain.case import as_text
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.record import Json

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
-from evalharness.contracts import Services, Task
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
 from evalharness.domain.process import ProcessRequest, ProcessResult
@@ -21,7 +22,6 @@ from evalharness.domain.transcript import Transcript
 from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped, UsageError
 from evalharness.references import call_function, code_of, import_reference, only_its_program_has
 from evalharness.targets.answers import limit_passed, transcript_of
-from evalharness.targets.part import TargetPart
 
 MAX_ANSWER_BYTES = 134_217_728
 OWN_ERRORS: Mapping[str, type[Exception]] = {
@@ -38,7 +38,7 @@ class FunctionOptions(Options):
     isolate: Literal["thread", "process"] = "thread"
 
 
-class FunctionTarget(TargetPart):
+class FunctionTarget(Target):
     Options: ClassVar[type[Options]] = FunctionOptions
     options: FunctionOptions
 
@@ -94,7 +94,8 @@ class FunctionTarget(TargetPart):
             "timeout_s": task.timeout_s,
             "variant": dict(task.variant),
         }
-        result = await self.services.sandbox.run(
+        session = await task.session(self.services.sandbox)
+        result = await session.run(
             ProcessRequest(
                 # -P: files of the workspace must not stand in for modules
                 argv=(sys.executable, "-P", "-m", "evalharness.targets.isolated"),

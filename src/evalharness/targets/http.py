@@ -8,7 +8,8 @@ from urllib.parse import urljoin, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from evalharness.contracts import Services, Task
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Json
@@ -18,7 +19,6 @@ from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import ResultForm, look_up, read_result, why_not_json
 from evalharness.targets.event_streams import EventsOption, fail_without_answer, read_events, refuse_both_forms
-from evalharness.targets.part import TargetPart
 from evalharness.targets.requests import HttpRequest, api_call_of, called, templated_request
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
@@ -58,7 +58,7 @@ class HttpOptions(Options):
         return self
 
 
-class HttpTarget(TargetPart):
+class HttpTarget(Target):
     Options: ClassVar[type[Options]] = HttpOptions
     options: HttpOptions
 

@@ -25,6 +25,7 @@ from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import TargetFailed, raised_at
 from evalharness.references import import_reference
+from evalharness.settings import Settings
 from evalharness.targets.answers import transcript_of
 from evalharness.targets.function import wants_context
 
@@ -37,6 +38,7 @@ class IsolatedTask:
     workspace: Path
     timeout_s: float
     variant: Mapping[str, Json]
+    environment: Mapping[str, str]
     graders: tuple[GraderSpec, ...] = ()
 
 
@@ -73,8 +75,9 @@ def main() -> None:
     sys.path[:] = question["path"]
     case = Case.model_validate(question["case"])
     workspace = Path(question["workspace"])
+    environment = Settings.read().environment
     task = IsolatedTask(
-        case, question["index"], question["seed"], workspace, question["timeout_s"], question["variant"]
+        case, question["index"], question["seed"], workspace, question["timeout_s"], question["variant"], environment
     )
     function = import_reference(question["function"], Path(question["root"]))
     returned: Any = function(case.content, task) if wants_context(function) else function(case.content)

@@ -7,14 +7,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from evalharness.contracts import Llm, Services, Task
+from evalharness.contracts.model import Llm
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.chat import ChatMessage, ChatRequest, Temperature, Tool
 from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.model_name import split_name
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
-from evalharness.targets.part import TargetPart
 from evalharness.targets.templates import fill_template
 from evalharness.workspaces import model_file
 
@@ -56,7 +57,7 @@ class ModelOptions(Options):
         return f"{filled}\n\nContext: {as_text(task.case.context)}".strip()
 
 
-class ModelPart(TargetPart):
+class ModelPart(Target):
     keeps_time_limit = True
     is_metered: ClassVar[bool] = True
     options: Any

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from evalharness.contracts import Task
-from evalharness.domain.options import Options
+from evalharness.contracts.target import Target, Task
+from evalharness.domain.options import NoOptions, Options
 from evalharness.domain.transcript import Transcript
-from evalharness.targets.part import NoOptions, TargetPart
 
 
-class NullTarget(TargetPart):
+class NullTarget(Target):
     Options: ClassVar[type[Options]] = NoOptions
     reads_input: ClassVar[bool] = False
     is_metered: ClassVar[bool] = True
@@ -19,7 +18,7 @@ class NullTarget(TargetPart):
         return Transcript(output="")
 
 
-class EchoTarget(TargetPart):
+class EchoTarget(Target):
     Options: ClassVar[type[Options]] = NoOptions
     is_metered: ClassVar[bool] = True
 

@@ -9,16 +9,15 @@ from dataclasses import replace
 from typing import ClassVar
 
 from evalharness import registry
-from evalharness.contracts import Task
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example, merge_examples
-from evalharness.domain.options import Options
+from evalharness.domain.options import NoOptions, Options
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import TrialSkipped
-from evalharness.targets.part import NoOptions, TargetPart
 
 
-class OracleTarget(TargetPart):
+class OracleTarget(Target):
     Options: ClassVar[type[Options]] = NoOptions
     reads_input: ClassVar[bool] = False
     is_metered: ClassVar[bool] = True

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import ValidationError
 
-from evalharness.contracts import Task
+from evalharness.contracts.target import Task
 from evalharness.domain.api_call import AnswerPart, ApiCall
 from evalharness.domain.case import as_text, is_typed_input
 from evalharness.domain.record import Json

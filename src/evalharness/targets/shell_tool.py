@@ -27,7 +27,8 @@ async def run_shell(context: ToolContext, command: str) -> Json:
         raise ValueError(f"the command holds a NUL character or more than {LONGEST_COMMAND_BYTES} bytes")
     folder = context.folder
     folder.chmod(0o700)  # a command before this one may have shut it, and then nothing could be started in it
-    result = await context.services.isolated().run(
+    session = await context.task.session(context.services.isolated())
+    result = await session.run(
         ProcessRequest(
             argv=("/bin/sh", "-c", command),
             cwd=str(folder),

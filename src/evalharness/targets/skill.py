@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from evalharness.contracts import Task
+from evalharness.contracts.target import Target, Task
 from evalharness.domain.options import Options
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TrialSkipped
-from evalharness.targets.part import TargetPart
 
 
 class SkillOptions(Options):
@@ -20,7 +19,7 @@ class SkillOptions(Options):
     skill_name: str
 
 
-class SkillTarget(TargetPart):
+class SkillTarget(Target):
     Options: ClassVar[type[Options]] = SkillOptions
     options: SkillOptions
 

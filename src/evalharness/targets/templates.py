@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from evalharness.contracts import Task
+from evalharness.contracts.target import Task
 from evalharness.domain.case import as_text
 from evalharness.domain.record import Json
 from evalharness.errors import TargetFailed

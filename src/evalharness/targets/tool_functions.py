@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 
-from evalharness.contracts import Threads
+from evalharness.contracts.services import Threads
 from evalharness.domain.chat import Tool
 from evalharness.domain.record import Json
 from evalharness.domain.strict_json import parse_strictly

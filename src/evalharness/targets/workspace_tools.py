@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalharness.contracts import Services, Task
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Task
 from evalharness.domain.pattern import compile_pattern
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.process import Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalharness.actions.calibrate_judge import waits_for
-from evalharness.contracts import Services
+from evalharness.contracts.services import Services
 from evalharness.domain.grade import Judging
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.spending import Spending

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.actions.choose_targets import WrittenTarget, choose_targets
+from evalharness.actions.choose_targets import choose_targets
 from evalharness.domain.case import Case
+from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning import Variables, filled_target
 from evalharness.errors import InvalidFile, UsageError
@@ -48,7 +49,7 @@ def test_variables_of_a_target_file_and_an_address_are_filled_in_whatever_the_su
     ):
         suite, (variant,) = choose_targets(literal, [asked], "suite.yaml")
         assert variant.target is not None
-        assert set(Variables({"town": "Rome"}).used_by(suite, variant.target, "suite.yaml")) == (
+        assert set(Variables({"town": "Rome"}).used_by(suite, variant.target, "suite.yaml").locked) == (
             {"town"} if "Rome" in filled else set()
         )
         assert filled_target(variant.target, suite, {"town": "Rome"}).options == filled

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from evalharness.contracts import Target
+from evalharness.contracts.target import Target
 from evalharness.engine.attempting import open_target
 from evalharness.errors import HarnessError, TargetUnavailable, UsageError
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from evalharness.domain.exit_codes import worst
 from evalharness.domain.gate import GateCheck, GateResult
 from evalharness.domain.report import Summary, TrialCounts
-from evalharness.engine.judging import judge, judge_by_gate, may_be_gated, worst
+from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 
 MAX_ERROR_RATE = 0.02
 

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.run import CaseLock
@@ -16,19 +15,18 @@ from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial, TrialState
 from evalharness.engine.planning import PlannedCase, lock_cases
 from evalharness.engine.regrading import (
-    Regraded,
     asks_the_same,
+    how_regraded,
+    is_redacted,
     is_worth_another_try,
     lacks_only_grades,
     regrade_trial,
-    regrade_trials,
 )
 
 
-class Says:
+class Says(Grader):
     """A grader that passes what says `word`, and remembers what it was shown."""
 
-    type = "code"
     version = "2"
 
     def __init__(self, word: str) -> None:
@@ -61,15 +59,16 @@ def trial(*attempts: Attempt, index: int = 0) -> Trial:
     return Trial(case_id="a", index=index, seed=7, attempts=attempts)
 
 
-def regraded(old: Trial, plan: PlannedCase) -> Regraded:
+def regraded(old: Trial, plan: PlannedCase) -> Trial:
     return asyncio.run(regrade_trial(old, plan))
 
 
 @pytest.mark.parametrize("state", ["passed", "failed", "error", "awaiting"])
 def test_an_answer_that_was_graded_is_graded_anew(state: TrialState) -> None:
     old = trial(attempt(state, "no"))
-    new, how, _ = regraded(old, planned(Says("yes")))
-    assert (new.state, new.score, new.reason, how) == ("failed", 0.0, "says: looked for yes", "graded")
+    new = regraded(old, planned(Says("yes")))
+    assert (new.state, new.score, new.reason) == ("failed", 0.0, "says: looked for yes")
+    assert how_regraded(old.last, planned(Says("yes"))) == "graded"
     [grade] = new.grades
     assert (grade.kind, grade.version, grade.weight, grade.state) == ("says", "2", 2, "fail")
     assert (new.last.transcript, new.duration_s, new.seed) == (old.last.transcript, 2.5, 7)
@@ -94,65 +93,46 @@ def test_the_grader_sees_what_it_saw_when_the_trial_was_run() -> None:
 )
 def test_a_trial_without_an_answer_stays_as_it_was(last: Attempt) -> None:
     old = trial(last)
-    assert regraded(old, planned(Says("yes")))[:2] == (old, "kept")
+    assert regraded(old, planned(Says("yes"))) == old
+    assert how_regraded(last, planned(Says("yes"))) == "kept"
 
 
 def test_an_answer_that_nobody_graded_before_is_graded() -> None:
-    assert regraded(trial(attempt("passed", graded=False)), planned(Says("no")))[0].state == "failed"
+    assert regraded(trial(attempt("passed", graded=False)), planned(Says("no"))).state == "failed"
 
 
 def test_only_the_last_attempt_is_graded_again() -> None:
     first, last = attempt("failed", "no"), attempt("failed", "yes")
-    new, _, _ = regraded(trial(first, last), planned(Says("yes")))
+    new = regraded(trial(first, last), planned(Says("yes")))
     assert new.attempts[0] == first
     assert (new.state, new.first_state) == ("passed", "failed")
 
 
 def test_the_first_state_follows_the_new_grade_where_the_last_attempt_was_the_first_judged() -> None:
     unreachable = attempt("error", None, graded=False)
-    new, _, _ = regraded(trial(unreachable, attempt("failed", "yes")), planned(Says("yes")))
+    new = regraded(trial(unreachable, attempt("failed", "yes")), planned(Says("yes")))
     assert (new.state, new.first_state) == ("passed", "passed")
 
 
 def test_an_answer_skipped_for_want_of_a_grader_can_be_graded_later() -> None:
-    skipped, how, _ = regraded(trial(attempt("passed")), planned(skip="no human grader"))
-    assert (skipped.state, skipped.reason, skipped.grades, how) == ("skipped", "no human grader", (), "skipped")
-    assert regraded(skipped, planned(Says("yes")))[0].state == "passed"
+    unfit = planned(skip="no human grader")
+    skipped = regraded(trial(attempt("passed")), unfit)
+    assert (skipped.state, skipped.reason, skipped.grades) == ("skipped", "no human grader", ())
+    assert how_regraded(attempt("passed"), unfit) == "skipped"
+    assert regraded(skipped, planned(Says("yes"))).state == "passed"
 
 
 @pytest.mark.parametrize(
-    ("last", "redacted", "cut"),
+    ("transcript", "redacted"),
     [
-        (attempt("passed", "plain"), False, False),
-        (attempt("passed", "my [redacted:API_KEY]"), True, False),
-        (attempt("passed", "ok", messages=({"role": "user", "content": {"key": "[redacted]"}},)), True, False),
-        (attempt("passed", "long", truncated=True), False, True),
-        (attempt("failed", "[redacted]", graded=False, truncated=True), False, False),  # not graded again
+        (Transcript(output="plain"), False),
+        (Transcript(output="my [redacted:API_KEY]"), True),
+        (Transcript(output="ok", messages=({"role": "user", "content": {"key": "[redacted]"}},)), True),
+        (Transcript(output="long", truncated=True), False),
     ],
 )
-def test_what_the_store_took_away_is_noticed(last: Attempt, redacted: bool, cut: bool) -> None:
-    found = regraded(trial(last), planned(Says("x")))
-    assert (found.is_redacted, found.is_cut) == (redacted, cut)
-
-
-def test_trials_are_read_as_they_are_needed() -> None:
-    read = 0
-
-    def stored() -> Iterator[Trial]:
-        nonlocal read
-        for index in range(10):
-            read = index + 1
-            yield trial(attempt("passed"), index=index)
-
-    found: list[int] = []
-
-    async def keep(each: Regraded) -> None:
-        found.append(each.trial.index)
-        assert read - len(found) < 4, "no more are held than are graded at once"
-        await asyncio.sleep(0)
-
-    asyncio.run(regrade_trials(stored(), {"a": planned(Says("yes"))}, 4, keep))
-    assert sorted(found) == list(range(10))
+def test_what_the_store_took_away_is_noticed(transcript: Transcript, redacted: bool) -> None:
+    assert is_redacted(transcript) is redacted
 
 
 ASKED = {"id": "a", "input": "what?", "files": {"notes.txt": "one"}, "expected": "x"}
@@ -218,9 +198,9 @@ def test_an_answer_that_json_cannot_hold_may_be_graded_again() -> None:
 def test_what_judges_took_before_is_not_told_of_the_regrade() -> None:
     paid = Grade(state="unscored", grader="says", judging=(Judging(model="m", calls=3, cost_usd=3.0),))
     before = attempt("error").model_copy(update={"grades": (paid,)})
-    new = regraded(trial(before, before), planned(Says("yes"))).trial
+    new = regraded(trial(before, before), planned(Says("yes")))
     assert new.judgings == ()
-    assert regraded(trial(before, attempt("failed", None)), planned(Says("yes"))).trial.judgings == ()
+    assert regraded(trial(before, attempt("failed", None)), planned(Says("yes"))).judgings == ()
 
 
 def test_a_verdict_stays_only_if_the_judge_was_told_the_same() -> None:
@@ -232,7 +212,7 @@ def test_a_verdict_stays_only_if_the_judge_was_told_the_same() -> None:
 
     def reason(grade: Grade, grader: Any) -> str:
         old = trial(attempt("passed").model_copy(update={"grades": (grade,)}))
-        return asyncio.run(regrade_trial(old, planned(grader), keeps_verdicts=True)).trial.grades[0].reason
+        return asyncio.run(regrade_trial(old, planned(grader), keeps_verdicts=True)).grades[0].reason
 
     anew = "looked for no"
     assert reason(given, Judges("no")) == "of old"

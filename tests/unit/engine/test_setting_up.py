@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from evalharness import Case, Suite, evaluate
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.target import Target
+from evalharness.domain.process import ProcessRequest
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt
 from evalharness.engine.attempting import Attempting
@@ -18,12 +20,11 @@ from evalharness.engine.preparing import TrialTask
 from evalharness.engine.timing import LoopTime, TimeLimit
 from evalharness.errors import SandboxUnavailable
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.sandbox import FakeSandbox, finished
 
 
-class Listing:
+class Listing(Target):
     """A target that tells which files it found, and leaves one behind."""
-
-    keeps_time_limit = False
 
     def __init__(self) -> None:
         self.asked = 0
@@ -35,17 +36,17 @@ class Listing:
         return Transcript(output=found)
 
 
-class Broken:
-    async def run(self, request: ProcessRequest) -> ProcessResult:
-        raise SandboxUnavailable("no bubblewrap here", hint="install it")
-
-    async def close(self) -> None: ...
-
-
-def attempt(setup: str, root: Path, *, sandbox: Any = None, timeout_s: float = 10.0) -> tuple[Attempt, Listing]:
+def attempt(
+    setup: str,
+    root: Path,
+    *,
+    sandbox: Sandbox | None = None,
+    timeout_s: float = 10.0,
+    target: Listing | None = None,
+) -> tuple[Attempt, Listing]:
     case = Case(id="a", input="x", setup=setup, files={"a.txt": "a"})  # type: ignore[dict-item]
     planned = PlannedCase(case, (), [], timeout_s=timeout_s, retries=0)
-    target: Any = Listing()
+    target = target or Listing()
 
     async def go() -> Attempt:
         isolation = sandbox or NoSandbox()
@@ -85,9 +86,46 @@ def test_a_setup_has_a_time_limit(tmp_path: Path) -> None:
 
 
 def test_without_a_sandbox_it_is_not_run_at_all(tmp_path: Path) -> None:
-    done, target = attempt(f"touch {tmp_path}/ran", tmp_path, sandbox=Broken())
+    broken = FakeSandbox(SandboxUnavailable("no bubblewrap here", hint="install it"))
+    done, target = attempt(f"touch {tmp_path}/ran", tmp_path, sandbox=broken)
     assert (done.state, done.reason, target.asked) == ("error", "no bubblewrap here", 0)
     assert not (tmp_path / "ran").exists()
+
+
+class Working(Listing):
+    """Starts a program in the trial's session, as an agent's tool would."""
+
+    async def answer(self, task: Any) -> Transcript:
+        session = await task.session(self.sandbox)
+        assert session is await task.session(self.sandbox)
+        await session.run(ProcessRequest(("make",), str(task.workspace), {}))
+        assert self.sandbox.open_sessions == 1
+        return Transcript(output="made")
+
+    def __init__(self, sandbox: FakeSandbox) -> None:
+        super().__init__()
+        self.sandbox = sandbox
+
+
+def test_the_setup_and_the_target_share_one_session_which_ends_with_the_trial(tmp_path: Path) -> None:
+    sandbox = FakeSandbox()
+    done, _ = attempt("./prepare", tmp_path, sandbox=sandbox, target=Working(sandbox))
+    assert done.state == "passed", done.reason
+    [workspace] = sandbox.workspaces
+    assert [(request.argv[-1], request.cwd) for request in sandbox.requests] == [
+        ("./prepare", workspace),
+        ("make", workspace),
+    ]
+    assert sandbox.open_sessions == 0
+    assert not Path(workspace).exists()
+
+
+def test_each_attempt_has_a_session_of_its_own(tmp_path: Path) -> None:
+    sandbox = FakeSandbox(finished(exit_code=3), finished())
+    for state in ("error", "passed"):
+        done, _ = attempt("./prepare", tmp_path, sandbox=sandbox)
+        assert (done.state, sandbox.open_sessions) == (state, 0)
+    assert len(set(sandbox.workspaces)) == 2
 
 
 def test_it_knows_no_variable_of_the_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

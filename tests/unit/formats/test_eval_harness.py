@@ -297,7 +297,7 @@ test_cases:
 
 
 def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path, import_path: None) -> None:
-    from evalharness.contracts import Services
+    from evalharness.contracts.services import Services
     from evalharness.engine.offloading import Offloader
     from evalharness.registry import build_target
     from evalharness.sandboxes.none import NoSandbox

@@ -12,9 +12,10 @@ import pytest
 from stored_records import make_report, make_run, make_trial
 
 from evalharness.domain.case_result import CaseResult
+from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.errors import UsageError
 from evalharness.formats.written_reports import read_report
-from evalharness.reports.json_report import write_json
+from evalharness.reports.json_report import JsonReporter
 
 CASES = (CaseResult(case_id="a", key="k", trials=3, passed=2, state="failed", score=2 / 3), CaseResult(case_id="b"))
 
@@ -29,7 +30,7 @@ def written(folder: Path, data: Any) -> Path:
 def test_what_a_run_writes_is_read_with_or_without_its_trials(tmp_path: Path, trials: Any) -> None:
     report = make_report(make_run()).model_copy(update={"cases": CASES})
     stream = io.StringIO()
-    write_json([(report, trials)], stream)
+    JsonReporter().write([ReportedRun(report, trials=lambda: trials)], stream, Presentation())
     assert ("trials" in json.loads(stream.getvalue())["eval_report"]) is (trials is not None)
     assert read_report(written(tmp_path, stream.getvalue())) == report
 
@@ -37,7 +38,7 @@ def test_what_a_run_writes_is_read_with_or_without_its_trials(tmp_path: Path, tr
 def test_what_was_not_measured_has_no_interval_either(tmp_path: Path) -> None:
     report = make_report(make_run()).model_copy(update={"cases": CASES, "metrics": {"pass_hat_4": None}})
     stream = io.StringIO()
-    write_json([(report, None)], stream)
+    JsonReporter().write([ReportedRun(report)], stream, Presentation())
     data = json.loads(stream.getvalue())
     assert read_report(written(tmp_path, data)).measurements == report.measurements
     data["eval_report"]["measurements"]["pass_hat_4"] |= {"low": 0.8, "high": 0.95}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from judged import HonestLlm, JudgeLlm, SayingLlm, judge, judge_once
 
+from evalharness.contracts.model import Llm
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.record import Json
 from evalharness.errors import StoreError
@@ -125,13 +126,10 @@ def test_what_the_cache_holds_and_is_no_verdict_is_replaced() -> None:
 
 
 def test_a_model_of_ones_own_needs_no_revision() -> None:
-    class OwnLlm:
+    class OwnLlm(Llm):
         name = "own/judge"
 
         async def chat(self, request: ChatRequest) -> ChatReply:
             return ChatReply(text=verdict(request))
 
-        async def close(self) -> None: ...
-
-    llm: Any = OwnLlm()
-    assert asyncio.run(Asking(llm, InMemoryCache()).ask(question())).said["result"] == "pass"
+    assert asyncio.run(Asking(OwnLlm(), InMemoryCache()).ask(question())).said["result"] == "pass"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.attempting import grade_once
@@ -17,6 +17,7 @@ from evalharness.engine.offloading import Offloader
 from evalharness.errors import Unscored
 from evalharness.graders.code_running import code_in, find_program
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.sandbox import FakeSandbox
 
 DOCUMENTED = 'def f():\n    """As in\n    ```python\n    f()\n    ```\n    """\n    return 1\n'
 
@@ -80,22 +81,12 @@ def test_an_answer_is_only_looked_through(text: str) -> None:
         tracemalloc.stop()
 
 
-class Broken:
-    """A sandbox that does not do what it should."""
-
-    async def open(self) -> None: ...
-
-    async def run(self, request: ProcessRequest) -> ProcessResult:
-        return None  # type: ignore[return-value]
-
-    async def close(self) -> None: ...
-
-
 def test_a_fault_of_our_own_has_no_place_in_somebodys_code(build: Callable[..., Grader], tmp_path: Path) -> None:
     """So the reason does not end with empty parentheses."""
     spec = GraderSpec.model_validate({"code_tests": "assert f()"})
     context = GradeContext(Case(id="a", input="?"), Transcript(output="def f(): return 1"), index=0, seed=0)
-    reason = asyncio.run(grade_once(spec, build(spec, isolation=Broken()), context)).reason
+    broken = FakeSandbox(None)  # type: ignore[arg-type] - it does not give what it should
+    reason = asyncio.run(grade_once(spec, build(spec, isolation=broken), context)).reason
     assert reason.startswith("the grader raised AttributeError: ") and "()" not in reason
 
 

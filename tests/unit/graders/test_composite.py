@@ -8,7 +8,7 @@ from judged import HonestLlm, SayingLlm, judge_once
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName, Unscored

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import Grader
+from evalharness.contracts.grader import Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored, UsageError

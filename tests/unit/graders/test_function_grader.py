@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored, UsageError

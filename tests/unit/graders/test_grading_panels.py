@@ -12,7 +12,8 @@ import pytest
 from judged import HonestLlm, JudgeLlm, SayingLlm, TestModels, judge, judge_once, nonce_in, told
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Services
+from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.grade import SPEND_CAP

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import Grader
+from evalharness.contracts.grader import Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.graders.json_values import first_difference, parsed

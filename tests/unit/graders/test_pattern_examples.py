@@ -8,7 +8,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.contracts import Grader
+from evalharness.contracts.grader import Grader
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.graders.pattern_examples import example_of

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec

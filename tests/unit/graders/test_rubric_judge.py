@@ -12,7 +12,7 @@ from judged import HonestLlm, SayingLlm, data_in, judge, judge_once, told
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.contracts import Grader
+from evalharness.contracts.grader import Grader
 from evalharness.domain.chat import ChatRequest
 from evalharness.domain.specification import GraderSpec
 

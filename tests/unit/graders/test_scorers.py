@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader
+from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import Case
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade

@@ -15,7 +15,8 @@ from loop_server import serving
 from real_models import need_wordllama
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.datasets import EvalArtifact, create_similarity_scorer
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade, Judging

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from evalharness.contracts.model import Embedder, Llm
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.embedded import Embedded
 from evalharness.domain.transcript import Usage
@@ -18,11 +19,10 @@ from evalharness.llms.prices import Price
 HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))
 
 
-class Stumbling:
+class Stumbling(Llm):
     """Its first call comes to nothing; each other one takes 400 tokens."""
 
     name = "test/stumbling"
-    revision = ""
     calls = 0
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -32,8 +32,6 @@ class Stumbling:
         if is_first:
             raise ModelUnavailable("it stumbled")
         return ChatReply(text="hi", usage=Usage(input_tokens=390, output_tokens=10))
-
-    async def close(self) -> None: ...
 
 
 def test_a_cap_is_kept_although_the_first_call_came_to_nothing() -> None:
@@ -107,7 +105,7 @@ def test_who_never_got_its_turn_near_the_cap_says_so() -> None:
     assert purse.broken_off == 1
 
 
-class Uncounted:
+class Uncounted(Embedder):
     """Counts no tokens."""
 
     name = "test/e"
@@ -115,8 +113,6 @@ class Uncounted:
     async def embed(self, texts: Sequence[str]) -> Embedded:
         await asyncio.sleep(0)
         return Embedded([[1.0] for _ in texts])
-
-    async def close(self) -> None: ...
 
 
 def test_embeddings_that_nobody_counted_are_charged_a_guess_and_keep_the_cap() -> None:

@@ -10,16 +10,17 @@ import pytest
 from reported import A, E, F, P, S, reported
 
 from evalharness.domain.report import Report
+from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.engine.stopping import follow
-from evalharness.reports.junit import write_junit
+from evalharness.reports.junit import JunitReporter
 
 GATE = {"thresholds": {"pass_rate": 0.99}, "required_cases": ["good"], "each_case": 1}
 
 
 def written(*reports: Report, redact: Any = str) -> ElementTree.Element:
     stream = io.StringIO()
-    write_junit(reports, stream, redact)
+    JunitReporter().write([*map(ReportedRun, reports)], stream, Presentation(redact))
     return ElementTree.fromstring(stream.getvalue())
 
 
@@ -142,7 +143,8 @@ def test_case_ids_and_names_can_be_written_too() -> None:
 def test_secrets_are_taken_out_everywhere() -> None:
     report, _ = reported({"bad": [F]}, reason="sent hunter2hunter2")
     stream = io.StringIO()
-    write_junit([report], stream, lambda text: text.replace("hunter2hunter2", "[redacted:KEY]"))
+    hidden = Presentation(lambda text: text.replace("hunter2hunter2", "[redacted:KEY]"))
+    JunitReporter().write([ReportedRun(report)], stream, hidden)
     assert "hunter2" not in stream.getvalue()
     assert stream.getvalue().count("[redacted:KEY]") == 2
 

@@ -42,7 +42,7 @@ def test_a_claim_is_refused_while_it_is_held_and_leaves_no_file(path: Path) -> N
 
 def test_claims_of_different_runs_do_not_meet(tmp_path: Path) -> None:
     with claimed(tmp_path / "a.lock", "one"), claimed(tmp_path / "b.lock", "two"):
-        pass
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.lock", "b.lock"]
 
 
 def test_a_claim_is_given_back_when_the_work_fails(path: Path) -> None:

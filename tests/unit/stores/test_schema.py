@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from stored_records import make_report
 
+from evalharness.domain.stored import RegisteredSuite
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
-from evalharness.stores.suites import RegisteredSuite
 
 # What the first version wrote, to the letter. It is never changed: stores of that version are on people's disks.
 VERSION_1 = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from queue import SimpleQueue
 
 import pytest
 
@@ -151,3 +152,59 @@ def test_a_closed_writer_accepts_nothing(writer: GroupWriter) -> None:
     writer.close()
     with pytest.raises(StoreError, match="closed"):
         writer.put("y")
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_what_is_put_while_it_is_closed_is_written_or_refused(
+    ledger: Ledger, writer: GroupWriter, attempt: int
+) -> None:
+    accepted: list[str] = []
+
+    def work(name: str) -> None:
+        with pytest.raises(StoreError, match="closed"):
+            for number in range(1_000_000):
+                writer.put(f"{name} {number}")
+                accepted.append(f"{name} {number}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    while len(accepted) < 10 * attempt:
+        pass
+    writer.close()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert sorted(ledger.items) == sorted(accepted)
+
+
+class EventsAreTakenAtOnce(SimpleQueue[object]):
+    """Whoever puts an event goes on only after the writer has dealt with it."""
+
+    def put(self, item: object, block: bool = True, timeout: float | None = None) -> None:
+        super().put(item)
+        if isinstance(item, threading.Event):
+            item.wait(timeout=30)
+
+
+def test_a_flush_makes_haste_once_and_no_longer(ledger: Ledger, writer: GroupWriter) -> None:
+    """Else every later trial would be written by itself."""
+    writer._queue = EventsAreTakenAtOnce()
+    writer.put("x")
+    writer.flush()
+    assert not writer._hurry.is_set()
+    writer.close()
+
+
+def test_several_threads_may_flush_at_once(ledger: Ledger, writer: GroupWriter) -> None:
+    def work() -> None:
+        for _ in range(100):
+            writer.put("x")
+            writer.flush()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert ledger.items == ["x"] * 400
+    writer.close()

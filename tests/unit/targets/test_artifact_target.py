@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from evalharness import registry
-from evalharness.contracts import Services, Target
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target
 from evalharness.domain.case import Case
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite

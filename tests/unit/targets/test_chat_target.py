@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from talking import Talking, ask, called, said
 
 from evalharness import registry
-from evalharness.contracts import Services
+from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec

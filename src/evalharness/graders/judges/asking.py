@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from evalharness.contracts import GradeContext, JudgeCache, Llm
+from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.model import Llm
+from evalharness.contracts.store import JudgeCache
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.grade import Judging, added_up
 from evalharness.domain.record import Json
@@ -167,8 +169,8 @@ class Asking:
 
     def _key(self, question: Question) -> str:
         """Found out at the latest when the judge was validated: whether it takes a temperature."""
-        sampling = self.sampling.identity(takes_no_temperature=getattr(self.llm, "takes_no_temperature", False))
-        return cache_key(self.llm.name, _revision(self.llm), sampling, question.identity)
+        sampling = self.sampling.identity(takes_no_temperature=self.llm.takes_no_temperature)
+        return cache_key(self.llm.name, self.llm.revision, sampling, question.identity)
 
     def _add(self, reply: ChatReply) -> None:
         usage = reply.usage or Usage()
@@ -192,11 +194,6 @@ def _unseen(_: ChatReply, why: str) -> tuple[ChatMessage, ...]:
         ChatMessage(role="assistant", content=template("unusable").text),
         ChatMessage(role="user", content=template("again").filled({"why": why})),
     )
-
-
-def _revision(llm: Llm) -> str:
-    """Whoever brings a model of their own may leave it out."""
-    return str(getattr(llm, "revision", ""))
 
 
 async def together(ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], at_once: int) -> list[Result]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evalharness import registry
-from evalharness.contracts import GradeContext, Grader, Services
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.domain.calibration import ExampleScore
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.grade import VERDICTS, Grade, Judging
@@ -21,7 +22,6 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import BadReply, NoVerdict, UsageError
-from evalharness.graders.composite import Composite
 from evalharness.graders.judges.asking import Item, Result, together
 from evalharness.graders.judges.attacks import attacks
 from evalharness.graders.judges.rubric import GradedExample, Model
@@ -63,9 +63,8 @@ def models_in(grader: Grader) -> Iterator[Model]:
     """The graders with a rubric, also those that are part of another."""
     if isinstance(grader, Model):
         yield grader
-    elif isinstance(grader, Composite):
-        for part in grader.parts:
-            yield from models_in(part)
+    for part in grader.parts:
+        yield from models_in(part)
 
 
 async def score_examples(grader: Model, judge: Candidate, cases: Sequence[Case], at_once: int) -> list[ExampleScore]:

@@ -6,13 +6,14 @@ A judge that cannot be asked or gives no verdict leaves the grade `unscored`: ne
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from evalharness.contracts import GradeContext, Services
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.domain.digest import digest
 from evalharness.domain.grade import SPEND_CAP, VERDICTS, Grade, GraderType, added_up
 from evalharness.domain.record import Json
@@ -21,7 +22,6 @@ from evalharness.domain.text import head
 from evalharness.errors import BadReply, HarnessError, ModelUnavailable, SpendCapReached, TrialFault
 from evalharness.graders.judges.asking import Asking, Sampling, together
 from evalharness.graders.judges.options import JudgeOptions
-from evalharness.graders.part import CodeGrader
 
 NOBODY = "none"
 LONGEST_REASON = 1500
@@ -36,7 +36,7 @@ class Seat(NamedTuple):
     vote: Grade | None = None
 
 
-class JudgeGrader(CodeGrader, ABC):
+class JudgeGrader(Grader):
     type: GraderType = "model"
     options: JudgeOptions
 
@@ -59,7 +59,7 @@ class JudgeGrader(CodeGrader, ABC):
             return ()
         if self.services.judge_model:
             return (self.services.judge_model,)
-        return self.options.named or ((self.services.usual_judge,) if self.services.usual_judge else ())
+        return self.options.named_judges or ((self.services.usual_judge,) if self.services.usual_judge else ())
 
     def digest(self) -> str:
         return self._digest

@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.services import Services
 from evalharness.domain.artifact import Artifact
 from evalharness.domain.artifact_view import compact_text, output_at
 from evalharness.domain.case import as_text
@@ -19,6 +20,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.json_paths import MISSING
 from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Json
+from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
 from evalharness.graders.artifacts import artifact_in
 from evalharness.graders.judges.asking import Asking, Question, Verdict
@@ -60,13 +62,13 @@ class LlmJudge(JudgeGrader):
     Options: ClassVar[type[Options]] = LlmJudgeOptions
     options: LlmJudgeOptions
 
+    def __init__(self, options: LlmJudgeOptions, spec: GraderSpec, services: Services) -> None:
+        super().__init__(options, spec, services)
+        self.is_off = not options.enabled
+
     def wording(self) -> Json:
         rubric = rubric_text(self.options.criteria)
         return [template("scores").digest, rubric, _sheet(rubric).form.digest]
-
-    @property
-    def is_off(self) -> bool:
-        return not self.options.enabled
 
     def judges(self) -> tuple[str, ...]:
         return () if self.is_off else super().judges()

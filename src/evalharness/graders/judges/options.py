@@ -47,5 +47,5 @@ class JudgeOptions(Options):
         return self
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_judges(self) -> tuple[str, ...]:
         return self.panel or ((self.model,) if self.model else ())

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pydantic import field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Share
@@ -21,7 +21,6 @@ from evalharness.graders.judges.forms import Form, OneOf, Words
 from evalharness.graders.judges.grading import JudgeGrader, shortened
 from evalharness.graders.judges.options import JudgeOptions, not_blank
 from evalharness.graders.judges.templates import rubric_text, template
-from evalharness.graders.part import text_of
 from evalharness.stats.thresholds import reaches
 
 BETTER = "better_answer"
@@ -60,7 +59,7 @@ class Pairwise(JudgeGrader):
         return [template("pairwise").digest, rubric_text(self.options.rubric), FORM.digest]
 
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
-        answer, other = text_of(context), self._other(context)
+        answer, other = context.text, self._other(context)
 
         async def ask(pair: tuple[str, str]) -> Verdict:
             return await asking.ask(self._question(context, *pair))

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Json
@@ -19,7 +19,7 @@ from evalharness.graders.judges.forms import Form, OneOf, Words
 from evalharness.graders.judges.grading import JudgeGrader, majority, shortened, undecided
 from evalharness.graders.judges.options import JudgeOptions, not_blank
 from evalharness.graders.judges.templates import template
-from evalharness.graders.part import shown, text_of
+from evalharness.graders.quoting import shown
 
 FORM = Form({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
 Answer = RelevanceResult | BadReply | ModelUnavailable
@@ -45,7 +45,7 @@ class Relevance(JudgeGrader):
         return [template("relevance").digest, FORM.digest]
 
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
-        response = run_for_judge(context.transcript, text_of(context))
+        response = run_for_judge(context.transcript, context.text)
         answers = await check_each(asking, response, self.options.criteria, self.options.concurrency)
         if failures := failures_in(self.options.criteria, answers):
             is_final = not any(isinstance(answer, ModelUnavailable) for answer in answers)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import field_validator, model_validator
 
-from evalharness.contracts import GradeContext
+from evalharness.contracts.grader import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
@@ -24,7 +24,6 @@ from evalharness.graders.judges.options import JudgeOptions, not_blank, not_empt
 from evalharness.graders.judges.reading import parse_criteria
 from evalharness.graders.judges.scoring import ScoreSheet, Scoring
 from evalharness.graders.judges.templates import Template, rubric_text, template
-from evalharness.graders.part import text_of
 from evalharness.stats.thresholds import reaches
 
 PLACES = ("input", "output", "expected", "rubric", "examples")
@@ -137,7 +136,7 @@ class Model(JudgeGrader):
             {
                 "input": ("question", as_text(context.input) or None),
                 "expected": ("good answer", self._expected(context) or None),
-                "output": ("answer", text_of(context)),
+                "output": ("answer", context.text),
             },
             {"rubric": self.rubric_for(context), "examples": self._examples},
         )

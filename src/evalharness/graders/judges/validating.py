@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from types import MappingProxyType
 
-from evalharness.contracts import Llm
+from evalharness.contracts.model import Llm
 from evalharness.domain.grade import Judging
 from evalharness.errors import BadReply, ModelUnavailable, UsageError, waited_for
 from evalharness.graders.judges.asking import Asking
@@ -19,6 +19,8 @@ from evalharness.graders.judges.relevance import ask_one
 RESPONSE = "Paris is the capital of France."
 CRITERION = "The response says that Paris is the capital of France."
 LIMIT_S = 30.0
+LIMIT_OF_LOCAL_S = 300.0
+"""A model of this machine has to be loaded first."""
 SLIPS = 4
 """How often it may say no before it is believed: small models slip now and then, a useless one says no every time."""
 HINT = "choose another judge with --judge-model, or leave the grades due with --judge-model none"
@@ -26,6 +28,11 @@ HINT = "choose another judge with --judge-model, or leave the grades due with --
 NEXT_STEPS = MappingProxyType(
     {401: "check the key", 403: "check the key, and what it may do", 404: "check the model's name and the base URL"}
 )
+
+
+async def try_judge(llm: Llm) -> Judging:
+    """With the patience that its kind needs."""
+    return await validate_judge(llm, LIMIT_OF_LOCAL_S if llm.name.startswith("local/") else LIMIT_S)
 
 
 async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> Judging:

@@ -1,0 +1,21 @@
+"""Validate suites: files and what else lies in folders, with every problem; and the schema that editors check with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evalharness.domain.loaded_file import LoadedFile
+from evalharness.formats import schema
+from evalharness.formats.loading import survey_paths
+
+
+def validate_suites(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    """Every file with all its problems, also those that were passed over. Nothing is imported or started."""
+    return survey_paths(paths, format_name)
+
+
+def suite_schema() -> dict[str, Any]:
+    """The JSON Schema of suite files."""
+    return schema.suite_schema()

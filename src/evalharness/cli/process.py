@@ -1,0 +1,184 @@
+"""The process that the command line starts: the only place that changes signals, file descriptors, os.environ, gc.
+
+While runs are under way, the first Ctrl-C stops them cleanly, every further one at once, and nothing a target does can
+prevent it. An async target that blocks (computes, sleeps without awaiting) holds the event loop, and with it everybody.
+A timer of the operating system ends that: its signal raises inside the code that blocks.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from evalharness.errors import TargetFailed
+from evalharness.settings import Settings, read_dotenv
+
+PATIENCE_S = 2.0
+BEAT_S = 0.5
+GRACE_S = 10.0
+"""How much longer than its time limit a trial may hold the event loop."""
+COLLECT_FROM = 20_000
+TURN_S = 0.05
+
+
+def export_dotenv(folder: Path) -> None:
+    """`.env`, where the environment does not say otherwise."""
+    for name, value in read_dotenv(folder).items():
+        os.environ.setdefault(name, value)
+
+
+def export(values: Mapping[str, str]) -> None:
+    """`--env`, for functions that run inside this process."""
+    Settings().with_environment(values)  # what cannot be a variable is refused with a message
+    os.environ.update(values)
+
+
+class Guard:
+    """Ends runs by signals. It hears of runs like any watcher, and passes on what it hears."""
+
+    def __init__(self, stop: Any) -> None:
+        self.stop = stop
+        self.watcher: Any = None
+        self._loop: Any = None
+        self._beat: Any = None
+        self._longest_s = 0.0
+
+    def begun(self, files: Any, redactor: Any) -> None:
+        self.watcher.begun(files, redactor)
+
+    def run_started(self, run: Any, finished_before: int) -> None:
+        self.watcher.run_started(run, finished_before)
+        limits = [run.suite.timeout_seconds_for(case) for case in run.suite.cases]
+        if run.regrade_of or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
+            return  # a timer that somebody else has set (a test runner's, say) is left alone
+        import asyncio  # here and below: `--help` need not pay for it
+
+        self._loop = asyncio.get_running_loop()
+        self._longest_s = max(limits, default=0.0) + GRACE_S
+        signal.signal(signal.SIGALRM, self._on_alarm)
+        self._set_alarm()
+
+    def trial_finished(self, trial: Any) -> None:
+        self.watcher.trial_finished(trial)
+
+    def run_ended(self, run: Any) -> None:
+        self.rest()
+        self.watcher.run_ended(run)
+
+    def rest(self) -> None:
+        """No run is under way any more."""
+        if self._loop is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        if self._beat is not None:
+            self._beat.cancel()
+        self._loop = self._beat = None
+
+    def on_signal(self, *_: object) -> None:
+        if self.stop.is_sent:
+            raise KeyboardInterrupt
+        self.stop.send()
+        if self._loop is not None:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)  # for a loop that is blocked; a living one sets it again
+
+    def _on_alarm(self, *_: object) -> None:
+        if self.stop.is_sent:  # the trial is given up, like all that are under way
+            import asyncio
+
+            self.stop.send(at_once=True)
+            raise asyncio.CancelledError
+        raise TargetFailed("time limit: it held the event loop without awaiting, and kept everybody else waiting")
+
+    def _set_alarm(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, self._longest_s)
+        self._beat = self._loop.call_later(BEAT_S, self._set_alarm)
+
+
+@contextmanager
+def guarded(stop: Any) -> Iterator[Guard]:
+    """While runs are under way."""
+    guard = Guard(stop)
+    former = {number: signal.signal(number, guard.on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with _exits_guarded(), _collecting_less():
+            yield guard
+    finally:
+        guard.rest()
+        for number, handler in former.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+@contextmanager
+def _exits_guarded() -> Iterator[None]:
+    """`os._exit` in a target would end the harness without a word and with its exit code; in a fork it is as usual."""
+    real, owner = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != owner:
+            real(status)
+        raise SystemExit(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = real
+
+
+@contextmanager
+def _collecting_less() -> Iterator[None]:
+    """What trials leave behind has no cycles: looking for some after every 700 objects costs a fifth of a quick run."""
+    former = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(COLLECT_FROM, *former[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*former)
+        gc.unfreeze()
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """For many small objects that all live to the end: looking for garbage would cost a third of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def switch_threads_less() -> None:
+    """Longer turns of threads, for where no target is timed: fewer of them cost less."""
+    sys.setswitchinterval(TURN_S)
+
+
+@contextmanager
+def reserved_stdout() -> Iterator[TextIO]:
+    """File descriptor 1 points to stderr; the stream given is the real standard output.
+
+    It is given back only when an error has to be shown there. Otherwise it stays reserved to the end of the process:
+    a call that was given up, or a C library with a buffer, may still print after the report.
+    """
+    sys.stdout.flush()
+    real = os.dup(1)
+    os.dup2(2, 1)
+    stream = os.fdopen(os.dup(real), "w", encoding="utf-8", errors="replace")
+    try:
+        yield stream
+        stream.flush()
+    except BaseException:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(real, 1)
+        raise
+    finally:
+        with suppress(OSError):  # what could not be written was reported when it was flushed
+            stream.close()
+        os.close(real)

@@ -1,0 +1,44 @@
+"""A finished run on its way to a reader: its report with the trials behind it, and how it is presented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.domain.trial import Trial
+
+WrittenTrials: TypeAlias = Iterable[Trial | Mapping[str, Any]]
+"""Trials, or what a report file has of them."""
+
+
+def no_trials() -> None:
+    """For a report that is written without its trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """One run as a reporter gets it."""
+
+    report: Report
+    run: Run | None = None
+    """None where the report was read from a file."""
+    trials: Callable[[], WrittenTrials | None] = no_trials
+    """Reads the trials from the first to the last, once per call; None leaves them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """For whom and how a report is written. A reporter uses what concerns it, and always `redact`."""
+
+    redact: Callable[[str], str] = str
+    """Takes secrets out of a text."""
+    command: str = "eval-harness"
+    """How the reader calls the harness, so that the next step can be copied as it stands."""
+    store: str | None = None
+    """The store that the user named, if any: the next command has to name it too."""
+    is_live: bool = False
+    """Whether it is printed on a terminal that shows colours."""
+    with_next_step: bool = True

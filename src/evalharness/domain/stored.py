@@ -1,0 +1,139 @@
+"""What a store says of its runs, suites, baselines and verdicts without building them whole: lines, links, outlines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any, NamedTuple
+
+from evalharness.domain.case_result import CaseOutlines
+from evalharness.domain.report import Report
+from evalharness.domain.run import CaseLock
+from evalharness.domain.suite import Suite
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run in a list; `counts` are its finished trials by state."""
+
+    id: str
+    name: str
+    suite_name: str
+    created_at: str
+    finished_at: str | None
+    planned: int
+    regrade_of: str
+    counts: dict[str, int]
+
+    @property
+    def pending(self) -> int:
+        return self.planned - sum(self.counts.values())
+
+
+class RunLink(NamedTuple):
+    """As much of a run as says which it is, and which others were started together with it."""
+
+    id: str
+    name: str
+    matrix_id: str
+    is_finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutline:
+    """`report` is the one kept when the run last came to a stop; None where it never did.
+
+    It has no cases where trials were written since, or by a version that did not keep them.
+    """
+
+    id: str
+    name: str
+    matrix_id: str
+    suite_name: str
+    created_at: str
+    finished_at: str | None
+    regrade_of: str
+    report: Report | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run set out to do."""
+
+    variant: str
+    trials: int
+    case_threshold: float
+    cases: CaseOutlines
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A finished run: which target it tried and what it asked. `kind` is its target's, `target` its digest.
+
+    `locks` says of each case what was asked, who judged, and which target of its own it has, by digest, as it is
+    stored: without what is empty.
+    """
+
+    id: str
+    name: str
+    planned: int
+    variant: str
+    kind: str
+    target: str
+    is_sequential: bool
+    locks: dict[str, Any]
+
+    def key(self, case_id: str) -> str:
+        lock = self.locks.get(case_id)
+        return CaseLock.joined(lock["case"], lock["graders"]) if lock else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A run that later runs of its suite are compared with, under a name of its own in that suite."""
+
+    suite_name: str
+    name: str
+    run_id: str
+    run_name: str
+    set_at: str
+
+    @property
+    def told(self) -> str:
+        return f"{self.run_name} is the baseline '{self.name}' of {self.suite_name}"
+
+    @property
+    def removal(self) -> str:
+        """The command that gives it up."""
+        return f"eval-harness baseline rm {quote(self.name)} --suite {quote(self.suite_name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSuite:
+    """`path` is empty for a suite that was built in Python; `format` is the one its file was recognised as."""
+
+    suite: Suite
+    root: str
+    path: str = ""
+    format: str = ""
+    registered_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteLine:
+    """A registered suite in a list, without its cases."""
+
+    name: str
+    cases: int
+    path: str
+    format: str
+    registered_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLine:
+    """The cache of verdicts in one line; `oldest` is empty where there is none."""
+
+    verdicts: int
+    size_bytes: int
+    oldest: str

@@ -1,0 +1,178 @@
+"""The parts of a run, built once from its specification: services, target, and each case with its graders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from evalharness import registry
+from evalharness.contracts.budget import Budget
+from evalharness.contracts.executor import RunSpec
+from evalharness.contracts.grader import Grader
+from evalharness.contracts.services import Services
+from evalharness.contracts.store import JudgeCache
+from evalharness.contracts.target import Target
+from evalharness.domain.run import RunOptions
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import SuiteConfig
+from evalharness.engine.attempting import open_target
+from evalharness.engine.offloading import Offloader
+from evalharness.engine.planning import PlannedCase, filled_target, plan_cases
+from evalharness.errors import UsageError
+
+DEFAULT_CONCURRENCY = 10
+
+
+def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
+    """The flag, else the suite, else 10; 0 means the number of CPUs."""
+    wanted = options.max_concurrency
+    if wanted is None:
+        wanted = config.max_workers if config.parallel else 1
+    return DEFAULT_CONCURRENCY if wanted is None else wanted or os.cpu_count() or 1
+
+
+def build_services(
+    spec: RunSpec, budget: Budget | None = None, judge_cache: JudgeCache | None = None, **model_options: Any
+) -> Services:
+    """What targets and graders of a run may use. `model_options` are those of `llms/opening.py`."""
+    concurrency = concurrency_of(spec.options, spec.suite.config)
+    environment = dict(spec.environment)
+    return Services(
+        root=spec.root,
+        sandbox=registry.build_sandbox("none"),
+        in_thread=Offloader(concurrency),
+        environment=environment,
+        isolation=registry.build_sandbox(spec.options.sandbox),
+        models=registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
+        judge_model=spec.options.judge_model,
+        usual_judge=spec.suite.config.judge_model,
+        judge_cache=judge_cache if spec.options.use_cache else None,
+    )
+
+
+async def close_services(services: Services) -> None:
+    async with AsyncExitStack() as closing:
+        closing.callback(services.in_thread.close)
+        closing.push_async_callback(services.sandbox.close)
+        if services.models is not None:
+            closing.push_async_callback(services.models.close)
+        if services.isolation is not None:
+            closing.push_async_callback(services.isolation.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    services: Services
+    target: Target | None
+    """None where stored answers are only graded."""
+    label: str
+    """What the target is called."""
+    cases: dict[str, PlannedCase]
+    concurrency: int
+    grader_type: str | None = None
+
+    def target_of(self, planned: PlannedCase) -> Target:
+        target = planned.target.target if planned.target else self.target
+        assert target is not None, "asked for where answers are wanted"
+        return target
+
+    @property
+    def targets(self) -> list[tuple[str, Target]]:
+        """Every target that some case will be tried on, each once, with its label."""
+        plans = self.cases.values()
+        own = {id(plan.target): (plan.target.spec.label, plan.target.target) for plan in plans if plan.target}
+        if self.target is not None and any(plan.target is None for plan in plans):
+            return [(self.label, self.target), *own.values()]
+        return list(own.values())
+
+    async def open(self, budget: Budget) -> None:
+        """What cannot work is reported before any target has answered, and before anything is paid for."""
+        tried = [plan for plan in self.cases.values() if not plan.skip]
+        graders = [grader for plan in tried for _, grader in plan.graders]
+        is_asked = self.target is not None
+        needs_sandbox = any(grader.needs_sandbox for grader in graders)
+        if is_asked and (needs_sandbox or any(plan.case.setup for plan in tried)):
+            await self.services.isolated().open()
+        targets = self.targets
+        await check_models(self.services, budget, graders, [target for _, target in targets])
+        for label, target in targets:
+            await open_target(target, label)
+
+    async def close(self) -> None:
+        """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(close_services, self.services)
+            for _, target in self.targets:
+                closing.push_async_callback(target.close)
+
+    async def close_quietly(self) -> None:
+        """After something else went wrong, which is what counts."""
+        with suppress(Exception):
+            await self.close()
+
+
+def build_parts(spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None, *, where: str = "") -> Parts:
+    """Raises what a part that cannot be built raises, before anything runs. `where`: what names the target."""
+    services = build_services(spec, budget, judge_cache)
+    target = None if spec.target is None else filled_target(spec.target, spec.suite, spec.values)
+    built = None if target is None else _built_target(target, services, where)
+    planned = plan_cases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
+    return Parts(
+        services,
+        built,
+        "" if spec.target is None else spec.target.label,
+        {plan.case.id: plan for plan in planned},
+        concurrency_of(spec.options, spec.suite.config),
+        spec.options.grader_type,
+    )
+
+
+def _built_target(spec: TargetSpec, services: Services, where: str) -> Target:
+    try:
+        return registry.build_target(spec, services)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}" if where else error.message, hint=error.hint) from error
+
+
+async def check_models(
+    services: Services, budget: Budget, graders: Iterable[Grader], targets: Iterable[Target]
+) -> None:
+    """That every model a run will ask exists, can be paid for and, if it judges, knows how to judge.
+
+    Before the first trial, so that a wrong key or a mistyped name costs seconds and nothing else.
+    """
+    used = list(graders)
+    judges = _each_once(grader.judges() for grader in used)
+    embedders = _each_once(grader.embedders() for grader in used)
+    asked = _each_once(target.models() for target in targets)
+    for name in asked:
+        services.llm(name)
+    for name in embedders:
+        services.embedder(name)
+    await check_judges(services, budget, judges, (*asked, *embedders))
+
+
+async def check_judges(services: Services, budget: Budget, judges: Iterable[str], others: Sequence[str] = ()) -> None:
+    """Of `others` only the price is checked. Raises what trying out a judge raises."""
+    llms = [services.llm(name) for name in judges]
+    if budget.max_cost_usd is not None and services.models is not None:
+        every = dict.fromkeys((*others, *(llm.name for llm in llms)))
+        unpriced = [name for name in every if not services.models.price_known(name)]
+        if unpriced:
+            raise UsageError(
+                f"the price of {', '.join(unpriced)} is not known, so no cap in dollars can be kept",
+                hint="name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
+            )
+    if budget.is_used_up:
+        return  # nobody will be asked anything, and the report says why
+    if llms:
+        try_judge: Callable[..., Any] = registry.load("models", "try_judge")
+        for llm in llms:
+            budget.add_check(await try_judge(llm))
+
+
+def _each_once(models: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in models for name in names))

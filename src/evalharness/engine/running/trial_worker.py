@@ -1,0 +1,104 @@
+"""One work unit → one trial: its attempts, retries, time limit, grading and what it spends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+from evalharness.contracts.budget import Budget
+from evalharness.contracts.executor import RunSpec, WorkUnit
+from evalharness.domain.transcript import Transcript
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting
+from evalharness.engine.planning import PlannedCase
+from evalharness.engine.preparing import TrialTask
+from evalharness.engine.regrading import complete, is_worth_another_try, lacks_only_grades, regrade_trial
+from evalharness.engine.running.parts import Parts
+from evalharness.engine.timing import TimeLimit
+
+FIRST_PAUSE_S = 0.25
+LONGEST_PAUSE_S = 30.0
+
+
+class TrialWorker:
+    """What all trials of a run share. One serves any number of asyncio tasks."""
+
+    def __init__(self, run_id: str, spec: RunSpec, parts: Parts, budget: Budget) -> None:
+        self._run_id = run_id
+        self._spec = spec
+        self._parts = parts
+        self._budget = budget
+        self._is_capped = budget.max_cost_usd is not None or budget.max_tokens is not None
+        infrastructure = frozenset((*INFRASTRUCTURE_ERRORS, *spec.suite.infrastructure_errors))
+        self._attempting = Attempting(parts.target, infrastructure, parts.services.isolated)
+
+    def time_limit(self) -> TimeLimit:
+        """For the asyncio task that calls this; to be closed at its end."""
+        return TimeLimit(self._attempting.loop_time)
+
+    async def trial(self, unit: WorkUnit, limit: TimeLimit) -> Trial:
+        """Raises SpendCapReached where there is no money for it: the unit stays undone."""
+        planned = self._parts.cases[unit.case_id]
+        if self._spec.target is None:
+            stored = Trial(case_id=unit.case_id, index=unit.trial_index, seed=unit.seed, attempts=unit.earlier)
+            return await regrade_trial(stored, planned, keeps_verdicts=self._spec.keeps_verdicts)
+        if planned.skip:
+            return _trial(unit, (Attempt(state="skipped", reason=planned.skip),))
+        return await (self._paid(unit, planned, limit) if self._is_capped else self._finished(unit, planned, limit))
+
+    async def _paid(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
+        """Where the target's own calls are not metered, what its answers report is charged."""
+        is_metered = self._parts.target_of(planned).is_metered
+        await self._budget.begin_trial(is_metered=is_metered)
+        new: tuple[Attempt, ...] = ()
+        try:
+            trial = await self._finished(unit, planned, limit)
+            new = trial.attempts[len(unit.earlier) :]
+            return trial
+        finally:
+            answers = [attempt.transcript for attempt in new if attempt.transcript is not None]
+            self._budget.end_trial(*_reported_cost(answers), is_metered=is_metered)
+
+    async def _finished(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
+        """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
+        attempts: tuple[Attempt, ...] = ()
+        if unit.earlier and unit.earlier[-1].state == "awaiting":  # goes on as if it had never been interrupted
+            attempts = (*unit.earlier[:-1], await complete(unit.earlier[-1], planned, unit.trial_index, unit.seed))
+            unit = unit._replace(earlier=())
+        while not attempts or self._is_tried_again(planned, attempts):
+            if attempts and attempts[-1].state == "error":
+                await asyncio.sleep(pause_s(len(attempts), Random(f"{unit.seed} {len(attempts)}")))
+            services = self._parts.services
+            task = TrialTask(planned, unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
+            before = (*unit.earlier, *attempts)
+            if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
+                attempt = await self._attempting.grade_again(task, planned, before[-1])
+            else:
+                attempt = await self._attempting.attempt(task, planned, limit)
+            attempts = (*attempts, attempt)
+        return _trial(unit, attempts)
+
+    def _is_tried_again(self, planned: PlannedCase, attempts: tuple[Attempt, ...]) -> bool:
+        last = attempts[-1]
+        if len(attempts) > planned.retries or not is_worth_another_try(last):
+            return False
+        return last.state == "error" or (last.state == "failed" and self._spec.suite.config.retry_failed)
+
+
+def _trial(unit: WorkUnit, attempts: tuple[Attempt, ...]) -> Trial:
+    attempts = (*unit.earlier, *attempts)
+    return Trial.holding({"case_id": unit.case_id, "index": unit.trial_index, "seed": unit.seed, "attempts": attempts})
+
+
+def _reported_cost(answers: Sequence[Transcript]) -> tuple[float | None, int]:
+    """What the target says it has spent; nothing where it gave no answer."""
+    costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
+    usages = [answer.usage for answer in answers if answer.usage is not None]
+    tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages)
+    return (sum(costs) if costs else None if answers else 0.0), tokens
+
+
+def pause_s(attempt: int, rng: Random) -> float:
+    """Doubling, with full jitter, so that those who failed together do not come back together."""
+    return rng.uniform(0, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt))

@@ -1,0 +1,242 @@
+"""Harness: the one door to everything a user can do, and its sync edge.
+
+It holds a store, settings and a clock, and nothing global: no signal, environment variable or file descriptor is
+changed. The command line, the server, the pytest plug-in and Python programs all come in here. Actions are imported
+when they are called: a command that lists runs need not load what a run needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
+
+from pydantic import BaseModel
+
+from evalharness import registry
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import MEMORY, Store
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.run import EvaluateOptions, Run, RunOptions
+from evalharness.domain.specification import WrittenTarget
+from evalharness.domain.stored import Baseline, RunLine
+from evalharness.domain.suite import Suite
+from evalharness.errors import HarnessError, UsageError
+from evalharness.settings import Settings, find_project_folder, now
+
+FOLDER = ".evalharness"
+FILE = "store.db"
+DEFAULT_BASELINE = "default"
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Harness:
+    """May be shared by threads; each run has its own secrets, services and budget."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        clock: Callable[[], datetime] = now,
+        to_read: bool = False,
+    ) -> Harness:
+        """`with Harness.open() as harness: …`
+
+        `store` is a file, a folder that holds one, or `:memory:`; without it `.evalharness/store.db` of the project.
+        `settings` take the place of the environment and the `.env` file, which are read once, here. A store that does
+        not exist is made by the first run; `to_read` refuses one that is named and does not exist.
+        """
+        settings = settings or Settings.read(Path.cwd())
+        return cls(Context(_open_store(store, settings, clock, to_read=to_read), settings, clock))
+
+    def __enter__(self) -> Harness:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.context.store.close()
+
+    def redact(self, text: str) -> str:
+        """A text without the secrets of the environment."""
+        return self.context.settings.redactor().redact(text)
+
+    def call(
+        self,
+        action: Callable[Concatenate[Context, Arguments], Coroutine[Any, Any, Result]],
+        *arguments: Arguments.args,
+        **keywords: Arguments.kwargs,
+    ) -> Result:
+        """Any action of `evalharness.actions`, from sync code; also inside a running event loop."""
+        return wait_for(action(self.context, *arguments, **keywords))
+
+    def run(
+        self,
+        suite: Suite | BaseModel | str | Path,
+        target: WrittenTarget | None = None,
+        *,
+        trials: int | None = None,
+        scorers: Sequence[Any] = (),
+        variables: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        resume: str | None = None,
+        **options: Unpack[EvaluateOptions],
+    ) -> Run:
+        """What `evaluate` does, with this store and these settings."""
+        from evalharness.actions.evaluate import Evaluation, evaluate_suite
+
+        asked = Evaluation(suite, target, trials, scorers, variables or {}, env or {}, resume, options)
+        return self.call(evaluate_suite, asked)
+
+    def runs(self, limit: int = 20) -> list[RunLine]:
+        """The newest first."""
+        from evalharness.actions.list_runs import list_runs
+
+        return self.call(list_runs, limit)
+
+    def load_run(self, name: str) -> Run:
+        """A stored run by id or name, with its report and trials."""
+        from evalharness.actions.show_run import show_run
+
+        run = self.call(show_run, name)
+        return run.model_copy(update={"trials": tuple(self.context.store.trials(run.id))})
+
+    def suites(self, folder: str | Path = ".") -> list[Any]:
+        """Those below a folder, those registered in the store, and the ready-made ones."""
+        from evalharness.actions.list_suites import list_suites
+
+        return self.call(list_suites, Path(folder)).suites
+
+    def compare(self, old: str, new: str) -> Comparison:
+        """Two runs, baselines or files with a JSON report, case by case; differences are new − old."""
+        from evalharness.actions.compare_runs import compare_runs
+
+        [comparison] = self.call(compare_runs, [old, new])
+        return comparison
+
+    def baseline(self, run: str, name: str = DEFAULT_BASELINE) -> Baseline:
+        """Make a run what later runs of its suite are compared with."""
+        from evalharness.actions.set_baseline import set_baseline
+
+        return self.call(set_baseline, run, name).baseline
+
+    def regrade(self, run: str, *, suite: str | None = None, **options: Unpack[EvaluateOptions]) -> Run:
+        """Grade the stored transcripts of a run again, as a new run; nothing is re-run."""
+        from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
+
+        request = RegradeRequest(run=run, suite=suite, options=RunOptions(**options))
+        [regrade] = self.call(regrade_runs, request)
+        return regrade.run
+
+
+def evaluate(
+    suite: Suite | BaseModel | str | Path,
+    target: WrittenTarget | None = None,
+    *,
+    trials: int | None = None,
+    scorers: Sequence[Any] = (),
+    variables: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+    store: str | None = None,
+    resume: str | None = None,
+    **options: Unpack[EvaluateOptions],
+) -> Run:
+    """Run a suite, a suite file or a suite's name on a target; returns the finished run with its report and trials.
+
+    `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
+    `scorers` take the place of the suite's own: whatever `--scorer` takes, objects with a method `score`, functions.
+    `env` reaches commands, sandboxes and models, and functions as `context.environment`. `options` are those of
+    `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a
+    running event loop too (a notebook), where it uses a thread of its own.
+    """
+    with Harness.open(store) as harness:
+        return harness.run(
+            suite, target, trials=trials, scorers=scorers, variables=variables, env=env, resume=resume, **options
+        )
+
+
+def _open_store(named: str | Path | None, settings: Settings, clock: Callable[[], datetime], *, to_read: bool) -> Store:
+    place = _store_place(named)
+    if to_read and named and place != MEMORY and not Path(place).exists():
+        raise UsageError(f"there is no store {place}")
+    store: Store = registry.load("store", "sqlite")(
+        place, redactor=settings.redactor(), timeout_s=settings.store_timeout_s, clock=clock, lazily=True
+    )
+    return store
+
+
+def _store_place(named: str | Path | None) -> str:
+    if named == MEMORY:
+        return MEMORY
+    if named:
+        path = Path(named)
+        return str(path / FILE if path.is_dir() else path)
+    return str(find_project_folder(Path.cwd()) / FOLDER / FILE)
+
+
+def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """`asyncio.run`, also where a loop is already running: then on a thread. Ctrl-C cancels the coroutine."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return _run_to_end(coroutine)
+    outcome: list[Result] = []
+    failure: list[BaseException] = []
+    inner: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def noted() -> Result:
+        current = asyncio.current_task()
+        assert current is not None
+        inner.append((asyncio.get_running_loop(), current))
+        return await coroutine
+
+    def work() -> None:
+        try:
+            outcome.append(_run_to_end(noted()))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            failure.append(error)
+
+    thread = threading.Thread(target=work, name="evalharness", daemon=True)
+    thread.start()
+    # In short pieces: a wait without end hears no signal, and a loop that is asked to end only notes it in its task.
+    try:
+        while thread.is_alive() and not (task and task.cancelling()):
+            thread.join(timeout=0.1)
+    finally:
+        for loop, running in inner if thread.is_alive() else ():
+            loop.call_soon_threadsafe(running.cancel)
+        thread.join()
+    if failure and isinstance(failure[0], asyncio.CancelledError):
+        raise KeyboardInterrupt
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _run_to_end(coroutine: Awaitable[Result]) -> Result:
+    """`asyncio.run`, which must not see the result: it prints it in full to itself when it is done."""
+    results: list[Result] = []
+
+    async def keep() -> None:
+        results.append(await coroutine)
+
+    try:
+        asyncio.run(keep())
+    except SystemExit as error:  # of a task that a target left behind: nobody else may decide our exit code
+        raise HarnessError(
+            f"the target called sys.exit({error.code!r}) outside of its call and ended the run"
+        ) from error
+    return results[0]

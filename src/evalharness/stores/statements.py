@@ -1,0 +1,148 @@
+"""Every statement of the store, table by table; what a database says in its own words is `dialect.py`.
+
+Trials are read by pages, so that a run of any size takes little memory. Each page is a query of its own: a cursor left
+open would keep the connection from writing once another process has written, and the log from being folded into the
+file.
+"""
+
+from __future__ import annotations
+
+from evalharness.domain.trial import Outcome, TrialFigures
+from evalharness.stores.dialect import insert, insert_once, marks, taken_over, upsert
+
+# Schema
+
+MAKE_VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)"
+ADD_VERSION = insert("schema_version", "version")
+LAST_VERSION = "SELECT MAX(version) FROM schema_version"
+
+# Runs
+
+RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, body, report"
+OUTLINE_COLUMNS = ("id", "name", "matrix_id", "suite_name", "created_at", "finished_at", "regrade_of")
+_RUN = f"SELECT {RUN_COLUMNS} FROM runs"
+
+ADD_RUN = insert("runs", "id, name, matrix_id, suite_name, created_at, planned, regrade_of, body")
+FIND_NAMES = "SELECT 1 FROM runs WHERE id = ? OR name = ?"
+FIND_ID = "SELECT id FROM runs WHERE id = ? OR name = ?"
+FIND_SEQ = "SELECT seq FROM runs WHERE id = ?"
+NEWEST_NAMES = "SELECT name FROM runs ORDER BY seq DESC LIMIT 50"
+READ_RUN = f"{_RUN} WHERE id = ?"
+NEWEST_RUNS = f"{_RUN} WHERE suite_name = ? ORDER BY seq DESC LIMIT ?"
+MATRIX = f"{_RUN} WHERE matrix_id = ? ORDER BY seq"
+RUNS_BEFORE = f"{_RUN} WHERE created_at < ? ORDER BY seq"
+READ_OUTLINE = f"SELECT {', '.join(OUTLINE_COLUMNS)}, report, cases FROM runs WHERE id = ?"
+READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
+LINES_OF_RUNS = (
+    "SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of FROM runs ORDER BY seq DESC LIMIT ?"
+)
+LINKS_SINCE = (
+    "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "
+    "AND seq > COALESCE((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq DESC"
+)
+PAST_RUN_BEFORE = (
+    "SELECT seq, id, name, planned, body FROM runs WHERE suite_name = ? AND seq < ? "
+    "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
+)
+SUITE_NAMES = "SELECT DISTINCT suite_name FROM runs ORDER BY suite_name"
+PROGRESS = "SELECT stopped, elapsed_s FROM runs WHERE id = ?"
+FINISH_RUN = (
+    "UPDATE runs SET finished_at = ?, report = ?, cases = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?"
+)
+DROP_CASES = "UPDATE runs SET cases = NULL WHERE seq = ? AND cases IS NOT NULL"
+"""They are derived from trials, and must never be those of other trials."""
+REMOVE_RUN = "DELETE FROM runs WHERE id = ?"
+REMOVE_TRIALS = "DELETE FROM trials WHERE run_seq = ?"
+
+
+def newest_run(*, of_suite: bool, unfinished: bool) -> str:
+    conditions = ["1 = 1"]
+    if of_suite:
+        conditions.append("suite_name = ?")
+    if unfinished:
+        conditions.append("regrade_of = '' AND planned > (SELECT COUNT(*) FROM trials WHERE run_seq = runs.seq)")
+    return f"{_RUN} WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT 1"
+
+
+# Trials
+
+TRIAL_COLUMNS = (
+    "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
+    "input_tokens, output_tokens, attempts, judging, grades, body"
+)
+_TRIAL_KEY = "run_seq, case_id, idx"
+
+ADD_TRIAL = insert_once("trials", TRIAL_COLUMNS, _TRIAL_KEY)
+REPLACE_UNFINISHED = (
+    upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, taken_over(TRIAL_COLUMNS.split(", ")[3:]))
+    + " WHERE trials.state IN ('error', 'awaiting')"
+)
+STATES = "SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state"
+JUDGED = (
+    "SELECT case_id, COUNT(*), SUM(CASE WHEN first_state = 'passed' THEN 1 ELSE 0 END) FROM trials "
+    "WHERE run_seq = ? AND first_state IN ('passed', 'failed') GROUP BY case_id"
+)
+
+
+def page_of_trials(columns: str, *, of_case: bool) -> str:
+    """The rows after a case and an index; `columns` begin with these two, by which the next page is found."""
+    # Of one case alone the index is only used up to its end if the case is named by itself.
+    after = "case_id = ? AND idx > ?" if of_case else "(case_id, idx) > (?, ?)"
+    return f"SELECT {columns} FROM trials WHERE run_seq = ? AND {after} ORDER BY case_id, idx LIMIT ?"
+
+
+def _columns(fields: tuple[str, ...]) -> str:
+    return ", ".join(fields).replace("trial_index", "idx")
+
+
+BODY_COLUMNS = "case_id, idx, seed, body"
+OUTCOME_COLUMNS = _columns(Outcome._fields)
+FIGURE_COLUMNS = _columns(TrialFigures._fields)
+
+# Baselines
+
+BASELINES = (
+    "SELECT baselines.suite_name, baselines.name, run_id, runs.name, set_at "
+    "FROM baselines JOIN runs ON runs.id = run_id ORDER BY baselines.seq DESC"
+)
+FREE_BASELINE = "DELETE FROM baselines WHERE name = ? AND suite_name = (SELECT suite_name FROM runs WHERE id = ?)"
+"""Removed and added again, so that the last one set has the last number."""
+ADD_BASELINE = (
+    "INSERT INTO baselines (suite_name, name, run_id, set_at) SELECT suite_name, ?, id, ? FROM runs WHERE id = ?"
+)
+REMOVE_BASELINE = "DELETE FROM baselines WHERE suite_name = ? AND name = ?"
+
+# Suites and the histories of their cases
+
+_SUITE_COLUMNS = "name, body, path, root, format, registered_at, cases"
+_HISTORY = ("case_history", "suite_name, case_id, failure_count, last_passed", "suite_name, case_id")
+
+REGISTER_SUITE = upsert("suites", _SUITE_COLUMNS, "name", taken_over(_SUITE_COLUMNS.split(", ")[1:]))
+LINES_OF_SUITES = "SELECT name, cases, path, format, registered_at FROM suites ORDER BY name"
+READ_SUITE = "SELECT body, root, path, format, registered_at FROM suites WHERE name = ?"
+UNFINISHED_SUITE = "SELECT suite_name FROM runs WHERE id = ? AND finished_at IS NULL"
+CASE_FAILED = upsert(*_HISTORY, "failure_count = case_history.failure_count + 1")
+CASE_PASSED = upsert(*_HISTORY, taken_over(["last_passed"]))
+HISTORIES = "SELECT case_id, failure_count, last_passed FROM case_history WHERE suite_name = ?"
+
+# The judge cache
+
+KEEP_VERDICT = upsert("judge_cache", "key, body, kept_at", "key", taken_over(["body"]))
+FIND_VERDICT = "SELECT body FROM judge_cache WHERE key = ?"
+MANY_VERDICTS = "SELECT key, body FROM judge_cache LIMIT ?"
+REMOVE_VERDICTS = "DELETE FROM judge_cache"
+REMOVE_OLD_VERDICTS = "DELETE FROM judge_cache WHERE kept_at < ?"
+LINE_OF_CACHE = (
+    "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(body)), 0), COALESCE(MIN(kept_at), '') FROM judge_cache"
+)
+
+
+def find_verdicts(count: int) -> str:
+    return f"SELECT key, body FROM judge_cache WHERE key IN ({marks(count)})"
+
+
+# What budgets have paid
+
+RECORD_SPENT = upsert("spending", "purse, cost_usd, tokens", "purse", taken_over(["cost_usd", "tokens"]))
+SPENT = "SELECT cost_usd, tokens FROM spending WHERE purse = ?"
+REMOVE_UNUSED_BUDGETS = "DELETE FROM spending WHERE purse NOT IN (SELECT id FROM runs UNION SELECT matrix_id FROM runs)"

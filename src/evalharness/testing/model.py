@@ -1,0 +1,79 @@
+"""Fakes of models: nothing is sent, replies are scripted, and what was asked is recorded."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from evalharness.contracts.model import Embedder, Llm, Models
+from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.embedded import Embedded
+from evalharness.errors import UsageError
+from evalharness.testing.scripted import Script
+
+Saying: TypeAlias = str | ChatReply | Callable[[ChatRequest], Awaitable[ChatReply]]
+"""A reply, its text alone, or an async function of the request."""
+
+
+class FakeLlm(Llm):
+    """Says one thing after the other, and the last one again and again. An exception is raised in its turn."""
+
+    def __init__(self, *sayings: Saying | Exception, name: str = "fake/model") -> None:
+        self.name = name
+        self.requests: list[ChatRequest] = []
+        self._script: Script[Saying] = Script(*(sayings or ("",)))
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        saying = self._script.next()
+        if isinstance(saying, str):
+            return ChatReply(text=saying, model=self.name)
+        return saying if isinstance(saying, ChatReply) else await saying(request)
+
+
+class FakeEmbedder(Embedder):
+    """Counts the letters of a text: texts with the same letters mean the same."""
+
+    def __init__(self, name: str = "fake/embedder") -> None:
+        self.name = name
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        self.texts.extend(texts)
+        return Embedded([[float(text.lower().count(letter)) for letter in string.ascii_lowercase] for text in texts])
+
+
+class FakeModels(Models):
+    """Every name is that of the same model, except those that begin with `unknown/`: there is no such model."""
+
+    def __init__(self, llm: Llm | None = None, embedder: Embedder | None = None, root: Path = Path()) -> None:
+        self.root = root
+        self._llm = llm or FakeLlm()
+        self._embedder = embedder or FakeEmbedder()
+
+    def llm(self, name: str) -> Llm:
+        _check(name)
+        return self._llm
+
+    def embedder(self, name: str) -> Embedder:
+        _check(name)
+        return self._embedder
+
+    def price_known(self, name: str) -> bool:  # noqa: ARG002 - fakes cost nothing
+        return True
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def trouble(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _check(name: str) -> None:
+    if name.startswith("unknown/"):
+        raise UsageError(f"there is no model {name}")

@@ -1,0 +1,398 @@
+"""A store in dictionaries: the whole contract, redaction included. It commits at once, and nothing outlives it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from evalharness.domain.case import Case
+from evalharness.domain.gate import Gate
+from evalharness.domain.history import CaseHistory, written_history
+from evalharness.domain.record import Json
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.domain.run_names import generate_run_id, generate_run_name
+from evalharness.domain.stored import (
+    Baseline,
+    CacheLine,
+    PastRun,
+    RegisteredSuite,
+    RunLine,
+    RunLink,
+    RunOutline,
+    RunPlan,
+    SuiteLine,
+)
+from evalharness.domain.trial import GRADED, Outcome, Trial, TrialFigures
+from evalharness.errors import StoreError, UnknownName, UsageError
+from evalharness.redaction import Redactor
+from evalharness.settings import now, timestamp
+from evalharness.stores import encoding, outlines
+from evalharness.stores.claims import LocalClaims
+from evalharness.stores.cleaning import clean_text
+from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
+
+_TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
+_PAGE = 500
+
+
+@dataclass(slots=True)
+class _StoredRun:
+    id: str
+    name: str
+    matrix_id: str
+    suite_name: str
+    created_at: str
+    planned: int
+    regrade_of: str
+    body: bytes
+    finished_at: str | None = None
+    report: bytes | None = None
+    cases: bytes | None = None
+    stopped: str = ""
+    elapsed_s: float = 0.0
+    trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+
+    def whole(self) -> Run:
+        about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at)
+        return encoding.run_from((*about, self.body, self.report))
+
+    def line(self) -> RunLine:
+        counts = Counter(row["state"] for row in self.trials.values())
+        about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
+        return RunLine(*about, dict(counts))
+
+    def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
+        """By pages, so that what is written while they are read is seen as well."""
+        last = ("", -1)
+        while True:
+            found = [key for key in sorted(self.trials) if key > last and case_id in (None, key[0])][:_PAGE]
+            yield from (self.trials[key] for key in found)
+            if not found:
+                return
+            last = found[-1]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What all views of a store share."""
+
+    runs: dict[str, _StoredRun] = field(default_factory=dict)
+    baselines: list[Baseline] = field(default_factory=list)
+    suites: dict[str, RegisteredSuite] = field(default_factory=dict)
+    histories: dict[str, dict[str, CaseHistory]] = field(default_factory=lambda: defaultdict(dict))
+    verdicts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    spent: dict[str, tuple[float, int]] = field(default_factory=dict)
+    claims: LocalClaims = field(default_factory=LocalClaims)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    is_closed: bool = False
+
+
+class FakeStore:
+    """Implements `contracts.Store`, for tests and for plug-in authors. Views (`redacting`) share what is kept."""
+
+    def __init__(
+        self, *, redactor: Redactor | None = None, rng: Random | None = None, clock: Callable[[], datetime] = now
+    ) -> None:
+        self._redactor = Redactor.none() if redactor is None else redactor
+        self._rng = rng or Random()
+        self._clock = clock
+        self._all = _Kept()
+
+    @property
+    def redactor(self) -> Redactor:
+        return self._redactor
+
+    def redacting(self, redactor: Redactor) -> FakeStore:
+        view = copy(self)
+        view._redactor = redactor
+        return view
+
+    @property
+    def judge_cache(self) -> FakeJudgeCache:
+        return FakeJudgeCache(self._kept.verdicts, self._clean, self._now)
+
+    def compact(self) -> None: ...
+
+    def close(self) -> None:
+        self._all.is_closed = True
+
+    @property
+    def _kept(self) -> _Kept:
+        if self._all.is_closed:
+            raise StoreError("the store is closed")
+        return self._all
+
+    def _clean(self, text: str) -> str:
+        return clean_text(text, self._redactor)
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
+
+    # Runs
+
+    def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
+        planned, added = list(runs), list[Run]()
+        for run in planned:
+            encoding.check_case_ids(run, self._redactor)
+        with self._kept.lock:
+            for run in planned:
+                run_id, name = self._free_names()
+                matrix_id = added[0].id if added else run_id
+                named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
+                about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
+                self._kept.runs[run_id] = _StoredRun(
+                    run_id, name, matrix_id, *about, encoding.run_body(named, self._redactor)
+                )
+                added.append(named)
+            self.register_suites(suites)
+        return added
+
+    def _free_names(self) -> tuple[str, str]:
+        taken = {name for run in self._kept.runs.values() for name in (run.id, run.name)}
+        while True:
+            names = generate_run_id(self._clock(), self._rng), generate_run_name(self._rng)
+            if taken.isdisjoint(names):
+                return names
+
+    def claim(self, run: Run) -> AbstractContextManager[None]:
+        return self._kept.claims.claimed(run.id, run.name)
+
+    def finish(
+        self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
+    ) -> None:
+        run, moment = self._run(run_id), self._now()
+        is_finished = not report.summary.trials.pending
+        with self._kept.lock:
+            if is_finished and run.finished_at is None:
+                for case, has_passed in judged:
+                    self._add_to_history(run.suite_name, case, moment if has_passed else None)
+            run.finished_at = moment if is_finished else None
+            run.report, run.cases = (
+                encoding.report_body(report, self._redactor),
+                encoding.cases_body(report.cases, self._redactor),
+            )
+            run.stopped, run.elapsed_s = stopped, run.elapsed_s + elapsed_s
+
+    def _add_to_history(self, suite_name: str, case: Case, passed_at: str | None) -> None:
+        histories = self._kept.histories[suite_name]
+        count, last_passed = histories.get(case.id) or written_history(case)
+        last_passed = None if last_passed is None else self._clean(last_passed)
+        histories[case.id] = CaseHistory(count, passed_at) if passed_at else CaseHistory(count + 1, last_passed)
+
+    def progress(self, run_id: str) -> tuple[str, float]:
+        run = self._run(run_id)
+        return run.stopped, run.elapsed_s
+
+    def remove_run(self, run: Run) -> None:
+        with self.claim(run), self._kept.lock:
+            if kept := self.baseline_of(run.id):
+                raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
+            del self._kept.runs[self._run(run.id).id]
+            used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
+            for budget_id in set(self._kept.spent) - used:
+                del self._kept.spent[budget_id]
+
+    def find_run(self, reference: str) -> Run:
+        return self._meant_by(reference).whole()
+
+    def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
+        for run in self._newest_first(suite_name):
+            if not unfinished or (not run.regrade_of and run.planned > len(run.trials)):
+                return run.whole()
+        return None
+
+    def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
+        return [run.whole() for run in self._newest_first(suite_name)[:limit]]
+
+    def runs_before(self, moment: str) -> list[Run]:
+        return [run.whole() for run in reversed(self._newest_first()) if run.created_at < moment]
+
+    def matrix(self, matrix_id: str) -> list[Run]:
+        return [run.whole() for run in reversed(self._newest_first()) if run.matrix_id == matrix_id]
+
+    def list_runs(self, limit: int) -> list[RunLine]:
+        return [run.line() for run in self._newest_first()[:limit]]
+
+    def outline(self, reference: str) -> RunOutline:
+        run = self._meant_by(reference)
+        return outlines.outline_from({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
+
+    def plan_of(self, run_id: str) -> RunPlan:
+        run = self._run(run_id)
+        return outlines.plan_from(run.name, run.body)
+
+    def gate_of(self, run_id: str) -> Gate | None:
+        run = self._run(run_id)
+        return outlines.gate_from(run.name, run.body)
+
+    def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
+        ids = list(self._kept.runs)
+        after = ids[ids.index(run_id) + 1 :] if run_id in ids else ids
+        asked = [run for run in self._newest_first(suite_name) if not run.regrade_of and run.id in after]
+        return [RunLink(run.id, run.name, run.matrix_id, run.finished_at is not None) for run in asked]
+
+    def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
+        ids = list(self._kept.runs)
+        earlier = ids[: ids.index(before)] if before in ids else ids
+        for run in self._newest_first(suite_name):
+            is_meant = run.id in earlier and run.finished_at is not None and not run.regrade_of
+            if is_meant and (past := outlines.past_run_from(run.id, run.name, run.planned, run.body)):
+                yield past
+
+    def suite_names(self) -> list[str]:
+        return sorted({run.suite_name for run in self._newest_first()})
+
+    def _newest_first(self, suite_name: str | None = None) -> list[_StoredRun]:
+        wanted = None if suite_name is None else self._clean(suite_name)
+        return [run for run in reversed(list(self._kept.runs.values())) if wanted in (None, run.suite_name)]
+
+    def _meant_by(self, reference: str) -> _StoredRun:
+        wanted = self._clean(reference)
+        for run in self._newest_first():
+            if wanted in (run.id, run.name):
+                return run
+        raise UnknownName("run", reference, [run.name for run in self._newest_first()])
+
+    def _run(self, run_id: str) -> _StoredRun:
+        if run_id not in self._kept.runs:
+            raise UnknownName("run", run_id, [])
+        return self._kept.runs[run_id]
+
+    # Trials
+
+    def put(self, run_id: str, trial: Trial) -> None:
+        self._add_trial(run_id, trial, replaced=())
+
+    def replace_unfinished(self, run_id: str, trial: Trial) -> None:
+        self._add_trial(run_id, trial, replaced=("error", "awaiting"))
+
+    def _add_trial(self, run_id: str, trial: Trial, replaced: tuple[str, ...]) -> None:
+        run, key = self._run(run_id), (trial.case_id, trial.index)
+        row = dict(zip(_TRIAL_FIELDS, encoding.trial_row(0, trial, self._redactor), strict=True))
+        with self._kept.lock:
+            if key not in run.trials or run.trials[key]["state"] in replaced:
+                run.trials[key] = row
+                run.cases = None
+
+    def flush(self) -> None: ...
+
+    @property
+    def backlog(self) -> int:
+        return 0
+
+    def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
+        rows = self._run(run_id).rows(case_id)
+        return (encoding.trial_from(row["case_id"], row["trial_index"], row["seed"], row["body"]) for row in rows)
+
+    def outcomes(self, run_id: str) -> Iterator[Outcome]:
+        return (Outcome._make(map(row.get, Outcome._fields)) for row in self._run(run_id).rows())
+
+    def figures(self, run_id: str) -> Iterator[TrialFigures]:
+        return (TrialFigures._make(map(row.get, TrialFigures._fields)) for row in self._run(run_id).rows())
+
+    def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
+        first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]
+        judged = Counter(case_id for case_id, state in first if state in GRADED)
+        passed = Counter(case_id for case_id, state in first if state == "passed")
+        return {case_id: (count, passed[case_id]) for case_id, count in judged.items()}
+
+    # Baselines
+
+    def set_baseline(self, run_id: str, name: str) -> Baseline:
+        run = self._run(run_id)
+        baseline = Baseline(run.suite_name, self._clean(name), run.id, run.name, self._now())
+        with self._kept.lock:
+            self.remove_baseline(run.suite_name, name)
+            self._kept.baselines.insert(0, baseline)
+        return baseline
+
+    def baselines(self, suite_name: str | None = None) -> list[Baseline]:
+        wanted = None if suite_name is None else self._clean(suite_name)
+        return [baseline for baseline in list(self._kept.baselines) if wanted in (None, baseline.suite_name)]
+
+    def baseline(self, suite_name: str, name: str) -> Baseline | None:
+        wanted = self._clean(name)
+        return next((known for known in self.baselines(suite_name) if known.name == wanted), None)
+
+    def baseline_of(self, run_id: str) -> Baseline | None:
+        return next((known for known in self.baselines() if known.run_id == run_id), None)
+
+    def remove_baseline(self, suite_name: str, name: str) -> bool:
+        with self._kept.lock:
+            if found := self.baseline(suite_name, name):
+                self._kept.baselines.remove(found)
+            return found is not None
+
+    # Suites
+
+    def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
+        for each in suites:
+            suite = encoding.suite_from(encoding.suite_body(each.suite, self._redactor), each.suite.name)
+            about = (self._clean(each.root), self._clean(each.path), each.format, self._now())
+            self._kept.suites[suite.name] = RegisteredSuite(suite, *about)
+
+    def registered_suites(self) -> list[SuiteLine]:
+        return [
+            SuiteLine(name, len(each.suite.cases), each.path, each.format, each.registered_at)
+            for name, each in sorted(self._kept.suites.items())
+        ]
+
+    def registered_suite(self, name: str) -> RegisteredSuite | None:
+        return self._kept.suites.get(self._clean(name))
+
+    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
+        return dict(self._kept.histories.get(self._clean(suite_name), {}))
+
+    # What budgets have paid
+
+    def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
+        self._kept.spent[budget_id] = cost_usd, tokens
+
+    def spent(self, budget_id: str) -> tuple[float, int]:
+        return self._kept.spent.get(budget_id, (0.0, 0))
+
+
+class FakeJudgeCache:
+    """Implements `contracts.VerdictStore`: by key, the verdict as JSON and when it was first kept."""
+
+    def __init__(
+        self, verdicts: dict[str, tuple[str, str]], clean: Callable[[str], str], moment: Callable[[], str]
+    ) -> None:
+        self._verdicts = verdicts
+        self._clean = clean
+        self._moment = moment
+
+    async def get(self, key: str) -> Json:
+        return from_json(self._verdicts[key][0]) if key in self._verdicts else None
+
+    async def set(self, key: str, value: Json) -> None:
+        _, kept_at = self._verdicts.get(key, ("", self._moment()))
+        self._verdicts[key] = self._clean(to_json(value).decode()), kept_at
+
+    async def has(self, key: str) -> bool:
+        return key in self._verdicts
+
+    async def clear(self) -> None:
+        self.remove()
+
+    def remove(self, before: str = "") -> int:
+        old = [key for key, (_, kept_at) in self._verdicts.items() if not before or kept_at < before]
+        for key in old:
+            del self._verdicts[key]
+        return len(old)
+
+    def line(self) -> CacheLine:
+        size = sum(len(key) + len(body) for key, (body, _) in self._verdicts.items())
+        return CacheLine(
+            len(self._verdicts), size, min((kept_at for _, kept_at in self._verdicts.values()), default="")
+        )

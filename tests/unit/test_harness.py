@@ -1,0 +1,298 @@
+"""The one door: what it offers, and that runs inside one process neither meet nor leave traces."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalharness import Case, Harness, Settings, Suite, UsageError, evaluate
+from evalharness.actions.evaluate import Evaluation, evaluate_suite
+from evalharness.actions.execute_runs import Execution
+from evalharness.contracts.context import Context
+from evalharness.contracts.executor import RunSpec, WorkUnit
+from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.engine.spending import Spending
+from evalharness.testing.executor import FakeExecutor
+from evalharness.testing.store import FakeStore
+
+AGENT = """
+import os
+
+def answer(question, context):
+    return f"{question} {context.seed} {context.environment.get('WHO', '?')}"
+"""
+
+
+def suite_of(cases: int, name: str = "s", trials: int = 1) -> Suite:
+    return Suite(
+        name=name,
+        trials=trials,
+        cases=tuple(Case(id=f"c{n}", input="q", expected={"contains": "q"}) for n in range(cases)),
+    )
+
+
+def footprint() -> dict[str, Any]:
+    """Everything of a process that a library has no business to change."""
+    return {
+        "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "has timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        "environment": dict(os.environ),
+        "gc": (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()),
+        "os": {name: getattr(os, name) for name in ("_exit", "fork", "kill", "environ")},
+        "descriptors": sorted(str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.exists()),
+        "switching": sys.getswitchinterval(),
+        "streams": (sys.stdout, sys.stderr, sys.excepthook),
+        "folder": Path.cwd(),
+    }
+
+
+class TestTwoRunsAtOnce:
+    """Each says the other's secret, which is none of its own, and its own, which must not be stored."""
+
+    def settings(self, secret: str) -> Settings:
+        return Settings({"API_KEY": secret, "WHO": secret[:5], "PATH": os.environ["PATH"]})
+
+    def asked(self, name: str, meet: Any) -> Evaluation:
+        async def target(question: str, context: Any) -> str:
+            await meet()
+            return f"q alpha-secret-1 bravo-secret-2 of {context.environment['WHO']}"
+
+        return Evaluation(suite_of(5, name), target)
+
+    def check(self, run: Run, own: str, other: str) -> None:
+        assert (run.exit_code, len(run.trials)) == (0, 5)
+        for trial in run.trials:
+            assert own not in str(trial.output)
+            assert "[redacted:API_KEY]" in str(trial.output)
+            assert other in str(trial.output), "the secret of another run is no secret here"
+
+    def test_in_threads(self, tmp_path: Path) -> None:
+        together = threading.Barrier(2)
+        ended: dict[str, Run] = {}
+
+        def work(name: str, secret: str) -> None:
+            met = False
+
+            async def meet() -> None:
+                nonlocal met
+                if not met:
+                    met = True
+                    await asyncio.to_thread(together.wait, 30)
+
+            with Harness.open(tmp_path / "store.db", settings=self.settings(secret)) as harness:
+                ended[name] = harness.call(evaluate_suite, self.asked(name, meet))
+
+        before = footprint()
+        secrets = {"a": "alpha-secret-1", "b": "bravo-secret-2"}
+        threads = [threading.Thread(target=work, args=each) for each in secrets.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert footprint() == before
+        self.check(ended["a"], "alpha-secret-1", "bravo-secret-2")
+        self.check(ended["b"], "bravo-secret-2", "alpha-secret-1")
+
+    def test_in_one_loop_on_one_store(self, tmp_path: Path) -> None:
+        async def both(context: Context) -> list[Run]:
+            together = asyncio.Barrier(2)
+            waited: set[str] = set()
+
+            def meeting(name: str) -> Any:
+                async def meet() -> None:
+                    if name not in waited:
+                        waited.add(name)
+                        await asyncio.wait_for(together.wait(), 30)
+
+                return meet
+
+            contexts = [
+                Context(context.store, self.settings("alpha-secret-1")),
+                Context(context.store, self.settings("bravo-secret-2")),
+            ]
+            names = ("a", "b")
+            runs = [
+                evaluate_suite(each, self.asked(name, meeting(name)))
+                for each, name in zip(contexts, names, strict=True)
+            ]
+            return await asyncio.gather(*runs)
+
+        before = footprint()
+        with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:
+            first, second = harness.call(both)
+        assert footprint() == before
+        self.check(first, "alpha-secret-1", "bravo-secret-2")
+        self.check(second, "bravo-secret-2", "alpha-secret-1")
+
+    def test_overlapping_evaluations_leave_no_trace(self) -> None:
+        before = footprint()
+        inside = threading.Barrier(2)
+
+        def run_it() -> None:
+            def target(question: str) -> str:
+                inside.wait(30)
+                return question
+
+            evaluate(suite_of(1), target, store=":memory:")
+
+        threads = [threading.Thread(target=run_it) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert footprint() == before
+
+
+class TestTravel:
+    def spec(self, folder: Path) -> RunSpec:
+        folder.joinpath("agent.py").write_text(AGENT)
+        target = TargetSpec.model_validate("agent.py:answer")
+        return RunSpec(suite_of(3), target, folder, RunOptions(), environment={"WHO": "Ada"})
+
+    def test_a_unit_gives_the_same_trial_in_a_fresh_process(self, tmp_path: Path) -> None:
+        spec, unit = self.spec(tmp_path), WorkUnit("c1", 0, 42)
+
+        async def here() -> Trial:
+            async with LocalExecutor().open(spec, Spending()) as session:
+                [trial] = [trial async for trial in session.run("run", units([unit]))]
+                return trial
+
+        program = """
+import asyncio, pickle, sys
+from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.engine.spending import Spending
+
+async def units(given):
+    for unit in given:
+        yield unit
+
+async def main():
+    spec, unit = pickle.load(sys.stdin.buffer)
+    async with LocalExecutor().open(spec, Spending()) as session:
+        [trial] = [trial async for trial in session.run("run", units([unit]))]
+    sys.stdout.buffer.write(pickle.dumps(trial))
+
+asyncio.run(main())
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", program], input=pickle.dumps((spec, unit)), capture_output=True, check=True
+        )
+        there: Trial = pickle.loads(done.stdout)
+        at_home = asyncio.run(here())
+        assert at_home.output == "q 42 Ada"
+        assert there.model_copy(update={"attempts": (timeless(there.last),)}) == at_home.model_copy(
+            update={"attempts": (timeless(at_home.last),)}
+        )
+
+    def test_a_bare_function_cannot_travel_and_the_message_says_how_to_name_it(self, tmp_path: Path) -> None:
+        target = TargetSpec.model_validate(lambda question: question)
+        with pytest.raises(UsageError, match="only its own program has") as refusal:
+            pickle.dumps(RunSpec(suite_of(1), target, tmp_path, RunOptions()))
+        assert "module:attr or file.py:attr" in refusal.value.hint
+
+    def test_a_grader_in_the_suite_cannot_travel_either(self, tmp_path: Path) -> None:
+        suite = Suite(name="s", cases=(Case(id="a", input="q", graders=(lambda context: True,)),))
+        with pytest.raises(UsageError, match="only its own program has"):
+            pickle.dumps(RunSpec(suite, TargetSpec(kind="echo"), tmp_path, RunOptions()))
+
+
+async def units(given: list[WorkUnit]) -> AsyncIterator[WorkUnit]:
+    for unit in given:
+        yield unit
+
+
+def timeless(attempt: Attempt) -> Attempt:
+    return attempt.model_copy(update={"duration_s": 0.0})
+
+
+def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
+    executor = FakeExecutor()
+    harness = Harness(Context(FakeStore(), Settings()))
+    asked = Evaluation(suite_of(3, trials=2), "echo")
+    run = harness.call(evaluate_suite, asked, Execution(executor=executor))
+    assert (run.exit_code, len(run.trials), len(executor.units)) == (0, 6, 6)
+    assert [unit.trial_index for unit in executor.units] == [0, 0, 0, 1, 1, 1]
+    assert harness.load_run(run.name).report == run.report
+    assert [line.name for line in harness.runs()] == [run.name]
+
+
+class TestDoor:
+    def test_what_only_the_command_line_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:
+            old = harness.run(suite_of(4, trials=2), lambda question: question)
+            new = harness.run(suite_of(4, trials=2), lambda question: "no")
+            baseline = harness.baseline(old.name)
+            comparison = harness.compare("default", new.name)
+            again = harness.regrade(new.name)
+            loaded = harness.load_run(new.name)
+            names = [line.name for line in harness.runs()]
+            suites = [listed.suite for listed in harness.suites(tmp_path)]
+        assert (baseline.run_name, comparison.verdict) == (old.name, "REGRESSION")
+        assert (again.regrade_of, loaded.exit_code, len(loaded.trials)) == (new.id, 1, 8)
+        assert names == [again.name, new.name, old.name]
+        assert "s" in suites
+
+    def test_settings_replace_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("EH_WHO", "the shell")
+        seen: list[str | None] = []
+
+        def target(question: str, context: Any) -> str:
+            seen.append(context.environment.get("EH_WHO"))
+            return question
+
+        with Harness.open(":memory:", settings=Settings({"EH_WHO": "me"})) as harness:
+            harness.run(suite_of(1), target)
+            harness.run(suite_of(1), target, env={"EH_WHO": "you"})
+        with Harness.open(":memory:") as harness:
+            monkeypatch.setenv("EH_WHO", "too late")
+            harness.run(suite_of(1), target)
+        assert seen == ["me", "you", "the shell"]
+
+    def test_a_store_is_made_by_the_first_run_and_not_by_a_look(self, tmp_path: Path) -> None:
+        place = tmp_path / "new" / "store.db"
+        with Harness.open(place, settings=Settings()) as harness:
+            assert harness.runs() == []
+            assert not place.exists()
+            harness.run(suite_of(1), lambda question: question)
+            assert place.exists()
+        with pytest.raises(UsageError, match="there is no store"):
+            Harness.open(tmp_path / "gone.db", to_read=True)
+
+    def test_inside_a_running_loop(self) -> None:
+        async def notebook() -> Run:
+            return evaluate(suite_of(2), lambda question: question, store=":memory:")
+
+        assert asyncio.run(notebook()).exit_code == 0
+
+    def test_ctrl_c_keeps_what_is_finished_and_can_be_resumed(self, tmp_path: Path) -> None:
+        started = threading.Event()
+
+        async def target(question: str, context: Any) -> str:
+            if context.case.id == "c1" and not started.is_set():
+                started.set()
+                signal.raise_signal(signal.SIGINT)
+                await asyncio.sleep(60)
+            return question
+
+        with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:
+            with pytest.raises(KeyboardInterrupt):
+                harness.run(suite_of(3), target, max_concurrency=1)
+            [line] = harness.runs()
+            assert (line.counts, line.pending) == ({"passed": 1}, 2)
+            resumed = harness.run(suite_of(3), target, resume=line.name)
+        assert (resumed.exit_code, len(resumed.trials)) == (0, 3)
