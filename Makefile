@@ -10,6 +10,8 @@ INPUTS := pyproject.toml constraints.txt src/evalharness/version.py scripts/setu
 demo: $(VENV)/.installed
 	$(BIN)/eval-harness run examples/quick-start/suite.yaml
 
+# Keep compiled files, whatever the caller's environment says: otherwise every worker compiles all tests each time.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint
 	scripts/debian-packages $(TEST_PACKAGES)
 	$(BIN)/pytest -n 4 --dist worksteal -m "not soak"
@@ -22,6 +24,7 @@ lint: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	$(BIN)/pytest -m soak -s -p no:randomly
+	$(BIN)/pytest -m hypothesis --hypothesis-profile=soak -n 2
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks

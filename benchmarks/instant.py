@@ -17,6 +17,7 @@ from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
+from evalharness.reports.words import say
 
 CASES = 100
 
@@ -46,4 +47,4 @@ def run_persisted(suite: Suite, max_concurrency: int) -> None:
         file = LoadedFile(Path(folder, "suite.yaml"), suite)
         [run] = harness.call(run_suites, RunRequest(suites=(file,), options=options))
     if not run.passed:
-        raise SystemExit(f"the benchmark's own run did not pass: {run.report and run.report.why}")
+        raise SystemExit(f"the benchmark's own run did not pass: {say(run.report and run.report.why)}")

@@ -38,6 +38,7 @@ from evalharness.graders.judges.scoring import ScoreSheet, Scoring
 from evalharness.graders.judges.templates import template
 from evalharness.llms.openai_compatible import request_body
 from evalharness.registry import build_grader
+from evalharness.reports.words import say
 from evalharness.settings import Settings
 
 CALLS = 2_000
@@ -141,7 +142,9 @@ def _regrade(folder: str, run: Run, url: str) -> None:
 def _check(run: Run, trials: int, calls: int) -> None:
     report = run.report
     if report is None or not run.passed or [took.calls for took in report.judging] != [calls]:
-        raise SystemExit(f"{trials} trials were not judged by {calls} calls: {report and (report.why, report.judging)}")
+        raise SystemExit(
+            f"{trials} trials were not judged by {calls} calls: {report and (say(report.why), report.judging)}"
+        )
 
 
 def judged_suite(trials: int) -> Suite:

@@ -1,8 +1,11 @@
-"""What several test files share: untimed hypothesis, what Linux must offer, and graders built as a run builds them."""
+"""What several test files share: sizes of samples, what Linux must offer, and graders built as a run builds them."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import inspect
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 from hypothesis import settings
 from missing_parts import missing
 from real_models import serving_smollm2
+from sample_sizes import A_FIFTH, ALL
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext, Grader
@@ -26,8 +30,36 @@ from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
 
 pytest.register_assert_rewrite("evalharness.testing")
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("small", deadline=None, max_examples=A_FIFTH)
+settings.register_profile("soak", deadline=None, max_examples=ALL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile(config.getoption("--hypothesis-profile") or "small")
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are compiled once; what they write and import may change within a second."""
+    sys.dont_write_bytecode = True
+    gc.freeze()  # the collector need not look through thousands of tests again and again
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Workers that run tests beside each other ignore SIGINT; here it means what it means in any program."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test may be a coroutine: it has an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
 
 
 @pytest.fixture

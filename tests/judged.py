@@ -16,6 +16,7 @@ from evalharness.contracts.services import Services
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.case import Case
 from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.finding import Finding
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript, Usage
@@ -142,7 +143,7 @@ class TestModels:
     def price_known(self, name: str) -> bool:
         return True
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         return ()
 
     def trouble(self) -> str:

@@ -13,6 +13,7 @@ _PUBLIC = {
     "CaseFile": "evalharness.domain.case",
     "Comparison": "evalharness.domain.comparison",
     "EvalArtifact": "evalharness.domain.artifact",
+    "Finding": "evalharness.domain.finding",
     "Gate": "evalharness.domain.gate",
     "Grade": "evalharness.domain.grade",
     "GradeContext": "evalharness.contracts.grader",
@@ -39,6 +40,7 @@ _PUBLIC = {
     "load_suite": "evalharness.actions.load_suites",
     "pass_at_k": "evalharness.stats.pass_k",
     "pass_hat_k": "evalharness.stats.pass_k",
+    "say": "evalharness.reports.words",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605

@@ -39,15 +39,32 @@ LISTED_OF_MANY = 5
 _OUR_FOLDER = __file__.removesuffix("errors.py")
 
 
+class Hint:
+    """What to do next, where it takes a command or a flag to say so: worded in `reports/words.py`, as findings are."""
+
+    def __init__(self, code: str, /, **params: Any) -> None:
+        """`code` is one of `domain.finding_codes.HintCode`."""
+        self.code = code
+        self.params = params
+
+    def __repr__(self) -> str:
+        return f"{self.code} {self.params}"
+
+
 class HarnessError(Exception):
     """Something broke. `hint` says what to do next and is printed on its own line."""
 
     exit_code = 3
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str | Hint = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def plain_hint(self) -> str:
+        """The hint, unless it has to be worded by a report: for reasons of trials and grades, which are texts."""
+        return self.hint if isinstance(self.hint, str) else ""
 
 
 class UsageError(HarnessError):
@@ -82,16 +99,17 @@ class DatasetValidationError(UsageError):
 class MissingVariable(UsageError):
     def __init__(self, names: Iterable[str], where: str) -> None:
         self.names = sorted(set(names))
-        flags = " ".join(f"--var {name}=…" for name in self.names)
         listed = ", ".join(self.names)
         super().__init__(
             f"{where} needs {'a value' if len(self.names) == 1 else 'values'} for {listed}",
-            hint=f"give {flags}, set the environment variable, or write \\{{{{ for literal braces",
+            hint=Hint("hint.give_variables", names=self.names),
         )
 
 
 class UnknownName(UsageError):
     """`kind` and `name` as the user wrote them, with every valid choice, those first that are most likely meant."""
+
+    hint: str
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         self.choices = list(dict.fromkeys(choices))
@@ -117,7 +135,7 @@ class ImportFailed(UsageError):
     def __init__(self, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
         place = raised_at(error)
-        super().__init__(f"{text} ({place})" if place else text, hint="run with --debug for the stack trace")
+        super().__init__(f"{text} ({place})" if place else text, hint=Hint("hint.stack_trace"))
 
 
 class NothingSelected(UsageError):
@@ -160,7 +178,7 @@ class TargetUnavailable(HarnessError):
 class ModelUnavailable(TargetUnavailable):
     """A language model gave no reply, whatever was tried. `status` is the HTTP status of the last refusal, if any."""
 
-    def __init__(self, message: str, *, hint: str = "", status: int | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | Hint = "", status: int | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status = status
 

@@ -19,7 +19,9 @@ from pydantic import BaseModel
 
 from evalharness import registry
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import MEMORY, Store
+from evalharness.contracts.watcher import StopSignal
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.run import EvaluateOptions, Run, RunOptions
 from evalharness.domain.specification import WrittenTarget
@@ -27,6 +29,8 @@ from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import Suite
 from evalharness.errors import HarnessError, UsageError
 from evalharness.settings import Settings, find_project_folder, now
+
+__all__ = ["Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
 
 FOLDER = ".evalharness"
 FILE = "store.db"

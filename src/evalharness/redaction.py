@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from evalharness.errors import HarnessError
+from evalharness.errors import HarnessError, Hint
 
 SHORTEST_SECRET = 8
 _LONG_FORM = 16
@@ -309,7 +309,10 @@ def errors_redacted(redactor: Redactor) -> Iterator[None]:
     try:
         yield
     except HarnessError as error:
-        error.message, error.hint = redactor.redact(error.message), redactor.redact(error.hint)
+        error.message, hint = redactor.redact(error.message), error.hint
+        error.hint = (
+            redactor.redact(hint) if isinstance(hint, str) else Hint(hint.code, **redactor.redact_value(hint.params))
+        )
         cause: BaseException | None = error
         while cause is not None:  # a stack trace shows them all
             cause.args = tuple(redactor.redact(each) if isinstance(each, str) else each for each in cause.args)

@@ -27,7 +27,7 @@ from evalharness.contracts.target import Target
 from evalharness.domain.options import Options
 from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 
 Noun = Literal[
     "grader", "target", "sandbox", "executor", "store", "reporter", "transcript", "models", "llm", "embedder"
@@ -239,8 +239,7 @@ def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
     try:
         return parse_options(noun, spec)
     except ValidationError as error:
-        hint = "where a {{variable}} stands there, give it another value with --var"
-        raise UsageError(_first_problem(noun, spec.kind, error), hint=hint) from None
+        raise UsageError(_first_problem(noun, spec.kind, error), hint=Hint("hint.other_value")) from None
 
 
 def _first_problem(noun: Noun, name: str, error: ValidationError) -> str:

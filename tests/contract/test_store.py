@@ -18,6 +18,7 @@ from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import RunBusy, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
+from evalharness.reports.words import say
 from evalharness.stores.sql_store import SqlStore
 from evalharness.testing.store import FakeStore
 
@@ -166,6 +167,7 @@ class TestTrials:
         put(store, run, make_trial(reason="first"), make_trial(reason="second"))
         put(store, run, make_trial(state="failed", reason="third"))
         assert [trial.reason for trial in store.trials(run.id)] == ["first"]
+        assert [row[2] for row in store.outcomes(run.id)] == ["passed"]
 
     @pytest.mark.parametrize("between", [lambda store: None, lambda store: store.flush()], ids=["one group", "two"])
     def test_an_error_is_replaced(self, store: Store, between: Callable[[Store], None]) -> None:
@@ -253,7 +255,7 @@ class TestWhatIsKept:
         telling = run.suite.model_copy(update={"cases": (case.model_copy(update={"id": f"x-{SECRET}"}),)})
         with pytest.raises(UsageError, match=r"x-\[redacted:API_KEY\]") as refusal:
             store.add_runs([make_run(), run.model_copy(update={"suite": telling})])
-        assert "ключ" not in str(refusal.value) + refusal.value.hint
+        assert "ключ" not in str(refusal.value) + say(refusal.value.hint)
         assert store.list_runs(5) == []
 
     @pytest.mark.parametrize(
@@ -351,7 +353,7 @@ class TestViews:
             assert {trial.reason for trial in store.trials(runs[name].id)} == {expected}
             report = store.find_run(runs[name].id).report
             assert report is not None
-            assert report.why == expected
+            assert say(report.why) == expected
             assert asyncio.run(store.judge_cache.get(name)) == expected
             assert views[name].newest_run(suite_name=f"suite {value}") == store.find_run(runs[name].id)
             assert store.newest_run(suite_name=f"suite {value}") is None

@@ -45,3 +45,13 @@ def test_a_past_run_tells_what_was_asked_of_whom(store: Store) -> None:
 
 def test_judged_first_answers_by_case(store: Store) -> None:
     assert store.judged(stored(store).id) == {"a": (2, 1), "b": (1, 0)}
+
+
+def test_what_runs_were_tried_on_is_known_without_their_suites(store: Store) -> None:
+    long = make_run().model_copy(update={"root": "/" + "folder/" * 5000})
+    for variant in ("quick", "slow", "slow", "other"):
+        [run] = store.add_runs([long.model_copy(update={"variant": variant})])
+        store.finish(run.id, make_report(run), stopped="", elapsed_s=1.0)
+    stored(store, finished=False)
+    assert store.variants("capitals", 10) == {"quick", "slow", "other"}
+    assert store.variants("capitals", 2) == {"slow", "other"}, "the newest"

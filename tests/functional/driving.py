@@ -9,12 +9,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
-from warm_command import WarmCommand
+from warm_command import WarmCommand, WarmProcess
 
 COMMAND = (sys.executable, "-m", "evalharness")
 LONGEST_WAIT_S = 60.0
@@ -39,12 +41,20 @@ class Outcome:
     def report(self) -> Any:
         return self.json["eval_report"]
 
+    @property
+    def run_name(self) -> str:
+        return str(self.report["metadata"]["run_name"])
+
     def states(self) -> dict[str, list[str]]:
         """Case id → the states of its trials."""
         found: dict[str, list[str]] = {}
         for trial in self.report["trials"]:
             found.setdefault(trial["case_id"], []).append(trial["state"])
         return found
+
+
+def texts(findings: list[dict[str, Any]]) -> list[str]:
+    return [found["text"] for found in findings]
 
 
 def kept_environment() -> dict[str, str]:
@@ -62,8 +72,76 @@ def warm_command() -> WarmCommand:
     return command
 
 
-def drive(folder: Path, *words: str, env: Mapping[str, str] | None = None, timeout_s: float = 120) -> Outcome:
-    return Outcome(*warm_command().run(words, folder, clean_environment(folder, env), timeout_s))
+class Started:
+    """A command under way: a process that a test may look at and send signals to."""
+
+    def __init__(self, process: WarmProcess, out: IO[bytes], err: IO[bytes]) -> None:
+        self._process, self._out, self._err = process, out, err
+        self.pid = process.pid
+        self.poll, self.kill, self.send_signal = process.poll, process.kill, process.send_signal
+
+    def wait(self, timeout_s: float = LONGEST_WAIT_S) -> Outcome:
+        """What it came to, as soon as it has ended."""
+        code = self._process.wait(timeout_s)
+        self._out.seek(0)
+        self._err.seek(0)
+        return Outcome(code, self._out.read().decode(), self._err.read().decode(errors="replace"))
+
+
+@contextmanager
+def start(
+    folder: Path,
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+    whole_shutdown: bool = True,
+    command: WarmCommand | None = None,
+) -> Iterator[Started]:
+    """The command, ended when the block is left. What goes to a stream that is given is not part of the outcome."""
+    with TemporaryFile() as out, TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
+        streams = [
+            nothing.fileno() if stdin is None else stdin,
+            out.fileno() if stdout is None else stdout,
+            err.fileno() if stderr is None else stderr,
+        ]
+        process = (command or warm_command()).start(
+            words, folder, clean_environment(folder, env), streams, whole_shutdown=whole_shutdown
+        )
+        try:
+            yield Started(process, out, err)
+        finally:
+            process.kill()
+            process.wait(LONGEST_WAIT_S)
+
+
+def drive(
+    folder: Path,
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 120,
+    whole_shutdown: bool = False,
+    command: WarmCommand | None = None,
+) -> Outcome:
+    """`whole_shutdown`: for tests that leave threads or objects behind, which could disturb the end of Python."""
+    with start(folder, *words, env=env, whole_shutdown=whole_shutdown, command=command) as started:
+        return started.wait(timeout_s)
+
+
+def drive_run(
+    folder: Path, *words: str, suite: str = "suite.yaml", target: str = "", env: Mapping[str, str] | None = None
+) -> Outcome:
+    """`eval-harness run`, with a report to look into."""
+    asked = ("--target", target) if target else ()
+    return drive(folder, "run", suite, *asked, *words, "--json", env=env)
+
+
+def succeed(folder: Path, *words: str, code: int = 0) -> Outcome:
+    """A command that ends with this code; otherwise the test fails with what it said."""
+    done = drive(folder, *words)
+    assert done.code == code, done.both
+    return done
 
 
 def drive_fresh(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Outcome:
@@ -97,4 +175,4 @@ def wait_until(happened: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LONGEST_WAIT_S
     while not happened():
         assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.001)
+        time.sleep(0.005)  # polling takes time from the processes that are waited for

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from driving import COMMAND, LONGEST_WAIT_S, Outcome, clean_environment, drive, wait_until
+from driving import Outcome, Started, drive, start, wait_until
 
 # Each execution leaves a line in `log`; what `hold` names waits for as long as the file is there.
 AGENT = """
@@ -62,6 +60,10 @@ async def blocking(text):
 def wrong(text):
     note(text)
     return "no"
+
+def coloured(text):
+    note(f"{os.environ['COLOUR']} {os.environ['SHAPE']}")
+    return "no"
 """
 GRADER = "def judged(context):\n    return context.text == 'yes'\n"
 
@@ -80,21 +82,8 @@ class Project:
     def call(self, *words: str) -> Outcome:
         return drive(self.folder, *words, "--store", "store.db")
 
-    @contextmanager
-    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [*COMMAND, *words, "--store", "store.db"],
-            cwd=self.folder,
-            env=clean_environment(self.folder),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.communicate()
+    def started(self, *words: str) -> AbstractContextManager[Started]:
+        return start(self.folder, *words, "--store", "store.db")
 
     def executed(self) -> list[str]:
         log = self.folder / "log"
@@ -124,12 +113,12 @@ class Project:
         (self.folder / file).unlink()
 
 
-def interrupted(project: Project, number: signal.Signals = signal.SIGINT, held: str = "q4") -> tuple[int, str, str]:
+def interrupted(project: Project, number: signal.Signals = signal.SIGINT, held: str = "q4") -> Outcome:
     """A run of which four trials are committed when the signal comes; the fifth is under way."""
     project.hold(held)
     with project.started("run", "suite.json", "-j", "2") as process:
         wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)
         process.send_signal(number)
-        out, err = process.communicate(timeout=LONGEST_WAIT_S)
+        done = process.wait()
     project.let_go()
-    return process.returncode, out, err
+    return done

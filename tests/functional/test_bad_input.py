@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from driving import COMMAND, Outcome, clean_environment, drive, wait_until, write
+from driving import COMMAND, Outcome, Started, clean_environment, drive, start, wait_until, write
 from small_disk import mounted
 
 ONE = "name: one\ntarget: agent.py:answer\ntest_cases: [{id: a, input: x, expected: y}]\n"
@@ -159,7 +159,7 @@ def test_targets_that_hang(project: Path) -> None:
 def check_reasons(project: Path, reasons: dict[str, str]) -> None:
     """Target → what is in the reason for which its only trial failed."""
     flags = [word for target in reasons for word in ("--target", target)]
-    done = quiet(drive(project, "run", "suite.yaml", *flags, "--json"))
+    done = quiet(drive(project, "run", "suite.yaml", *flags, "--json", whole_shutdown=True))
 
     assert done.code == 1
     reports = done.json["eval_reports"]
@@ -262,7 +262,7 @@ def answer(text, context):
     assert resumed.report["summary"]["trials"]["passed"] == 100
 
 
-def has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
+def has_open(process: Started, path: Path) -> bool:
     assert process.poll() is None, "it did not wait"
     for link in Path(f"/proc/{process.pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed since they were listed
@@ -286,16 +286,11 @@ def test_a_locked_store_is_waited_for_then_told(project: Path) -> None:
     assert "1 s" in waited.err
 
     holder.execute("BEGIN EXCLUSIVE")
-    process = subprocess.Popen(
-        [*COMMAND, "run", "suite.yaml", "--target", "oracle"],
-        cwd=project,
-        env=clean_environment(project),
-        stdout=subprocess.DEVNULL,
-    )
-    wait_until(lambda: has_open(process, project / ".evalharness" / "store.db"))
-    holder.execute("ROLLBACK")
-    holder.close()
-    assert process.wait(timeout=60) == 0, "the lock went away in time"
+    with start(project, "run", "suite.yaml", "--target", "oracle") as process:
+        wait_until(lambda: has_open(process, project / ".evalharness" / "store.db"))
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert process.wait().code == 0, "the lock went away in time"
     assert len(drive(project, "runs", "--json").json["runs"]) == 2
 
 

@@ -58,7 +58,7 @@ class TestBaseline:
             SUITE.partition("test_cases")[0] + "test_cases: [{id: a, input: Peru, expected: {relevance: [polite]}}]"
         )
         write(project, waiting_yaml=waiting)
-        unjudged = drive(project, "run", "waiting.yaml", "--json").report["metadata"]["run_name"]
+        unjudged = drive(project, "run", "waiting.yaml", "--json").run_name
         refused = drive(project, "baseline", unjudged)
         assert (refused.code, "no judged trial" in refused.err) == (2, True)
         good = run(project, "good")
@@ -98,7 +98,7 @@ class TestBaseline:
         done = drive(project, "baseline", name)
         assert done.code == 0
         assert "note: this run stopped early, after 14 of 30 trials" in done.out
-        assert "stopped early" in drive(project, "baseline", name, "--json").json["baseline"]["notes"][0]
+        assert "stopped early" in drive(project, "baseline", name, "--json").json["baseline"]["notes"][0]["text"]
         assert "note" not in drive(project, "baseline", run(project, "good")).out
 
     def test_a_run_without_a_pass_becomes_one_with_a_note(self, project: Path) -> None:
@@ -143,7 +143,7 @@ class TestCompare:
             assert (found["verdict"], found["old"]["source"], found["old"]["run_name"]) == ("REGRESSION", source, good)
             worst = found["cases"][0]
             assert (worst["case_id"], worst["old_passed"], worst["new_passed"]) == ("peru", 4, 0)
-            assert ("Cusco" in worst["divergence"]) is (old != "base.json"), "a file has no transcripts"
+            assert ("Cusco" in str(worst["divergence"])) is (old != "base.json"), "a file has no transcripts"
 
     def test_a_case_whose_target_raised_tells_why(self, project: Path) -> None:
         write(
@@ -152,7 +152,7 @@ class TestCompare:
         )
         found = drive(project, "compare", run(project, "good"), run(project, "raising"), "--json").json["comparison"]
         told = 'answer "Lima" before, now no answer: the target raised KeyError'
-        assert [case["divergence"].startswith(told) for case in found["cases"]] == [True]
+        assert [case["divergence"]["text"].startswith(told) for case in found["cases"]] == [True]
 
     def test_it_prints_new_minus_old(self, compared: tuple[Path, str, str]) -> None:
         folder, good, bad = compared
@@ -205,7 +205,7 @@ class TestCompare:
         (project / "rivers.yaml").write_text(SUITE.replace("name: capitals", "name: rivers"))
         for suite in ("suite.yaml", "rivers.yaml"):
             done = drive(project, "run", suite, "--json")
-            drive(project, "baseline", done.report["metadata"]["run_name"])
+            drive(project, "baseline", done.run_name)
         bad = run(project, "bad")
         found = drive(project, "compare", "default", bad, "--json").json["comparison"]
         assert found["old"]["suite_name"] == "capitals"

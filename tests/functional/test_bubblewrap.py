@@ -180,6 +180,10 @@ class TestWhatCannotBeStarted:
 
 
 class TestLimits:
+    def test_what_processes_hand_down(self, box: Isolated) -> None:
+        """No core file, and not so many open files that the whole machine would run out of them."""
+        assert box.shell("ulimit -H -c; ulimit -H -n").stdout == b"0\n1024\n"
+
     def test_wall_clock(self, box: Isolated) -> None:
         result = box.shell("echo early; setsid sleep 600 & sleep 600", timeout_s=4)
         assert (result.ended, result.exit_code, result.stdout) == ("timeout", None, b"early\n")

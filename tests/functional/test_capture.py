@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from driving import drive
+from driving import drive, drive_run, succeed
 
 AGENT = """
 from pathlib import Path
@@ -48,19 +48,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def succeed(project: Path, *words: str, code: int = 0) -> str:
-    done = drive(project, *words)
-    assert done.code == code, done.both
-    return done.both
-
-
-def newest_run(project: Path) -> str:
-    return str(drive(project, "run", "suite.yaml", "--json").report["metadata"]["run_name"])
-
-
 def captured(project: Path, *words: str) -> str:
     """The name of a run, captured into regression/new.yaml."""
-    run = newest_run(project)
+    run = drive_run(project).run_name
     succeed(project, "capture", run, *words, "-o", "regression/new.yaml")
     return run
 
@@ -70,25 +60,25 @@ def test_what_is_captured_passes_until_the_answer_changes(project: Path) -> None
     text = (project / "regression/new.yaml").read_text()
     for part in ("eval_type: regression", 'baseline_version: "2.3"', "captured_at:", "agent.py:answer", run, "\\{{x}}"):
         assert part in text
-    assert "warning" not in succeed(project, "validate", "regression/new.yaml")
+    assert "warning" not in succeed(project, "validate", "regression/new.yaml").both
     succeed(project, "run", "regression/new.yaml")
     succeed(project, "run", "regression/new.yaml", "--target", "oracle")
     (project / "answer.txt").write_text("Hello, Ada {{any_string}}?")
-    found = succeed(project, "run", "regression/new.yaml", code=1)
+    found = succeed(project, "run", "regression/new.yaml", code=1).both
     assert "2 cases failed" in found
 
 
 def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
-    run = newest_run(project)
-    refused = succeed(project, "capture", run, "fails", "-o", "new.yaml", code=2)
+    run = drive_run(project).run_name
+    refused = succeed(project, "capture", run, "fails", "-o", "new.yaml", code=2).both
     assert "case fails did not pass" in refused and "--trial" in refused
-    told = succeed(project, "capture", run, "fails", "--trial", "1", "-o", "new.yaml")
+    told = succeed(project, "capture", run, "fails", "--trial", "1", "-o", "new.yaml").both
     assert "warning: fails: trial 1 did not pass (failed), and from now on its answer is the one that passes" in told
     succeed(project, "run", "new.yaml")
 
 
 def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
-    refused = succeed(project, "capture", newest_run(project), "left-out", "-o", "new.yaml", code=2)
+    refused = succeed(project, "capture", drive_run(project).run_name, "left-out", "-o", "new.yaml", code=2).both
     assert "case left-out did not pass" in refused and "--trial" not in refused
 
 
@@ -106,8 +96,8 @@ def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
     ],
 )
 def test_wrong_wishes_are_told(project: Path, words: tuple[str, ...], told: str) -> None:
-    run = newest_run(project)
-    assert told in succeed(project, "capture", run, *words, code=2)
+    run = drive_run(project).run_name
+    assert told in succeed(project, "capture", run, *words, code=2).both
     assert not (project / "new.yaml").exists()
 
 
@@ -126,13 +116,13 @@ def test_what_looks_like_a_placeholder_in_an_answer_is_none(project: Path, compa
 def test_a_text_that_looks_like_a_placeholder_is_none(project: Path) -> None:
     captured(project, "greets")
     (project / "answer.txt").write_text("Hello, Ada or so!")
-    assert "1 case failed" in succeed(project, "run", "regression/new.yaml", code=1)
+    assert "1 case failed" in succeed(project, "run", "regression/new.yaml", code=1).both
 
 
 def test_an_answer_whose_secret_was_taken_out_cannot_pass_and_that_is_said(project: Path) -> None:
     (project / "answer.txt").write_text("Ada: correct-horse-battery")
     secret = {"API_KEY": "correct-horse-battery"}
-    run = str(drive(project, "run", "suite.yaml", "--json", env=secret).report["metadata"]["run_name"])
+    run = drive(project, "run", "suite.yaml", "--json", env=secret).run_name
     done = drive(project, "capture", run, "greets", "-o", "new.yaml", env=secret)
     assert "no later answer can equal it and this eval will fail" in done.err
     assert drive(project, "run", "new.yaml", env=secret).code == 1
@@ -144,27 +134,27 @@ def test_an_answer_whose_secret_was_taken_out_cannot_pass_and_that_is_said(proje
 def test_capturing_a_flaky_case_is_warned_of(project: Path) -> None:
     (project / "moody.py").write_text("def answer(text, context):\n    return ['Ada', 'Ada!', 'Bob'][context.index]\n")
     words = ("run", "suite.yaml", "--target", "moody.py:answer", "--repeat", "3", "--only", "greets", "--json")
-    run = str(drive(project, *words).report["metadata"]["run_name"])
-    told = succeed(project, "capture", run, "greets", "-o", "new.yaml")
+    run = drive(project, *words).run_name
+    told = succeed(project, "capture", run, "greets", "-o", "new.yaml").both
     assert "greets: it passed in 2 of 3 trials, so it is flaky" in told
     assert "its 2 passed trials gave 2 different answers" in told
 
 
 def test_what_a_built_in_target_answered_is_warned_of(project: Path) -> None:
     oracle = ("run", "suite.yaml", "--only", "greets,data", "--target", "oracle", "--json")
-    run = str(drive(project, *oracle).report["metadata"]["run_name"])
-    told = succeed(project, "capture", run, "greets", "-o", "new.yaml")
+    run = drive(project, *oracle).run_name
+    told = succeed(project, "capture", run, "greets", "-o", "new.yaml").both
     assert "greets: the built-in target 'oracle' answered and will answer so again: this eval always passes" in told
-    assert "warning" not in succeed(project, "capture", newest_run(project), "greets", "-o", "own.yaml")
+    assert "warning" not in succeed(project, "capture", drive_run(project).run_name, "greets", "-o", "own.yaml").both
 
 
 def test_each_file_is_a_suite_of_its_own_and_none_is_the_captured_one(project: Path) -> None:
-    run = newest_run(project)
+    run = drive_run(project).run_name
     for file, suite in {"regression/data.yaml": "data", "regression/greetings.yaml": "greetings-regression"}.items():
-        assert f"suite '{suite}'" in succeed(project, "capture", run, "data", "-o", file)
+        assert f"suite '{suite}'" in succeed(project, "capture", run, "data", "-o", file).both
     succeed(project, "run", "regression")
-    again = drive(project, "run", "regression/greetings.yaml", "--json").report["metadata"]["run_name"]
-    told = succeed(project, "capture", again, "data", "-o", "regression/greetings.yaml", "--force")
+    again = drive(project, "run", "regression/greetings.yaml", "--json").run_name
+    told = succeed(project, "capture", again, "data", "-o", "regression/greetings.yaml", "--force").both
     assert "suite 'greetings-regression'" in told, "and not that of the first capture"
     assert "name: data answers as it did\n" in (project / "regression/greetings.yaml").read_text()
 
@@ -176,7 +166,7 @@ def test_a_captured_file_can_be_moved_with_its_project(tmp_path: Path, own: str)
     (old / "agent.py").write_text("def answer(question):\n    return question\n")
     (old / "suite.yaml").write_text(f"{{name: s, test_cases: [{{id: a, input: a, expected: a{own}}}]}}")
     named = () if own else ("--target", "agent.py:answer")
-    run = str(drive(old, "run", "suite.yaml", *named, "--json").report["metadata"]["run_name"])
+    run = drive(old, "run", "suite.yaml", *named, "--json").run_name
     succeed(old, "capture", run, "a", "-o", "regression/a.yaml")
     assert str(tmp_path) not in (old / "regression/a.yaml").read_text()
     old.rename(new)

@@ -110,7 +110,6 @@ def test_a_killed_run_counts_once_when_it_is_resumed(tmp_path: Path) -> None:
     with project.started("run", "suite.json") as process:
         wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)
         process.kill()
-        process.wait()
     assert stored(project) == []
     project.let_go()
     resumed = [project.call("resume").code for _ in range(3)]

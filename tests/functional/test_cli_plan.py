@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from driving import drive, line_of, write
+from driving import drive, drive_run, line_of, write
 
 # Of every five cases one never passes, one always, and three pass half of four trials.
 AGENT = """
@@ -155,16 +155,12 @@ def test_a_plan_never_advises_what_can_never_show_a_loss(project: Path) -> None:
     assert "1 trial of each does not even show the loss of every pass on these cases" in chosen
 
 
-def run(project: Path, *words: str) -> str:
-    return str(drive(project, "run", "suite.json", *words, "--json").report["metadata"]["run_name"])
-
-
 def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) -> None:
     write(project, breaks_py=AGENT.replace("def answer", "def works") + BREAKS)
-    wanted = run(project, "--repeat", "4")
-    run(project, "--target", "oracle")
-    run(project, "--target", "breaks.py:answer", "--repeat", "2")
-    part = run(project, "--only", "case-2", "--repeat", "4")
+    wanted = drive_run(project, "--repeat", "4", suite="suite.json").run_name
+    drive_run(project, "--target", "oracle", suite="suite.json")
+    drive_run(project, "--target", "breaks.py:answer", "--repeat", "2", suite="suite.json")
+    part = drive_run(project, "--only", "case-2", "--repeat", "4", suite="suite.json").run_name
     assert f"run {wanted} on agent.py:answer, 20 cases × 4 trials" in line_of(
         drive(project, "plan", "mixed"), "judging by"
     )
@@ -174,24 +170,24 @@ def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) ->
 
 
 def test_a_newer_run_without_repeats_does_not_hide_what_an_older_one_measured(project: Path) -> None:
-    wanted = run(project, "--repeat", "4")
-    newer = run(project)
+    wanted = drive_run(project, "--repeat", "4", suite="suite.json").run_name
+    newer = drive_run(project, suite="suite.json").run_name
     assert f"run {wanted} on agent.py:answer, 20 cases × 4 trials" in line_of(
         drive(project, "plan", "mixed"), "judging by"
     )
     assert f"run {newer} " in line_of(drive(project, "plan", "mixed", "--run", newer), "judging by")
 
     write(project, other_py=AGENT)
-    other = run(project, "--target", "other.py:answer")
+    other = drive_run(project, "--target", "other.py:answer", suite="suite.json").run_name
     told = line_of(drive(project, "plan", "mixed"), "judging by")
     assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies in its own way"
 
 
 def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: Path) -> None:
-    oracle = run(project, "--target", "oracle")
+    oracle = drive_run(project, "--target", "oracle", suite="suite.json").run_name
     done = drive(project, "plan", "mixed", "--run", oracle, "--json")
     assert done.json["plan"]["run_name"] == oracle
-    assert "would not be taken by itself: on a built-in target" in done.json["plan"]["notes"][0]
+    assert "would not be taken by itself: on a built-in target" in done.json["plan"]["notes"][0]["text"]
     assert "does not tell how results vary (on a built-in target)" in line_of(
         drive(project, "plan", "mixed"), "judging by"
     )

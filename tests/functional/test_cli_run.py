@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from capitals import SUITE, capitals_project
-from driving import COMMAND, clean_environment, drive, line_of, wait_until, write
+from driving import drive, line_of, start, wait_until, write
 from threaded_server import Reply, serving
 
 
@@ -123,7 +122,7 @@ def test_skipped_cases_say_why(project: Path) -> None:
     assert done.states() == {"a": ["skipped"]}
     assert done.report["summary"]["skipped"] == 1
     assert "no code grader" in done.out
-    assert "every case was skipped" in done.report["why"]
+    assert "every case was skipped" in done.report["why"]["text"]
 
 
 def committed_trials(project: Path) -> int:
@@ -144,23 +143,16 @@ def answer(country):
     return "Paris"
 """,
     )
-    process = subprocess.Popen(
-        [*COMMAND, "run", "suite.yaml", "--target", "slow.py:answer"],
-        cwd=project,
-        env=clean_environment(project),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_until(lambda: (project / "waiting").exists() and committed_trials(project) == 2)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with start(project, "run", "suite.yaml", "--target", "slow.py:answer") as process:
+        wait_until(lambda: (project / "waiting").exists() and committed_trials(project) == 2)
+        process.send_signal(signal.SIGINT)
+        done = process.wait()
 
-    assert process.returncode == 130, out + err
-    assert "6 planned = 2 passed + 4 pending" in out
-    assert "INTERRUPTED" in out
-    assert "Traceback" not in out + err
-    command = next(line for line in out.splitlines() if line.startswith("next")).split("eval-harness ")[1]
+    assert done.code == 130, done.both
+    assert "6 planned = 2 passed + 4 pending" in done.out
+    assert "INTERRUPTED" in done.out
+    assert "Traceback" not in done.both
+    command = line_of(done, "next").split("eval-harness ")[1]
     assert re.fullmatch(r"resume [a-z]+-[a-z]+-\d+", command)
     assert "2 passed 4 pending" in drive(project, "runs").out
 

@@ -37,7 +37,7 @@ def test_choosing_cases(project: Path, words: list[str], chosen: set[str]) -> No
 def test_only_what_failed_last_time(project: Path) -> None:
     assert "has not been run before" in drive(project, "run", "suite.yaml", "--failed").err
     first = drive(project, "run", "suite.yaml", "--trials", "1", "--json")
-    name = first.report["metadata"]["run_name"]
+    name = first.run_name
 
     assert set(drive(project, "run", "--failed", "suite.yaml", "--json").states()) == {"peru"}
     passed = drive(project, "run", "suite.yaml", "--json", "--target", "oracle", "--failed")

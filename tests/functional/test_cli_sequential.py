@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import COMMAND, LONGEST_WAIT_S, Outcome, clean_environment, drive, line_of, wait_until, write
+from driving import Outcome, drive, line_of, start, wait_until, write
 
 CASES = 40
 # Executions leave a line in `log`; where answers fail, they take longer than those that pass.
@@ -44,6 +43,7 @@ async def slow_at_first(text, context):
     return "yes"
 
 async def unreachable(text, context):
+    note(context)
     if int(text) % 2:
         raise TargetUnavailable("the line is down")
     return "yes"
@@ -90,7 +90,7 @@ class TestFloor:
 
     @pytest.mark.parametrize("other", [("--fail-under", "99"), ("--gate", "production"), ("--strict-flips",)])
     def test_a_stopped_run_is_not_judged_by_other_limits(self, project: Path, other: tuple[str, ...]) -> None:
-        name = run(project, "--fail-under", "90").report["metadata"]["run_name"]
+        name = run(project, "--fail-under", "90").run_name
         assert drive(project, "gate", name, "--store", "store.db").code == 0
         refused = drive(project, "gate", name, *other, "--store", "store.db")
         assert refused.code == 2
@@ -114,7 +114,9 @@ class TestFloor:
         assert trials["pending"] == 0
         assert len(executed(project)) < 40
         assert report["metadata"]["sequential"] is True
-        assert told["saved"] == pytest.approx(1 - 14 / 78)
+        assert told["saved"] == pytest.approx(1 - trials["passed"] / 78), (
+            "what was under way when it was decided counts"
+        )
         assert trials["skipped"] == told["not_needed"]
         reasons = {trial["reason"] for trial in report["trials"] if trial["state"] == "skipped"}
         assert reasons == {"not needed: decided after 14 trials"}
@@ -154,8 +156,11 @@ class TestFloor:
         advice = [found["text"] for found in done.report["recommendations"]]
         assert advice, "and none speaks of a resume, which cannot help"
         assert not any("resume" in text for text in advice)
+        tried = executed(project)
+        (project / "agent.py").write_text(f"{AGENT}\n# edited\n")
         again = drive(project, "resume", "--store", "store.db", "--json")
         assert (again.code, again.report["sequential"]) == (3, done.report["sequential"])
+        assert executed(project) == tried, "what was decided without it is not tried again"
 
 
 class TestBaseline:
@@ -191,7 +196,7 @@ class TestBaseline:
         assert shown["gate"] == before["gate"]
 
     def test_it_is_judged_by_its_own_baseline_and_tolerance_alone(self, baseline: Path) -> None:
-        name = run(baseline, "--baseline", "default", target="bad").report["metadata"]["run_name"]
+        name = run(baseline, "--baseline", "default", target="bad").run_name
         other = drive(baseline, "run", "suite.json", "--repeat", "3", "--store", "store.db", "--json").report
         drive(baseline, "baseline", other["metadata"]["run_id"], "--name", "other", "--store", "store.db")
         assert drive(baseline, "gate", name, "--baseline", "default", "--store", "store.db").code == 1
@@ -203,7 +208,7 @@ class TestBaseline:
         assert (moved.code, "cannot be judged by other limits" in moved.err) == (2, True)
 
     def test_a_file_with_its_own_baseline_is_that_baseline(self, baseline: Path) -> None:
-        name = run(baseline, "--baseline", "default", target="bad").report["metadata"]["run_name"]
+        name = run(baseline, "--baseline", "default", target="bad").run_name
         store = ("--store", "store.db")
         own = drive(baseline, "baseline", "list", *store, "--json").json["baselines"][0]["run_id"]
         drive(baseline, "baseline", own, "-o", "base.json", *store)
@@ -302,19 +307,10 @@ def test_a_killed_run_is_continued_in_the_same_order_to_the_same_verdict(tmp_pat
     config = {"retries": 0, "seed": 5}
     whole = run(make_project(tmp_path / "whole", config=config), "--fail-under", "90", "-j", "1", target="paced").report
     folder = make_project(tmp_path / "killed", config=config)
-    words = [*COMMAND, "run", "suite.json", "--target", "agent.py:paced", "--sequential", "--fail-under", "90"]
-    process = subprocess.Popen(
-        [*words, "-j", "1", "--store", "store.db"],
-        cwd=folder,
-        env=clean_environment(folder),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    words = ("run", "suite.json", "--target", "agent.py:paced", "--sequential", "--fail-under", "90")
+    with start(folder, *words, "-j", "1", "--store", "store.db") as process:
         wait_until(lambda: len(executed(folder)) >= 3 and len(rows(folder)) >= 2)
-    finally:
         process.kill()
-        process.wait(LONGEST_WAIT_S)
     kept = rows(folder)
     assert 0 < len(kept) < 14
 

@@ -20,7 +20,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     names = []
     for target in ("oracle", "null", "echo"):
         done = drive(folder, "run", "suite.yaml", "--target", target, "--json")
-        names.append(done.report["metadata"]["run_name"])
+        names.append(done.run_name)
     return folder, names
 
 
@@ -66,7 +66,7 @@ def test_showing_a_run_and_a_case(stored: tuple[Path, list[str]]) -> None:
 
 def test_tidying_up(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SMALL, pyproject_toml="")
-    names = [drive(tmp_path, "run", "--json").report["metadata"]["run_name"] for _ in range(3)]
+    names = [drive(tmp_path, "run", "--json").run_name for _ in range(3)]
     with sqlite3.connect(tmp_path / ".evalharness" / "store.db") as store:
         store.execute("UPDATE runs SET created_at = '2020-01-01T00:00:00Z' WHERE name = ?", (names[0],))
     store.close()

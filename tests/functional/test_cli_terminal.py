@@ -7,13 +7,12 @@ import json
 import os
 import re
 import struct
-import subprocess
 import termios
 from pathlib import Path
 from typing import IO
 
 import pytest
-from driving import COMMAND, clean_environment, write
+from driving import start, write
 
 AGENT = r"""
 import os, threading, time
@@ -48,28 +47,22 @@ def watch(
     """
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    process = subprocess.Popen(
-        [*COMMAND, "run", *words],
-        cwd=folder,
-        env=clean_environment(folder, {"TERM": "xterm-256color", **(env or {})}),
-        stdin=theirs,
-        stdout=out or theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    received = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65536)
-        except OSError:  # Linux ends a pseudo-terminal with EIO
-            break
-        if not chunk:
-            break
-        received += chunk
-        if b"4/8" in received:
-            (folder / "seen").touch()
-    os.close(ours)
-    return process.wait(timeout=60), received.decode()
+    streams = {"stdin": theirs, "stdout": out.fileno() if out else theirs, "stderr": theirs}
+    with start(folder, "run", *words, env={"TERM": "xterm-256color", **(env or {})}, **streams) as process:
+        os.close(theirs)
+        received = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # Linux ends a pseudo-terminal with EIO
+                break
+            if not chunk:
+                break
+            received += chunk
+            if b"4/8" in received:
+                (folder / "seen").touch()
+        os.close(ours)
+        return process.wait().code, received.decode()
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_a_day_is_the_same_for_every_command(tmp_path: Path, faketime: str) -> N
     }
     first = drive_fresh(tmp_path, "run", "--target", "oracle", "--baseline", "none", "--json", env=env)
     assert first.report["metadata"]["timestamp"].startswith("2030-01-01T23:"), first.both
-    drive_fresh(tmp_path, "baseline", first.report["metadata"]["run_name"], env=env)
+    drive_fresh(tmp_path, "baseline", first.run_name, env=env)
     gated = drive_fresh(tmp_path, "run", "--target", "oracle", "--json", env=env).report
     assert gated["gate"]["quarantined"] == ["a"]
     checked = drive_fresh(tmp_path, "regressions", "days", "--json", env=env).json["regressions"]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import drive, write
+from driving import drive, texts, write
+from worse_agent import run
 
 from evalharness.domain.comparison import Comparison
 
@@ -34,6 +35,7 @@ HELD = "[" + ", ".join(f"{{case: c{n}, reason: r, owner: o, expires: 2999-12-31}
 TOLERANT = f"gate: {{regression: {{tolerance: 0.3}}, quarantine: {HELD}}}"
 IMPOSSIBLE = {"alpha": 0.7, "power": 0.3, "tolerance": 1.5}
 OF_COSTS = "gate: {regression: {metrics: [pass_rate, cost]}}"
+UNCOMPARED = ("--baseline", "none")
 
 
 def project(folder: Path, gate: str) -> Path:
@@ -41,17 +43,11 @@ def project(folder: Path, gate: str) -> Path:
     return write(folder, agent_py=AGENT, suite_yaml=suite, pyproject_toml="")
 
 
-def run(folder: Path, target: str, baseline: str) -> str:
-    words = ("--baseline", baseline, "--target", f"agent.py:{target}", "-o", f"{target}.json", "--json")
-    name: str = drive(folder, "run", "suite.yaml", *words).report["metadata"]["run_name"]
-    return name
-
-
 def both(folder: Path, target: str) -> tuple[Any, Any, str]:
     """What `regressions` and `compare` say of the target's run, and its name."""
-    old = run(folder, "answer", "none")
+    old = run(folder, "answer", *UNCOMPARED)
     drive(folder, "baseline", old)
-    new = run(folder, target, "default")
+    new = run(folder, target, "-o", f"{target}.json")
     [judged] = drive(folder, "regressions", "many", "--json").json["regressions"]["comparisons"]
     return judged, drive(folder, "compare", "default", new, "--json").json["comparison"], new
 
@@ -68,7 +64,7 @@ def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: 
     judged, compared, new = both(folder, target)
     assert compared == judged
     assert compared["verdict"] == verdict
-    assert any(each.startswith(note) for each in compared["notes"])
+    assert any(each.startswith(note) for each in texts(compared["notes"]))
     of_file = drive(folder, "compare", "default", f"{target}.json", "--json").json["comparison"]
     told = set(Comparison.model_fields) - {"new", "cases"}
     assert {name: of_file[name] for name in told} == {name: compared[name] for name in told}, "a report tells its gate"
@@ -79,8 +75,8 @@ def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: 
 
 def test_a_file_that_tells_of_no_possible_gate_is_refused(tmp_path: Path) -> None:
     folder = project(tmp_path, TOLERANT)
-    drive(folder, "baseline", run(folder, "answer", "none"))
-    run(folder, "worse", "default")
+    drive(folder, "baseline", run(folder, "answer", *UNCOMPARED))
+    run(folder, "worse", "-o", "worse.json")
     whole = json.loads((folder / "worse.json").read_text("utf-8"))["eval_report"]
     gated = {"words": whole["comparison"]["differences"]["pass_rate"] | {"metric": "words"}}
     wrong = {
@@ -98,7 +94,7 @@ def test_a_file_that_tells_of_no_possible_gate_is_refused(tmp_path: Path) -> Non
 
 def test_the_metrics_of_the_gate_can_be_put_aside(tmp_path: Path) -> None:
     folder = project(tmp_path, OF_COSTS)
-    old, new = run(folder, "answer", "none"), run(folder, "untold", "none")
+    old, new = run(folder, "answer", *UNCOMPARED), run(folder, "untold", *UNCOMPARED)
     refused = drive(folder, "compare", old, new)
     assert (refused.code, "--metric" in refused.err) == (2, True)
     found = drive(folder, "compare", old, new, "--metric", "pass_rate", "--json").json["comparison"]
@@ -107,8 +103,8 @@ def test_the_metrics_of_the_gate_can_be_put_aside(tmp_path: Path) -> None:
 
 def test_each_of_several_goes_by_its_own_gate(tmp_path: Path) -> None:
     folder = project(tmp_path, TOLERANT)
-    old, tolerant = run(folder, "answer", "none"), run(folder, "worse", "none")
+    old, tolerant = run(folder, "answer", *UNCOMPARED), run(folder, "worse", *UNCOMPARED)
     project(tmp_path, "")
-    strict = run(folder, "worse", "none")
+    strict = run(folder, "worse", *UNCOMPARED)
     found = drive(folder, "compare", old, tolerant, strict, "--json").json["comparisons"]
     assert [(each["n_cases"], each["verdict"]) for each in found] == [(27, "NO REGRESSION"), (30, "REGRESSION")]

@@ -110,6 +110,12 @@ class TestWhatIsRaised:
         assert [attempt.state for attempt in trial.attempts] == ["error", "error"]
         assert len(calls) == 2
 
+    def test_a_fault_of_its_own_beside_a_lost_connection_is_a_failure(self) -> None:
+        def answer(question: str) -> str:
+            raise ExceptionGroup("group", [ConnectionError("one"), ValueError("two")])
+
+        assert run_once(answer).state == "failed"
+
     def test_an_error_that_passes_is_forgotten(self) -> None:
         calls: list[str] = []
 

@@ -10,6 +10,7 @@ import pytest
 from asking import run_once
 
 from evalharness import Answer, Case, Suite, TargetUnavailable, ToolCall, Usage, evaluate
+from evalharness.reports.words import say
 
 
 class TestWhatIsCalled:
@@ -85,7 +86,7 @@ class TestWhatIsCalled:
         monkeypatch.chdir(tmp_path)
         with pytest.raises(TargetUnavailable) as raised:
             run_once(reference)
-        assert said in f"{raised.value.message} {raised.value.hint}"
+        assert said in f"{raised.value.message} {say(raised.value.hint)}"
 
 
 class TestContext:

@@ -44,7 +44,7 @@ def stored_runs(folder: Path) -> int:
 
 
 def baseline(folder: Path, *words: str, wrong: str = "") -> str:
-    name: str = run(folder, "--baseline", "none", "--json", wrong=wrong).report["metadata"]["run_name"]
+    name: str = run(folder, "--baseline", "none", "--json", wrong=wrong).run_name
     assert drive(folder, "baseline", name, *words).code == 0
     return name
 
@@ -182,7 +182,7 @@ def test_a_report_file_as_baseline_is_found_from_the_suite_and_from_here(tmp_pat
 def test_flags_stay_with_the_run_when_it_is_shown_resumed_and_regraded(tmp_path: Path) -> None:
     folder = project(tmp_path)
     done = run(folder, "--fail-under", "0.95", "--json", wrong="a")
-    name = done.report["metadata"]["run_name"]
+    name = done.run_name
     assert done.code == 1
     for words in (("show", name, "--json"), ("resume", name, "--json"), ("regrade", name, "--json")):
         again = drive(folder, *words)
@@ -197,7 +197,7 @@ def test_a_broken_run_stays_broken_whatever_the_gate(tmp_path: Path) -> None:
     write(folder, broken_py="def answer(word):\n    raise ConnectionError('nobody there')\n")
     done = drive(folder, "run", "suite.yaml", "--target", "broken.py:answer", "--fail-under", "0", "--json")
     assert (done.code, done.report["verdict"], done.report["gate"]) == (3, "INVALID", None)
-    judged = drive(folder, "gate", done.report["metadata"]["run_name"], "--fail-under", "0")
+    judged = drive(folder, "gate", done.run_name, "--fail-under", "0")
     assert judged.code == 3
     assert "INVALID" in judged.out
 
@@ -212,7 +212,7 @@ def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
     for words in (("--baseline", "none"), ("--inconclusive", "fail")):
         done = run(folder, *words, "--json")
         assert (done.code, done.report["gate"]) == (0, None), words
-        judged = drive(folder, "gate", done.report["metadata"]["run_name"], *words)
+        judged = drive(folder, "gate", done.run_name, *words)
         assert (judged.code, "has no gate" in judged.err) == (2, True), words
 
 
@@ -231,13 +231,13 @@ def test_a_report_s_file_is_judged_by_flags_alone(tmp_path: Path) -> None:
     run(folder, "--fail-under", "50", "-o", "report.json")
     judged = drive(folder, "gate", "report.json")
     assert judged.code == 2
-    assert "a report file tells how a gate judged, not the gate itself, and none is asked for" in judged.err
+    assert "a report file is not judged again by its own gate, and none is asked for" in judged.err
 
 
 def test_judging_a_stored_run_and_its_report(tmp_path: Path) -> None:
     folder = project(tmp_path)
     done = run(folder, "--json", wrong="a")
-    name = done.report["metadata"]["run_name"]
+    name = done.run_name
     (folder / "report.json").write_text(done.out, encoding="utf-8")
     before = stored_runs(folder)
     for what in (name, "report.json"):
@@ -307,7 +307,7 @@ def test_cases_that_were_not_selected_are_not_called_removed(tmp_path: Path) -> 
 
 def test_a_run_held_against_itself_is_told_so(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    name = run(folder, "--json").report["metadata"]["run_name"]
+    name = run(folder, "--json").run_name
     assert "this is a run held against itself" in drive(folder, "gate", name, "--baseline", name).out
 
 
@@ -329,7 +329,7 @@ def test_a_threshold_of_the_config_folder_that_cannot_be_met_names_its_file(tmp_
 
 def test_a_gate_writes_its_report_for_ci(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    name = run(folder, "--json", wrong="a").report["metadata"]["run_name"]
+    name = run(folder, "--json", wrong="a").run_name
     done = drive(folder, "gate", name, "--fail-under", "90", "-o", "gate.xml", "-o", "gate.json")
     assert done.code == 1
     assert '<testsuite name="gate of letters"' in (folder / "gate.xml").read_text()
@@ -364,7 +364,7 @@ def test_a_gate_whose_grades_are_all_due_is_open(tmp_path: Path) -> None:
     suite = f"name: due\ntarget: echo\ngate: {{thresholds: {{pass_rate: 0.5}}}}\ntest_cases: [{case}]\n"
     done = drive(write(tmp_path, suite_yaml=suite), "run", "suite.yaml", "--json")
     assert (done.code, done.report["verdict"], done.report["gate"]["verdict"]) == (4, "UNDECIDED", "INCONCLUSIVE")
-    assert done.report["gate"]["checks"][0]["text"] == "pass rate cannot be told yet: 1 case still to be graded"
+    assert done.report["gate"]["checks"][0]["text"]["text"] == "pass rate cannot be told yet: 1 case still to be graded"
 
 
 def stored_name(done: Outcome) -> str:
@@ -386,11 +386,11 @@ def test_a_run_that_cannot_be_compared_can_still_become_the_baseline(tmp_path: P
     baseline(folder)
     edited(folder)
     done = run(folder, "--json")
-    name = done.report["metadata"]["run_name"]
+    name = done.run_name
     assert (done.code, done.report["verdict"]) == (2, "INVALID")
     [check] = done.report["gate"]["checks"]
-    assert "all 8 cases that both have were changed in between" in check["text"]
-    assert f"eval-harness baseline {name} (or run it with --baseline none first)" in check["text"]
+    assert "all 8 cases that both have were changed in between" in check["text"]["text"]
+    assert f"eval-harness baseline {name} (or run it with --baseline none first)" in check["text"]["text"]
     assert drive(folder, "baseline", name, "-o", "kept.json").code == 0, "its trials are as good as any"
     kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))["eval_report"]
     assert (kept["verdict"], kept["gate"]) == ("PASSED", None)
@@ -408,7 +408,7 @@ def test_a_baseline_that_cannot_be_compared_is_told_of_without_a_gate(tmp_path: 
     assert told.count("cannot be compared") == 1
     assert told.endswith("cannot be compared: all 8 cases that both have were changed in between")
     shown = drive(folder, "show", stored_name(done), "--json")
-    assert shown.report["not_compared"].endswith("changed in between")
+    assert shown.report["not_compared"]["text"].endswith("changed in between")
 
 
 @pytest.mark.parametrize(
@@ -468,7 +468,7 @@ def test_a_run_compared_with_nothing_keeps_the_rule_for_later(tmp_path: Path) ->
     baseline(folder, "--name", "main")
     uncompared = run(folder, "--baseline", "none", "--json")
     assert list(checks(uncompared)) == ["cases"]
-    name = uncompared.report["metadata"]["run_name"]
+    name = uncompared.run_name
     judged = drive(folder, "gate", name, "--baseline", "main", "--json")
     found = json.loads(judged.out)["gate_report"]["comparison"]
     assert [metric for metric, each in found["differences"].items() if each["gated"]] == ["score"]
@@ -509,7 +509,7 @@ def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> No
     folder = project(tmp_path, "gate: {regression: {baseline: base.json}}")
     baseline(folder, "-o", "base.json")
     kept = (folder / "base.json").read_text()
-    name = run(folder, "--json").report["metadata"]["run_name"]
+    name = run(folder, "--json").run_name
     for command in (("run", "suite.yaml"), ("gate", name), ("compare", "base.json", name), ("regressions", "letters")):
         refused = drive(folder, *command, "-o", "base.json")
         assert (refused.code, (folder / "base.json").read_text()) == (2, kept), command
@@ -520,7 +520,7 @@ def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> No
     drive(folder, "run", "suite.yaml", "--max-failures", "1", "-j", "1", env={"WRONG": "a"})
     refused = drive(folder, "resume", "-o", "base.json")
     assert (refused.code, refused.out, (folder / "base.json").read_text()) == (2, "", kept)
-    assert drive(folder, "resume", "--json").report["metadata"]["run_name"] != name, "it is still unfinished"
+    assert drive(folder, "resume", "--json").run_name != name, "it is still unfinished"
 
 
 def test_a_file_that_is_not_there_is_called_a_file(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Outcome, drive, write
+from driving import Outcome, drive, texts, write
 
 JUDGE = r"""
 replies:
@@ -123,9 +123,9 @@ test_cases:
     done = drive(tmp_path, "regrade", *harsh)
     assert done.states() == {"given": ["passed"], "due": ["failed"]}
     assert [(took["model"], took["calls"]) for took in done.report["judging"]] == [("scripted/harsh.yaml", 1)]
-    assert any("1 grade that judges had given, kept" in note for note in done.report["notes"])
+    assert any("1 grade that judges had given, kept" in note for note in texts(done.report["notes"]))
     assert drive(tmp_path, "regrade", *harsh, "--no-cache").states() == {"given": ["failed"], "due": ["failed"]}
-    nothing_due = done.report["metadata"]["run_name"]
+    nothing_due = done.run_name
     again = drive(tmp_path, "regrade", nothing_due, *harsh[1:])
     assert again.states()["given"] == ["failed"], "with nothing due, all is judged anew"
 
@@ -216,7 +216,7 @@ def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
     flags = ("--judge-model", "scripted/judge.yaml", "--max-tokens", "1000", "-j", "1", "--json", "--sandbox", "none")
     done = judged(tmp_path, *flags, suite=suite)
     assert (done.code, done.report["trials"]) == (3, [])
-    notes = "; ".join(done.report["notes"]).replace(",", "")
+    notes = "; ".join(texts(done.report["notes"])).replace(",", "")
     [checked] = re.findall(r"took scripted/judge.yaml: 1 call (\d+) tokens in (\d+) out", notes)
     [rest] = re.findall(r"(\d+) tokens of that stand neither", notes)
     [spent] = SPENT.findall(notes)
@@ -230,7 +230,7 @@ def test_runs_that_share_a_cap_tell_once_what_trying_out_their_judges_took(comma
     if command == "regrade":
         name = done.json["eval_reports"][0]["metadata"]["run_name"]
         done = drive(tmp_path, "regrade", name, "--matrix", *judge)
-    notes = ["; ".join(report["notes"]).replace(",", "") for report in done.json["eval_reports"]]
+    notes = ["; ".join(texts(report["notes"])).replace(",", "") for report in done.json["eval_reports"]]
     assert [note.count("trying out the judge took") for note in notes] == [0, 1]
     assert "before the run" not in notes[1]
     took = done.json["eval_reports"][0]["judging"][0]
@@ -243,14 +243,14 @@ def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(t
     twice = SUITE.replace("graders:", 'graders:\n  - model: {rubric: "1. **Kindness** (weight: 2)"}')
     judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1")
     once = judged(tmp_path, *judge, "--max-tokens", "100000", "--no-cache", suite=twice)
-    [spent] = [int(found[1].replace(",", "")) for found in map(SPENT.match, once.report["notes"]) if found]
+    [spent] = [int(found[1].replace(",", "")) for found in map(SPENT.match, texts(once.report["notes"])) if found]
     took = once.report["judging"][0]
     validation = spent - took["input_tokens"] - took["output_tokens"]
     done = judged(tmp_path, *judge, "--max-tokens", str(validation + 1), "--no-cache", suite=twice)
     assert done.code == 3
     assert done.states() == {"warm": ["awaiting"]}
     assert done.report["trials"][0]["output"] == "a kind word"
-    name = done.report["metadata"]["run_name"]
+    name = done.run_name
     shown = drive(tmp_path, "show", name).out
     assert "--judge-model M" not in shown
     idle = drive(tmp_path, "resume", name)
@@ -268,7 +268,7 @@ def test_a_failing_answer_gets_all_its_attempts_also_where_the_money_ran_out_bet
     suite = SUITE.replace("  - {id: warm, input: a kind word}\n", "") + "config: {retry_failed: true, retries: 2}\n"
     judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1", "--no-cache")
     whole = judged(tmp_path, *judge, "--max-tokens", "100000", suite=suite)
-    [spent] = [int(found[1].replace(",", "")) for found in map(SPENT.match, whole.report["notes"]) if found]
+    [spent] = [int(found[1].replace(",", "")) for found in map(SPENT.match, texts(whole.report["notes"])) if found]
     took = whole.report["judging"][0]
     validation = spent - took["input_tokens"] - took["output_tokens"]
     capped = judged(tmp_path, *judge, "--max-tokens", str(validation + 1), suite=suite)
@@ -328,7 +328,7 @@ def test_a_judge_for_what_is_due_leaves_verdicts_inside_other_graders_alone(tmp_
     [first, second] = done.report["trials"][0]["grades"][0]["evidence"]
     assert (first["state"], second["state"]) == ("pass", "fail")
     assert [(took["model"], took["calls"]) for took in done.report["judging"]] == [("scripted/harsh.yaml", 1)]
-    assert any("1 grade that judges had given, kept" in note for note in done.report["notes"])
+    assert any("1 grade that judges had given, kept" in note for note in texts(done.report["notes"]))
     afresh = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/harsh.yaml", "--json")
     keys = [report["cases"][0]["key"] for report in (done.report, afresh.report)]
     assert keys[0] != keys[1], "verdicts of two judges are like no other"
@@ -354,13 +354,13 @@ def test_the_runs_of_a_matrix_are_regraded_out_of_one_purse(tmp_path: Path) -> N
     assert first < both, "each tells what all have spent so far"
     capped = drive(tmp_path, *regrade, *judge, "--max-tokens", str(first + 1))
     assert capped.code == 3
-    assert ["spend cap" in report["why"] for report in capped.json["eval_reports"]] == [False, True]
+    assert ["spend cap" in report["why"]["text"] for report in capped.json["eval_reports"]] == [False, True]
     assert max(spent_by(capped)) < both
 
 
 def spent_by(done: Outcome) -> list[int]:
     """By run, in the order of the runs."""
-    notes = [note for report in done.json["eval_reports"] for note in report["notes"]]
+    notes = [note for report in done.json["eval_reports"] for note in texts(report["notes"])]
     return [int(found[1].replace(",", "")) for found in map(SPENT.match, notes) if found]
 
 
@@ -395,8 +395,8 @@ def test_what_an_unfinished_trial_cost_is_not_forgotten(tmp_path: Path) -> None:
     assert (first.code, first.states()) == (3, {})
     again = drive(tmp_path, "resume", "--json")
     assert (again.code, again.states()) == (3, {})
-    assert [note for note in again.report["notes"] if "spent" in note] == [
-        note for note in first.report["notes"] if "spent" in note
+    assert [note for note in texts(again.report["notes"]) if "spent" in note] == [
+        note for note in texts(first.report["notes"]) if "spent" in note
     ]
     assert drive(tmp_path, "resume", "--max-tokens", "1000000").code == 0
 
@@ -525,7 +525,7 @@ def test_what_code_decided_is_no_grade_that_a_judge_gave(tmp_path: Path) -> None
     run = name_of(judged(tmp_path, suite=suite))
     done = drive(tmp_path, "regrade", run, "--judge-model", "scripted/judge.yaml", "--json")
     assert done.states() == {"warm": ["passed"], "cold": ["failed"]}
-    assert not any("judges had given" in note for note in done.report["notes"])
+    assert not any("judges had given" in note for note in texts(done.report["notes"]))
 
 
 @pytest.mark.parametrize("command", [("run", "suite.yaml"), ("calibrate", "suite.yaml"), ("regrade",)])

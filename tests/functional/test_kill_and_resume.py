@@ -13,7 +13,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from driving import LONGEST_WAIT_S, wait_until
+from driving import COMMAND, Started, clean_environment, start, wait_until
 
 CASES, TRIALS = 100, 3
 PLANNED = {(f"case-{number:03}", index) for number in range(CASES) for index in range(TRIALS)}
@@ -50,8 +49,8 @@ def answer_sync(text, context):
     time.sleep(0.008)
     return "yes"
 """
-COMMAND = "echo {case_id} {index} $GENERATION $$ >> $ACK_LOG; sleep 0.008; echo yes"
-TARGETS = {"async": "agent.py:answer_async", "sync": "agent.py:answer_sync", "command": {"command": COMMAND}}
+SHELL = "echo {case_id} {index} $GENERATION $$ >> $ACK_LOG; sleep 0.008; echo yes"
+TARGETS = {"async": "agent.py:answer_async", "sync": "agent.py:answer_sync", "command": {"command": SHELL}}
 
 Key = tuple[str, int]
 Rows = dict[Key, tuple[Any, ...]]
@@ -95,25 +94,22 @@ class Project:
     def log(self) -> Path:
         return self.folder / "ack.log"
 
-    def start(self) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def started(self, fresh: bool = False) -> Iterator[subprocess.Popen[bytes] | Started]:
         """`run` until a run is stored, from then on `resume`: what a user would type."""
         words = ["resume"] if self.has_run() else ["run", "suite.json"]
+        words += ["-j", "4", "--store", "store.db", "--json"]
         self.generation += 1
-        env = {
-            **os.environ,
-            "ACK_LOG": str(self.log),
-            "GENERATION": str(self.generation),
-            "TMPDIR": str(self.folder / "tmp"),
-        }
+        env = {"ACK_LOG": str(self.log), "GENERATION": str(self.generation), "TMPDIR": str(self.folder / "tmp")}
         with self.output("out").open("wb") as out, self.output("err").open("wb") as err:
-            return subprocess.Popen(
-                [sys.executable, "-m", "evalharness", *words, "-j", "4", "--store", "store.db", "--json"],
-                cwd=self.folder,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-            )
+            if not fresh:
+                with start(self.folder, *words, env=env, stdout=out.fileno(), stderr=err.fileno()) as process:
+                    yield process
+                return
+            command = [*COMMAND, *words]
+            env = clean_environment(self.folder, env)
+            with subprocess.Popen(command, cwd=self.folder, env=env, stdout=out, stderr=err) as starting:
+                yield starting
 
     def output(self, stream: str) -> Path:
         return self.folder / f"{self.generation}.{stream}"
@@ -162,7 +158,7 @@ class Project:
         return [((case_id, int(index)), int(generation)) for case_id, index, generation, _ in lines]
 
 
-def strike(project: Project, process: subprocess.Popen[bytes], rng: Random, during_start_up: bool) -> None:
+def strike(project: Project, process: subprocess.Popen[bytes] | Started, rng: Random, during_start_up: bool) -> None:
     """kill -9 during start-up, or some executions later and then anywhere in the window of a group commit."""
     if during_start_up:
         time.sleep(rng.uniform(0, START_UP_S))
@@ -177,15 +173,13 @@ def finish_a_run(project: Project, figures: Figures, kills: int, rng: Random) ->
     """Until its process ends by itself; `kills` are still to be dealt."""
     code = None
     while code != 0:
-        process = project.start()
         armed = figures.kills < kills
-        try:
+        during_start_up = armed and figures.kills % 5 == 4
+        with project.started(fresh=during_start_up) as process:
             if armed:
-                strike(project, process, rng, during_start_up=figures.kills % 5 == 4)
-            code = process.wait(LONGEST_WAIT_S)
-        finally:
-            process.kill()
-            process.wait()
+                strike(project, process, rng, during_start_up)
+            wait_until(lambda: process.poll() is not None)
+        code = process.poll()
         assert code in ((0, -signal.SIGKILL) if armed else (0,)), project.output("err").read_text()
         rows = project.committed()
         project.snapshots.append(rows)
@@ -258,21 +252,15 @@ def is_alive(pid: int) -> bool:
 @pytest.mark.usefixtures("proc")
 def test_no_process_of_a_killed_run_survives(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", {"command": "echo {case_id} {index} 0 $$ >> $ACK_LOG; exec sleep 600"})
-    process = project.start()
     pids: list[int] = []
     try:
-        wait_until(lambda: project.log.read_bytes().count(b"\n") == 4)
-        pids = [int(line.split()[3]) for line in project.log.read_text().splitlines()]
-        assert all(is_alive(pid) for pid in pids)
-        process.kill()
-        process.wait()
-        deadline = time.monotonic() + LONGEST_WAIT_S
-        while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert [pid for pid in pids if is_alive(pid)] == []
+        with project.started() as process:
+            wait_until(lambda: project.log.read_bytes().count(b"\n") == 4)
+            pids = [int(line.split()[3]) for line in project.log.read_text().splitlines()]
+            assert all(is_alive(pid) for pid in pids)
+            process.kill()
+        wait_until(lambda: not any(is_alive(pid) for pid in pids))
     finally:
-        process.kill()
-        process.wait()
         for pid in pids:
             if is_alive(pid):
                 os.kill(pid, signal.SIGKILL)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import pytest
-from driving import drive
+from driving import drive, succeed
 from threaded_server import Reply, serving
 
 from evalharness import evaluate
@@ -17,13 +16,6 @@ def write(folder: Path, text: str) -> Path:
     path = folder / "suite.yaml"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def report_of(folder: Path, *words: str, code: int = 0) -> dict[str, Any]:
-    done = drive(folder, *words, "--json")
-    assert done.code == code, done.both
-    report: dict[str, Any] = done.report
-    return report
 
 
 MIXED = """
@@ -40,7 +32,7 @@ test_cases:
 
 def test_each_case_is_tried_on_its_own_target_and_an_unknown_skill_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, MIXED)
-    report = report_of(tmp_path, "run", "suite.yaml")
+    report = succeed(tmp_path, "run", "suite.yaml", "--json").report
     assert (report["summary"]["passed"], report["summary"]["skipped"]) == (3, 1)
     [skipped] = [trial for trial in report["trials"] if trial["state"] == "skipped"]
     assert skipped["case_id"] == "unknown"
@@ -49,13 +41,13 @@ def test_each_case_is_tried_on_its_own_target_and_an_unknown_skill_is_skipped(tm
 
 def test_a_target_asked_for_replaces_those_of_the_cases(tmp_path: Path) -> None:
     write(tmp_path, MIXED)
-    report = report_of(tmp_path, "run", "suite.yaml", "--target", "cmd:tr a-z A-Z", code=1)
+    report = succeed(tmp_path, "run", "suite.yaml", "--target", "cmd:tr a-z A-Z", "--json", code=1).report
     assert (report["summary"]["passed"], report["summary"]["failed"]) == (3, 1)
 
 
 def test_a_suite_needs_no_target_where_every_case_has_one(tmp_path: Path) -> None:
     write(tmp_path, 'test_cases: [{id: a, input: x, expected: x, target: "cmd:cat"}]')
-    assert report_of(tmp_path, "run", "suite.yaml")["summary"]["passed"] == 1
+    assert succeed(tmp_path, "run", "suite.yaml", "--json").report["summary"]["passed"] == 1
 
 
 def test_cases_without_any_target_are_named(tmp_path: Path) -> None:
@@ -78,7 +70,7 @@ test_cases:
   - {id: unable, input: x, expected: x, required_tools: [read_file, run_shell]}
 """,
     )
-    report = report_of(tmp_path, "run", "suite.yaml")
+    report = succeed(tmp_path, "run", "suite.yaml", "--json").report
     [skipped] = [trial for trial in report["trials"] if trial["state"] == "skipped"]
     assert (skipped["case_id"], skipped["reason"]) == ("unable", "the target lacks the required tool run_shell")
 
@@ -98,7 +90,7 @@ test_cases:
     expected: {{contains: "{expected}"}}
 """,
     )
-    assert report_of(tmp_path, "run", "suite.yaml")["summary"]["passed"] == 1
+    assert succeed(tmp_path, "run", "suite.yaml", "--json").report["summary"]["passed"] == 1
 
 
 def test_a_function_hears_of_its_variant_and_variants_go_with_every_target_asked_for(tmp_path: Path) -> None:
@@ -141,7 +133,7 @@ def test_a_case_may_be_a_request(tmp_path: Path) -> None:
 
     write(tmp_path, REQUESTS)
     with serving(users) as base:
-        report = report_of(tmp_path, "run", "suite.yaml", "--target", f"{base}/base")
+        report = succeed(tmp_path, "run", "suite.yaml", "--target", f"{base}/base", "--json").report
     assert report["summary"]["passed"] == 2
     assert sorted(asked) == [("GET", "/base/users?page=2"), ("POST", "/base/missing")]
 
@@ -171,7 +163,7 @@ test_cases:
   - {id: gone, input: x, files: {a.txt: text}, graders: [{files: [a.txt]}], target: "cmd:rm a.txt"}
 """,
     )
-    report = report_of(tmp_path, "run", "suite.yaml", code=1)
+    report = succeed(tmp_path, "run", "suite.yaml", "--json", code=1).report
     states = {trial["case_id"]: (trial["state"], trial["reason"]) for trial in report["trials"]}
     assert states["kept"][0] == "passed"
     assert states["gone"][0] == "failed" and "file not found" in states["gone"][1]

@@ -94,7 +94,7 @@ def test_the_agent_is_told_as_the_user_named_it(project: Path, name: str) -> Non
 
 
 def test_a_run_that_is_shown_or_graded_again_can_be_saved_then(project: Path) -> None:
-    name = run(project, "--json").report["metadata"]["run_name"]
+    name = run(project, "--json").run_name
     assert drive(project, "resume", name, "--save-sessions", "resumed").code == 0
     assert drive(project, "regrade", name, "--save-sessions", "regraded").code == 0
     for folder in ("resumed", "regraded"):
@@ -195,7 +195,7 @@ def test_a_registered_folder_is_run_by_its_name(project: Path) -> None:
 
 
 def test_a_stored_run_is_graded_again_by_changed_sessions(project: Path) -> None:
-    name = run(project, "--store", "store.db", "--json").report["metadata"]["run_name"]
+    name = run(project, "--store", "store.db", "--json").run_name
     save(project / "evals", files=asked("list them", "read_file", title="Files", evals={"working_dir": "two"}))
     done = drive(project, "regrade", name, "--suite", "evals", "--store", "store.db", "--json")
     assert (done.code, done.states()["files"]) == (1, ["failed"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import clean_environment, drive, write
+from driving import clean_environment, drive, texts, write
 from worse_agent import AGENT, SUITE, run
 
 
@@ -79,7 +79,7 @@ def test_a_variant_that_broke_does_not_hide_the_loss_of_another(project: Path) -
     assert (code, found["verdict"]) == (3, "INVALID")
     [comparison] = found["comparisons"]
     assert (comparison["new"]["variant"], comparison["verdict"]) == ("agent.py:bad", "REGRESSION")
-    assert "cannot be compared: all 3 cases that both have were not judged in one of them" in found["notes"][0]
+    assert "cannot be compared: all 3 cases that both have were not judged in one of them" in found["notes"][0]["text"]
     shown = drive(project, "regressions", "capitals").out
     assert shown.lstrip().startswith("REGRESSION")
     assert shown.splitlines()[-1].startswith("INVALID  capitals: a run that broke")
@@ -100,7 +100,7 @@ test_cases:
     judge = "\nimport os\ndef judge(output):\n    return {'passed': os.environ['NOW'] == '1', 'score': 0.8}\n"
     write(project, agent_py=AGENT + judge, suite_yaml=SUITE.partition("test_cases")[0] + cases)
     old = drive(project, "run", "suite.yaml", "--target", "agent.py:bad", "--json", env={"NOW": "1"})
-    drive(project, "baseline", old.report["metadata"]["run_name"])
+    drive(project, "baseline", old.run_name)
     write(project, suite_yaml=(project / "suite.yaml").read_text().replace("{id: gone", "{id: added"))
     drive(project, "run", "suite.yaml", "--target", "agent.py:good", env={"NOW": "0"})
     _, found = checked(project, "capitals")
@@ -136,19 +136,19 @@ def test_a_variant_is_judged_alike_whatever_runs_beside_it(project: Path) -> Non
     cases = "".join(f"\n  - {{id: c{n}, input: '{n}', expected: '{n}'}}" for n in range(5))
     suite = f"name: numbers\ntarget: agent.py:good\ngate: {{regression: true}}\ntest_cases:{cases}\n"
     write(project, agent_py=agents, suite_yaml=suite)
-    old = drive(project, "run", "suite.yaml", "--baseline", "none", "--json").report["metadata"]["run_name"]
+    old = drive(project, "run", "suite.yaml", "--baseline", "none", "--json").run_name
     drive(project, "baseline", old)
     done = drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad")
     several = "each of 2 comparisons is judged by itself: if nothing had changed, at least one would be called worse in"
     assert (done.code, f"{several} up to 10 of 100" in done.out) == (1, True)
     code, found = checked(project, "numbers")
     assert (code, [each["verdict"] for each in found["comparisons"]]) == (1, ["INCONCLUSIVE", "REGRESSION"])
-    assert all(any(several in note for note in each["notes"]) for each in found["comparisons"])
+    assert all(any(several in note for note in texts(each["notes"])) for each in found["comparisons"])
     new = found["comparisons"][1]["new"]["run_name"]
     assert checked(project, "numbers", "--run", new)[0] == drive(project, "gate", new).code == 1
     compared = drive(project, "compare", old, new, old, "--json").json["comparisons"]
     assert [each["verdict"] for each in compared] == ["REGRESSION", "INCONCLUSIVE"]
-    assert not any(several in note for each in compared for note in each["notes"]), "with itself is no question"
+    assert not any(several in note for each in compared for note in texts(each["notes"])), "with itself is no question"
 
 
 def test_what_broke_or_was_not_finished_is_no_baseline(project: Path) -> None:
@@ -227,7 +227,7 @@ def test_results_of_recorded_sessions_are_a_baseline(project: Path) -> None:
     (project / "old-run-001.json").write_text(json.dumps(saved))
     code, found = checked(project, "capitals", "--baseline", "old-run-001.json")
     assert (code, found["comparisons"][0]["old"]["run_name"]) == (1, "old-run-001")
-    assert any("by name alone" in note for note in found["comparisons"][0]["notes"])
+    assert any("by name alone" in note for note in texts(found["comparisons"][0]["notes"]))
 
 
 def test_comparing_in_python_as_documented(project: Path) -> None:

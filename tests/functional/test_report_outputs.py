@@ -30,7 +30,10 @@ def test_files_are_written_beside_the_terminal_report(project: Path) -> None:
         "pass_hat_2_plugin",
     }
     assert len(report["trials"]) == 6
-    assert [advice["cases"] for advice in report["recommendations"]] == [["peru"]]
+    [advice], [found] = report["recommendations"], report["findings"]
+    assert (advice["kind"], advice["cases"], advice["text"]) == ("never", ["peru"], found["text"])
+    assert (found["code"], found["params"]) == ("advice.never_passes", {"number": 1})
+    assert (report["why"]["code"], report["why"]["text"]) == ("run.cases_failed", "1 case failed")
     [suite] = ElementTree.parse(project / "x.xml").getroot()
     assert (suite.attrib["tests"], suite.attrib["failures"]) == ("3", "1")
 

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from driving import LONGEST_WAIT_S, drive, wait_until
+from driving import drive, wait_until
 from held_project import Project, interrupted
 
 
@@ -32,9 +32,9 @@ def test_a_living_run_is_not_resumed(project: Project) -> None:
         assert f"run {project.run_names()[0]} is being run by another process" in refused.err
         assert process.poll() is None
         project.let_go()
-        out, err = process.communicate(timeout=LONGEST_WAIT_S)
-    assert process.returncode == 0, err
-    assert counts(out)["passed"] == 5
+        done = process.wait()
+    assert done.code == 0, done.err
+    assert counts(done.out)["passed"] == 5
     assert len(project.executed()) == 5
     assert project.call("resume").code == 0
 
@@ -46,9 +46,9 @@ def test_a_second_resume_is_refused_while_the_first_goes_on(project: Project) ->
         wait_until(lambda: len(project.executed()) == 6)
         assert project.call("resume").code == 2
         project.let_go()
-        out, err = first.communicate(timeout=LONGEST_WAIT_S)
-    assert first.returncode == 0, err
-    assert counts(out)["passed"] == 5
+        done = first.wait()
+    assert done.code == 0, done.err
+    assert counts(done.out)["passed"] == 5
     again = project.call("resume")
     assert again.code == 0
     assert len(project.executed()) == 6
@@ -118,6 +118,39 @@ def test_edited_code_is_not_mixed_with_what_ran_before(project: Project, file: s
     assert project.call("resume").code == 0
 
 
+def test_a_changed_file_of_a_case_is_not_mixed_with_what_ran_before(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("before")
+    graders = {"graders": ["grader.py:judged"]}
+    files = {"files": {"notes.txt": {"path": "notes.txt"}}}
+    cases = [{"id": f"case-{n}", "input": f"q{n}", **graders, **(files if n == 4 else {})} for n in range(5)]
+    project = Project(tmp_path, test_cases=cases)
+    interrupted(project)
+    (tmp_path / "notes.txt").write_text("after")
+    refused = project.call("resume")
+    assert refused.code == 2
+    assert "the files of case-4 changed since it began" in refused.err
+    assert len(project.executed()) == 5
+    (tmp_path / "notes.txt").write_text("before")
+    assert project.call("resume").code == 0
+
+
+def test_a_run_that_stopped_after_failures_goes_on_to_its_end(tmp_path: Path) -> None:
+    project = Project(tmp_path, target="agent.py:wrong")
+    assert project.call("run", "suite.json", "-j", "1", "--max-failures", "2").code == 1
+    assert len(project.executed()) == 2
+    resumed = project.call("resume", "--json")
+    assert (resumed.code, counts(resumed.out)["failed"]) == (1, 5)
+
+
+def test_the_environment_of_the_run_is_there_again_unless_other_values_are_given(tmp_path: Path) -> None:
+    project = Project(tmp_path, target="agent.py:coloured")
+    given = ("--env", "COLOUR=red", "--env", "SHAPE=round")
+    project.call("run", "suite.json", "-j", "1", "--max-failures", "1", *given)
+    assert project.executed() == ["red round"]
+    project.call("resume", "-j", "1", "--env", "COLOUR=blue")
+    assert project.executed()[1:] == ["blue round"] * 4
+
+
 def test_errors_are_tried_again_and_their_attempts_kept(tmp_path: Path) -> None:
     project = Project(tmp_path, target="agent.py:unsteady")
     (tmp_path / "broken").touch()
@@ -138,14 +171,14 @@ def test_a_run_whose_baseline_is_gone_is_finished_and_judged_by_another(tmp_path
     first = ("run", "suite.json", "--baseline", "none", "-o", "base.json", "--store", "other.db")
     assert drive(tmp_path, *first).code == 0
     (tmp_path / "log").unlink()
-    assert interrupted(project)[0] == 130
+    assert interrupted(project).code == 130
     (tmp_path / "base.json").rename(tmp_path / "kept.json")
     resumed = project.call("resume", "--json")
     assert (resumed.code, counts(resumed.out)["passed"]) == (2, 5)
     [name] = project.run_names()
     [check] = resumed.report["gate"]["checks"]
-    assert "there is no file" in check["text"]
-    assert f"eval-harness gate {name} --baseline B" in check["text"]
+    assert "there is no file" in check["text"]["text"]
+    assert f"eval-harness gate {name} --baseline B" in check["text"]["text"]
     assert project.call("gate", name, "--baseline", "kept.json").code == 0
 
 
@@ -160,7 +193,7 @@ def test_secrets_are_asked_for_again(tmp_path: Path) -> None:
     with project.started("run", "suite.json", "-j", "2", *given) as process:
         wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=LONGEST_WAIT_S)
+        process.wait()
     project.let_go()
     assert project.executed()[0] == f"{secret} Paris"
     for path in tmp_path.glob("store.db*"):

@@ -20,6 +20,7 @@ from store_writer import bulky_trial, open_store
 from stored_records import make_run
 
 from evalharness.errors import RunBusy, StoreError
+from evalharness.reports.words import say
 from evalharness.stores.sql_store import SqlStore
 
 WRITER = Path(__file__).with_name("store_writer.py")
@@ -83,7 +84,7 @@ class TestFullDisk:
                 store.put(run.id, bulky_trial("a", index))
                 store.flush()
                 acknowledged.append(index)
-        assert "resume" in failure.value.hint
+        assert "resume" in say(failure.value.hint)
         assert len(acknowledged) > 10
         for refused in (partial(store.put, run.id, bulky_trial("a", 999)), store.flush):
             with pytest.raises(StoreError, match="no space is left"):
@@ -134,7 +135,7 @@ class TestFullDisk:
             remount(folder, "ro")
             with pytest.raises(StoreError) as refusal, closing(open_store(str(folder / "store.db"))) as read_only:
                 read_only.add_runs([make_run(trials=1000)])
-            assert "--store" in refusal.value.hint
+            assert "--store" in say(refusal.value.hint)
             with pytest.raises(StoreError):
                 open_store(str(folder / "new" / "store.db"))
             remount(folder, "rw")

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from driving import COMMAND, clean_environment, drive, drive_fresh, wait_until
+from driving import COMMAND, clean_environment, drive, drive_fresh, start, wait_until
 
 from evalharness import Case, HarnessError, Suite, UsageError, evaluate
 
@@ -40,6 +40,12 @@ async def leaves_later(question):
 def closes(question):
     sys.stdout.close()
     return "hi"
+
+def forks(question):
+    pid = os.fork()
+    if not pid:
+        os._exit(7)
+    return str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 SUITE = """
 name: stubborn
@@ -65,42 +71,52 @@ def shell(folder: Path, words: list[str], redirection: str) -> subprocess.Comple
 
 
 def test_a_target_that_blocks_the_loop_fails_alone(folder: Path) -> None:
-    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:blocks", "--json")
+    words = ("run", "suite.yaml", "--target", "agent.py:blocks", "--json")
+    done = drive(folder, *words, whole_shutdown=True)
     assert done.states() == {"waits": ["passed"], "blocks": ["failed"]}
     assert done.code == 1
 
 
 def test_a_target_that_blocks_for_ever_is_ended(folder: Path) -> None:
-    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits")
+    words = ("run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits")
+    done = drive(folder, *words, whole_shutdown=True)
     assert done.code == 1
     assert "time limit" in done.out
 
 
 def test_one_interrupt_is_enough_although_the_loop_is_blocked(folder: Path) -> None:
-    words = [*COMMAND, "run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits"]
-    with subprocess.Popen(words, cwd=folder, env=clean_environment(folder), stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
+    words = ("run", "suite.yaml", "--target", "agent.py:blocks_for_ever", "--only", "waits")
+    with start(folder, *words) as process:
         wait_until((folder / "blocked").exists)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
-        assert b"1 pending" in process.stdout.read()
+        done = process.wait()
+    assert done.code == 130
+    assert "1 pending" in done.out
 
 
 @pytest.mark.parametrize(
     ("target", "code", "said"), [("leaves", 1, "SystemExit(0)"), ("leaves_later", 3, "sys.exit(0)")]
 )
 def test_leaving_never_looks_like_success(folder: Path, target: str, code: int, said: str) -> None:
-    done = drive(folder, "run", "suite.yaml", "--target", f"agent.py:{target}")
+    done = drive(folder, "run", "suite.yaml", "--target", f"agent.py:{target}", whole_shutdown=True)
     assert done.code == code
     assert said in done.out + done.err
 
 
+def test_a_child_of_a_target_may_leave_as_usual(folder: Path) -> None:
+    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:forks", "--only", "waits", "--json")
+    assert [trial["output"] for trial in done.report["trials"]] == ["7"]
+
+
 def test_output_that_nobody_can_take_costs_the_verdict_but_not_the_results(folder: Path) -> None:
     for flags in ([], ["--json"]):
-        done = shell(folder, ["run", "suite.yaml", "--target", "echo", *flags], "> /dev/full")
-        assert done.returncode == 3
-        assert "No space left" in done.stderr
-        assert "Traceback" not in done.stderr
+        with Path("/dev/full").open("wb") as full:
+            words = ("run", "suite.yaml", "--target", "echo", *flags)
+            with start(folder, *words, stdout=full.fileno()) as process:
+                done = process.wait()
+        assert done.code == 3
+        assert "No space left" in done.err
+        assert "Traceback" not in done.err
     assert len(drive(folder, "runs", "--json").json["runs"]) == 2
 
 
@@ -139,6 +155,7 @@ class TestPythonCallers:
         with pytest.raises(SystemExit):
             self.task.result()
 
+    @pytest.mark.usefixtures("ctrl_c")
     def test_an_interrupt_inside_a_running_loop_stops_at_once_and_keeps_what_is_done(self, tmp_path: Path) -> None:
         asked = 0
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from capitals import capitals_project
-from driving import drive, write
+from driving import drive, drive_run, write
 
 from evalharness.stores.encoding import unpack
 
@@ -33,11 +33,6 @@ def project(tmp_path: Path) -> Path:
     return write(capitals_project(tmp_path), gated_yaml=GATED)
 
 
-def ran(project: Path, suite: str = "suite.yaml") -> Any:
-    """The report of a run, which also lies in report.json."""
-    return drive(project, "run", suite, "-o", "report.json", "--json").report
-
-
 def rewrite(project: Path, change: Callable[[Any], None]) -> None:
     path = project / "report.json"
     document = json.loads(path.read_text())
@@ -47,7 +42,7 @@ def rewrite(project: Path, change: Callable[[Any], None]) -> None:
 
 @pytest.mark.parametrize("suite", ["suite.yaml", "gated.yaml"])
 def test_a_run_and_its_report_agree(project: Path, suite: str) -> None:
-    report = ran(project, suite)
+    report = drive_run(project, "-o", "report.json", suite=suite).report
     name, trials = report["metadata"]["run_name"], len(report["trials"])
     for what in (name, report["metadata"]["run_id"], "report.json"):
         done = drive(project, "verify", what)
@@ -59,7 +54,7 @@ def test_a_run_and_its_report_agree(project: Path, suite: str) -> None:
 
 
 def test_a_changed_report_is_told_figure_by_figure(project: Path) -> None:
-    ran(project)
+    drive_run(project, "-o", "report.json")
 
     def flatter(report: Any) -> None:
         report["summary"]["pass_rate"] = 0.95
@@ -79,7 +74,7 @@ def test_a_changed_report_is_told_figure_by_figure(project: Path) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("state", "passed"), ("score", 0.75)])
 def test_a_trial_that_contradicts_its_grades_is_told(project: Path, key: str, value: Any) -> None:
-    ran(project)
+    drive_run(project, "-o", "report.json")
 
     def flatter(report: Any) -> None:
         [trial] = [each for each in report["trials"] if (each["case_id"], each["index"]) == ("peru", 0)]
@@ -92,7 +87,7 @@ def test_a_trial_that_contradicts_its_grades_is_told(project: Path, key: str, va
 
 
 def test_a_report_without_its_trials_is_checked_by_its_cases(project: Path) -> None:
-    ran(project)
+    drive_run(project, "-o", "report.json")
     rewrite(project, lambda report: report.pop("trials"))
     done = drive(project, "verify", "report.json")
     assert done.code == 0
@@ -111,7 +106,7 @@ def test_several_reports_in_a_file_are_checked_one_by_one(project: Path) -> None
 
 @pytest.mark.parametrize("column", ["state = 'passed', score = 1.0", "first_state = 'passed'", "cost_usd = 3.5"])
 def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         connection.execute(f"UPDATE trials SET {column} WHERE case_id = 'peru' AND idx = 0")
     done = drive(project, "verify", name)
@@ -122,7 +117,7 @@ def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str
 
 
 def test_trials_that_were_removed_from_the_store_are_missed(project: Path) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         connection.execute("DELETE FROM trials WHERE case_id = 'peru'")
     done = drive(project, "verify", name)
@@ -169,7 +164,7 @@ def test_a_file_that_is_no_report_is_wrong_usage(project: Path, name: str, text:
 
 
 def test_what_is_nowhere_is_told(project: Path) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     assert "does not exist" in drive(project, "verify", "nowhere.json").err
     done = drive(project, "verify", f"{name}x")
     assert done.code == 2
@@ -204,7 +199,7 @@ def test_a_table_that_tells_too_little_is_not_said_to_agree(project: Path) -> No
 
 
 def test_flags_of_tables_are_said_to_do_nothing_on_a_report(project: Path) -> None:
-    ran(project)
+    drive_run(project, "-o", "report.json")
     done = drive(project, "verify", "report.json", "--tasks", "5", "--trials", "2")
     assert done.code == 0
     assert "note: --tasks is for tables of pass^k and does nothing here" in done.err
@@ -226,7 +221,7 @@ def test_a_hint_fits_the_kind_of_file(project: Path, name: str, text: str, hint:
 
 
 def test_whether_later_answers_count_is_checked_or_told(project: Path) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     rewrite(project, lambda report: report["metadata"].update(retry_failed=True, variant="other"))
     told = drive(project, "verify", "report.json").out.partition("not checked:")[2]
     assert "retry_failed" in told and "variant" in told
@@ -238,7 +233,7 @@ def test_whether_later_answers_count_is_checked_or_told(project: Path) -> None:
 
 
 def test_figures_of_cases_kept_beside_the_report_are_checked(project: Path) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     assert "AGREES" in drive(project, "verify", name).out
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         cases = json.loads(unpack(connection.execute("SELECT cases FROM runs").fetchone()[0]))
@@ -251,7 +246,7 @@ def test_figures_of_cases_kept_beside_the_report_are_checked(project: Path) -> N
     ("column", "forged"), [("category", "other"), ("criticality", "low"), ("weight", 9.0), ("topic", "other")]
 )
 def test_what_the_suite_says_of_a_case_is_checked(project: Path, column: str, forged: Any) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         cases = json.loads(unpack(connection.execute("SELECT cases FROM runs").fetchone()[0]))
         cases[column] = [forged] * len(cases["case_id"])
@@ -260,7 +255,7 @@ def test_what_the_suite_says_of_a_case_is_checked(project: Path, column: str, fo
 
 
 def test_cases_that_are_gone_are_told_as_not_checked(project: Path) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     assert "which are not kept" not in drive(project, "verify", name).out
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         connection.execute("UPDATE runs SET cases = NULL")
@@ -268,7 +263,7 @@ def test_cases_that_are_gone_are_told_as_not_checked(project: Path) -> None:
 
 
 def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:
-    name = ran(project)["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json").run_name
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         connection.execute("DELETE FROM trials")
         connection.execute("UPDATE runs SET report = NULL, cases = NULL, finished_at = NULL")
@@ -278,7 +273,7 @@ def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:
 
 
 def test_a_run_is_judged_again_by_its_own_gate(project: Path) -> None:
-    name = ran(project, "gated.yaml")["metadata"]["run_name"]
+    name = drive_run(project, "-o", "report.json", suite="gated.yaml").run_name
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         report = json.loads(unpack(connection.execute("SELECT report FROM runs").fetchone()[0]))
         assert report["verdict"] == "FAILED"
@@ -293,7 +288,7 @@ def test_a_run_is_judged_again_by_its_own_gate(project: Path) -> None:
 
 
 def test_a_file_whose_gate_lost_its_checks_differs(project: Path) -> None:
-    ran(project, "gated.yaml")
+    drive_run(project, "-o", "report.json", suite="gated.yaml")
     assert "what the gate asks for" in drive(project, "verify", "report.json").out.partition("not checked:")[2]
 
     def flatter(report: Any) -> None:
@@ -307,7 +302,7 @@ def test_a_file_whose_gate_lost_its_checks_differs(project: Path) -> None:
 
 
 def test_figures_that_nothing_can_be_computed_from_are_told_with_their_file(project: Path) -> None:
-    ran(project)
+    drive_run(project, "-o", "report.json")
     rewrite(project, lambda report: report["cases"][0].update(weight=float("inf")))
     done = drive(project, "verify", "report.json")
     assert done.code == 2
@@ -320,5 +315,5 @@ def test_a_row_without_a_figure_is_named(project: Path) -> None:
     for table, label in [(rows, "n"), (groups, "telecom")]:
         (project / "table.json").write_text(json.dumps(table))
         first, second = drive(project, "verify", "table.json", "--trials", "2", "--json").json["rates"]
-        assert (second["label"], second["possible"], second["text"]) == (label, None, "it has no figure")
+        assert (second["label"], second["possible"], second["text"]["text"]) == (label, None, "it has no figure")
         assert first["label"] in ("m", "retail")

@@ -41,7 +41,7 @@ def rewrite(project: Path, change: Callable[[Any], None]) -> None:
 @pytest.fixture
 def compared(project: Path) -> str:
     """A run that is worse than its baseline; its report lies in report.json."""
-    before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").report["metadata"]["run_name"]
+    before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").run_name
     drive(project, "baseline", before)
     words = ("run", "worse.yaml", "--target", "agent.py:answer", "-o", "report.json", "--json")
     report = drive(project, *words).report
@@ -94,7 +94,7 @@ def test_a_file_is_no_run_of_the_store_even_if_it_is_called_baseline(project: Pa
 
 
 def test_a_regression_check_needs_its_comparison(project: Path) -> None:
-    before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").report["metadata"]["run_name"]
+    before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").run_name
     drive(project, "baseline", before)
     report = drive(project, "run", "worse.yaml", "--repeat", "20", "-o", "report.json", "--json").report
     [check] = report["gate"]["checks"]

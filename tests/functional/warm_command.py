@@ -1,17 +1,19 @@
 """`python -m evalharness` without its start-up: one process imports everything, and forks a child for each command.
 
-A child is a process like any other: folder, environment, streams and shutdown are its own. It is not a fresh
+A child is a process like any other: folder, environment, streams and signals are its own. It is not a fresh
 interpreter: what only such a one can show is shown by the tests that start COMMAND (see driving.py).
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -19,15 +21,44 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-LONGEST_ANSWER_S = 120.0
+LONGEST_START_S = 120.0
 LARGEST_MESSAGE = 1 << 20
+LEAVE = os._exit  # while a run is under way, another function has this name
+
+
+class WarmProcess:
+    """A command under way, with the methods of `subprocess.Popen` that tests need."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._line.settimeout(LONGEST_START_S)
+        self.pid = int(line.recv(LARGEST_MESSAGE))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        with suppress(TimeoutError, BlockingIOError):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout_s: float) -> int:
+        if self.returncode is None:
+            self._line.settimeout(timeout_s)
+            self.returncode = int(self._line.recv(LARGEST_MESSAGE))
+            self._line.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 class WarmCommand:
-    """The side of the tests. One command at a time."""
+    """The side of the tests."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._line, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -40,28 +71,29 @@ class WarmCommand:
                 stdout=subprocess.DEVNULL,
             )
 
-    def run(self, words: Sequence[str], folder: Path, env: Mapping[str, str], timeout_s: float) -> tuple[int, str, str]:
-        """Exit code, what it said to stdout and what to stderr. At the time limit it is killed."""
-        with TemporaryDirectory() as streams:
-            out, err = Path(streams, "out"), Path(streams, "err")
-            asked = {"words": words, "folder": str(folder), "env": dict(env), "streams": [str(out), str(err)]}
-            self._line.sendall(json.dumps(asked).encode())
-            pid = self._answer(LONGEST_ANSWER_S)
-            try:
-                code = self._answer(timeout_s)
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                self._answer(LONGEST_ANSWER_S)
-                raise
-            return code, out.read_bytes().decode(), err.read_bytes().decode(errors="replace")
+    def start(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        env: Mapping[str, str],
+        streams: Sequence[int],
+        *,
+        whole_shutdown: bool,
+    ) -> WarmProcess:
+        """`streams`: the descriptors of stdin, stdout and stderr.
+
+        Without a whole shutdown, the child is gone once its exit functions have run. To free all objects as well takes
+        ten times as long, since each has to be copied from the parent first.
+        """
+        asked = {"words": words, "folder": str(folder), "env": dict(env), "whole_shutdown": whole_shutdown}
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(self._line, [json.dumps(asked).encode()], [*streams, theirs.fileno()])
+        return WarmProcess(ours)
 
     def close(self) -> None:
         self._line.close()
         self._process.wait()
-
-    def _answer(self, timeout_s: float) -> int:
-        self._line.settimeout(timeout_s)
-        return int(self._line.recv(LARGEST_MESSAGE))
 
 
 def import_everything() -> None:
@@ -73,37 +105,93 @@ def import_everything() -> None:
                 importlib.import_module(module.name)
 
 
-def next_command(line: socket.socket) -> Any:
-    """Returns in the children only. Who forks them tells the pid and the exit code of each, and ends with the tests."""
-    while asked := line.recv(LARGEST_MESSAGE):
-        pid = os.fork()
-        if not pid:
-            line.close()
-            return json.loads(asked)
-        line.send(b"%d" % pid)
-        _, status = os.waitpid(pid, 0)
-        line.send(b"%d" % os.waitstatus_to_exitcode(status))
-    sys.exit()
+def next_command(line: socket.socket) -> tuple[Any, list[int]]:
+    """Returns in the children only, with what is asked and the streams for it.
+
+    The process that forks them reports the pid and the exit code of each, and ends with the tests.
+    """
+    ended, noticed = socket.socketpair()
+    noticed.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler, the descriptor is not written to
+    signal.set_wakeup_fd(noticed.fileno())
+    under_way: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([line, ended], [], [])
+        if line in ready:
+            asked, descriptors, _, _ = socket.recv_fds(line, LARGEST_MESSAGE, 4)
+            if not asked:
+                sys.exit()
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for inherited in (line, ended, noticed, *under_way.values()):
+                    inherited.close()
+                os.close(descriptors.pop())
+                return json.loads(asked), descriptors
+            for descriptor in descriptors[:-1]:
+                os.close(descriptor)
+            under_way[pid] = socket.socket(fileno=descriptors[-1])
+            under_way[pid].send(b"%d" % pid)
+        if ended in ready:
+            ended.recv(LARGEST_MESSAGE)
+            for pid in list(under_way):
+                has_ended, status = os.waitpid(pid, os.WNOHANG)
+                if has_ended:
+                    with under_way.pop(pid) as asker, suppress(OSError):  # the test may be over
+                        asker.send(b"%d" % os.waitstatus_to_exitcode(status))
 
 
-def take_over(asked: Any) -> None:
+def take_over(asked: Any, streams: list[int]) -> None:
     """Everything that is a new process's own."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, path in enumerate(asked["streams"], start=1):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+    for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.environ.clear()
     os.environ.update(asked["env"])
+    open_streams()
     sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
     os.chdir(asked["folder"])
     sys.path[0] = asked["folder"]
     sys.argv[1:] = asked["words"]
 
 
+def open_streams() -> None:
+    """An interpreter asks what its descriptors are, and its environment how to encode."""
+    encoding = os.environ.get("PYTHONIOENCODING") or sys.stdout.encoding
+    sys.stdin = sys.__stdin__ = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - of a descriptor
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(  # noqa: SIM115
+        2, "w", buffering=1, encoding=encoding, errors="backslashreplace", closefd=False
+    )
+
+
+def leave(codes: list[int]) -> None:
+    """The last exit function; it has a code unless the command ended in a way of its own."""
+    if codes:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+        LEAVE(codes[0])
+
+
+def run_command(whole_shutdown: bool) -> None:
+    codes: list[int] = []
+    if not whole_shutdown:
+        atexit.register(leave, codes)  # registered first, called last
+    try:
+        runpy.run_module("evalharness", run_name="__main__", alter_sys=True)
+    except SystemExit as leaving:
+        if isinstance(leaving.code, int):
+            codes.append(leaving.code)
+        raise
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the tests, and their end is the end of this
     import_everything()
     gc.freeze()
-    take_over(next_command(socket.socket(fileno=int(sys.argv[1]))))
-    runpy.run_module("evalharness", run_name="__main__", alter_sys=True)
+    asked, streams = next_command(socket.socket(fileno=int(sys.argv[1])))
+    take_over(asked, streams)
+    run_command(asked["whole_shutdown"])

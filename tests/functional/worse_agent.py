@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from driving import drive
+from driving import drive_run
 
 AGENT = """
 from evalharness import TargetUnavailable
@@ -35,5 +35,4 @@ test_cases:
 
 
 def run(folder: Path, target: str, *more: str) -> str:
-    done = drive(folder, "run", "suite.yaml", "--target", f"agent.py:{target}", "--json", *more)
-    return str(done.report["metadata"]["run_name"])
+    return drive_run(folder, *more, target=f"agent.py:{target}").run_name

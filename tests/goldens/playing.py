@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from driving import clean_environment, kept_environment
+from driving import clean_environment, drive, kept_environment
 from warm_command import WarmCommand
 
 import evalharness
@@ -72,7 +72,8 @@ class Scene:
         words = shlex.split(named(folder, line))
         # Runs of several processes have the same id here, and who starts a run removes what it left behind before.
         env = clean_environment(folder, {"TMPDIR": str(folder.parent / "tmp"), **self.env})
-        code, out, err = steady_command().run(words, folder, env, LONGEST_COMMAND_S)
+        done = drive(folder, *words, env=env, timeout_s=LONGEST_COMMAND_S, command=steady_command())
+        code, out, err = done.code, done.out, done.err
         return f"exit code {code}\n{out}" + (f"--- stderr\n{err}" if err else "")
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from driving import clean_environment
+from driving import drive
 from playing import EXPECTED, HERE, Scene, compare, steady_command
 from scenes import SCENES
 
@@ -24,7 +24,8 @@ def test_every_golden_is_of_a_scene() -> None:
 
 def test_the_schema_of_suite_files_is_as_it_was(tmp_path: Path) -> None:
     """A line for each definition: long, but a diff names what changed."""
-    code, out, err = steady_command().run(["schema"], tmp_path, clean_environment(tmp_path), 60)
+    done = drive(tmp_path, "schema", command=steady_command())
+    code, out, err = done.code, done.out, done.err
     assert (code, err) == (0, "")
     schema = json.loads(out)
     definitions = schema.pop("$defs")

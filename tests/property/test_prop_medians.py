@@ -6,12 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from sample_sizes import examples
 from scipy import stats
 
 from evalharness.stats.bootstrap import bca_bounds, bootstrap_interval, percentile_bounds, resampled
-from evalharness.stats.medians import geometric_mean, median, quantile
+from evalharness.stats.medians import median, quantile
 
 finite = st.floats(-1e6, 1e6)
 levels = st.floats(0.5, 0.999)
@@ -37,25 +38,13 @@ def test_the_ranks_around_a_median_are_the_narrowest_that_reach_the_level(values
     assert (found.level >= level) == bool(reaching)
 
 
-@given(st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=60), levels)
-def test_geometric_mean_agrees_with_scipy(values: list[float], level: float) -> None:
-    found = geometric_mean(values, level)
-    assert found is not None
-    assert found.value == pytest.approx(stats.gmean(values), rel=1e-9)
-    logs = np.log(values)
-    assume(stats.sem(logs) > 1e-9)
-    assume(found.method != "too few values for their spread")
-    want = np.exp(stats.t.interval(level, len(values) - 1, logs.mean(), stats.sem(logs)))
-    assert (found.low, found.high) == (pytest.approx(want[0], rel=1e-9), pytest.approx(want[1], rel=1e-9))
-
-
 @given(
     st.lists(st.floats(0, 1e3), min_size=5, max_size=40),
     st.integers(0, 5),
     levels,
     st.sampled_from(["BCa", "percentile"]),
 )
-@settings(max_examples=50)
+@examples(50)
 def test_bounds_agree_with_scipy_on_the_same_draws(values: list[float], seed: int, level: float, method: str) -> None:
     assume(np.std(values) > 1e-3)
     figures = resampled(values, fmean, 200, seed)
@@ -72,7 +61,7 @@ def test_bounds_agree_with_scipy_on_the_same_draws(values: list[float], seed: in
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=60), st.integers(0, 10), levels)
-@settings(max_examples=30)
+@examples(30)
 def test_a_bootstrap_stays_within_what_was_seen(values: list[float], seed: int, level: float) -> None:
     found = bootstrap_interval(values, fmean, level=level, seed=seed, resamples=200)
     assert found is not None

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from sample_sizes import examples
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
@@ -13,7 +14,7 @@ families = st.lists(
 )
 
 
-@settings(max_examples=25)  # statsmodels takes a tenth of a second for each
+@examples(25)  # statsmodels takes a tenth of a second for each
 @given(families)
 def test_holm_agrees_with_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]), rel=1e-9, abs=1e-300)

@@ -9,7 +9,7 @@ from scipy import special, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from evalharness.stats.beta import beta_quantile, log_beta, regularised_beta
-from evalharness.stats.proportions import clopper_pearson, trials_to_certify, uniform_beta, zero_failures_bound
+from evalharness.stats.proportions import clopper_pearson, uniform_beta
 
 levels = st.floats(0.5, 0.999)
 parameters = st.one_of(st.integers(1, 50).map(float), st.floats(0.1, 1e5))
@@ -66,15 +66,3 @@ def test_uniform_beta_agrees_with_scipy(x_n: tuple[int, int], level: float) -> N
 def test_the_exact_interval_holds_the_believed_one(x_n: tuple[int, int], level: float) -> None:
     exact, believed = clopper_pearson(*x_n, level), uniform_beta(*x_n, level)
     assert exact.low <= believed.low < believed.high <= exact.high
-
-
-@given(st.integers(1, 10_000), levels)
-def test_a_run_without_failures_is_the_exact_one_sided_bound(n: int, level: float) -> None:
-    assert zero_failures_bound(n, level) == pytest.approx(stats.beta.ppf(level, 1, n), rel=1e-9)
-
-
-@given(st.floats(0.01, 0.9999), levels)
-def test_the_certifying_number_is_the_smallest(rate: float, level: float) -> None:
-    n = trials_to_certify(rate, level)
-    assert zero_failures_bound(n, level) <= (1 - rate) * (1 + 1e-9)
-    assert n == 1 or zero_failures_bound(n - 1, level) > 1 - rate

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
+from sample_sizes import examples
 
 from evalharness.actions.run_suite import RunRequest, plan_runs
+from evalharness.contracts.context import Context
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.errors import MissingVariable, NothingSelected
-from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
 from evalharness.formats.loading import load_file
-from evalharness.formats.recognising import Format
+from evalharness.formats.recognising import named_format
 from evalharness.redaction import Redactor
+from evalharness.settings import Settings
 from evalharness.stores.sql_store import SqlStore
 
 DOCUMENT: dict[str, Any] = {
@@ -109,7 +111,7 @@ EVAL_SUITE: dict[str, Any] = {
         ],
     }
 }
-FORMAT = Format("eval-harness", looks_eval_harness, load_eval_harness, ())
+FORMAT = named_format("eval-harness")
 EVALS: list[Any] = [
     [CAPABILITY, {"regression_eval": REGRESSION}, SKILL],
     {"capability_eval": ALTERNATIVES},
@@ -180,7 +182,7 @@ def test_the_document_itself_is_valid(folder: Path, store: SqlStore) -> None:
 
 @given(steps=st.lists(STEP, min_size=1, max_size=4))
 @example(steps=[("put", 0, "", None)])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_mangled_documents_are_refused_in_words_or_planned(
     folder: Path, store: SqlStore, steps: list[tuple[str, int, str, Any]]
 ) -> None:
@@ -203,7 +205,7 @@ def test_the_evals_themselves_are_valid(evals_folder: Path, store: SqlStore, doc
 
 @given(which=st.sampled_from(range(len(EVALS))), steps=st.lists(STEP, min_size=1, max_size=4))
 @example(which=3, steps=[("put", 0, "", None)])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_mangled_evals_are_refused_in_words_or_planned(
     evals_folder: Path, store: SqlStore, which: int, steps: list[tuple[str, int, str, Any]]
 ) -> None:
@@ -231,7 +233,7 @@ def is_planned(loaded: LoadedFile, store: SqlStore) -> bool:
     if loaded.suite is None:
         return False
     try:
-        planned = plan_runs([loaded], RunRequest(targets=("oracle",)), store)
+        planned = plan_runs(Context(store, Settings()), [loaded], RunRequest(targets=("oracle",)))
     except (MissingVariable, NothingSelected):
         return True
     assert planned[0].run.planned_trials == len(loaded.suite.cases) * loaded.suite.trials

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judged import HonestLlm, SayingLlm
+from sample_sizes import examples
 
 from evalharness import datasets, evaluate
 from evalharness.datasets import (
@@ -347,7 +348,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.di
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5), st.dictionaries(KEYS, VALUES), VALUES)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_no_mangled_dataset_makes_the_check_raise(top: Any, case: Any, assertion: Any) -> None:
     mangled = {**DATASET, "cases": [{**DATASET["cases"][0], "assertions": [assertion], **case}], **top}
     result = validate_dataset(mangled)

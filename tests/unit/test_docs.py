@@ -172,7 +172,7 @@ def test_every_suite_in_the_docs_is_valid(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(("path", "text"), blocks("python"))
 def test_every_python_example_compiles(path: Path, text: str) -> None:
-    compile(text, str(path), "exec")
+    assert compile(text, str(path), "exec").co_code
 
 
 @pytest.mark.parametrize("path", LINKING, ids=lambda path: path.name)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from evalharness.errors import ModelUnavailable, UnknownName, waited_for
+import re
+
+from evalharness import errors
+from evalharness.errors import HarnessError, ModelUnavailable, UnknownName, waited_for
+
+
+def test_every_class_has_the_exit_code_that_the_tree_says() -> None:
+    drawn = dict(re.findall(r"(\w+) +(\d+)  ", errors.__doc__ or ""))
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, HarnessError)]
+    assert {kind.__name__: str(kind.exit_code) for kind in classes} == drawn
 
 
 def test_a_few_choices_are_all_listed_in_the_order_given() -> None:

@@ -18,8 +18,8 @@ import pytest
 
 from evalharness import Case, Harness, Settings, Suite, UsageError, evaluate
 from evalharness.actions.evaluate import Evaluation, evaluate_suite
-from evalharness.actions.execute_runs import Execution
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import TargetSpec
@@ -51,7 +51,7 @@ def footprint() -> dict[str, Any]:
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "has timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
         "environment": dict(os.environ),
-        "gc": (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()),
+        "gc": (gc.isenabled(), gc.get_threshold()),
         "os": {name: getattr(os, name) for name in ("_exit", "fork", "kill", "environ")},
         "descriptors": sorted(str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.exists()),
         "switching": sys.getswitchinterval(),
@@ -279,6 +279,7 @@ class TestDoor:
 
         assert asyncio.run(notebook()).exit_code == 0
 
+    @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_keeps_what_is_finished_and_can_be_resumed(self, tmp_path: Path) -> None:
         started = threading.Event()
 

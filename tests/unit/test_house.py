@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import pkgutil
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import evalharness
 from evalharness import Harness
+from evalharness.cli.main import COMMANDS
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src" / "evalharness"
@@ -36,6 +38,7 @@ def dotted(node: ast.expr) -> str:
     return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else ""
 
 
+@functools.cache
 def calls_in(path: Path) -> set[str]:
     """Dotted names of everything a file calls or reads."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -135,6 +138,60 @@ def test_only_settings_touches_the_environment() -> None:
 def test_only_the_command_line_prints() -> None:
     printers = {relative(path) for path in FILES if "print" in calls_in(path)}
     assert {name.split("/")[0] for name in printers} <= {"cli"}
+
+
+NAMES_COMMANDS = {
+    # Files that are written for a user, who reads them beside the command line.
+    "actions/init_project.py",
+    # Flags of other programs.
+    "graders/function_output.py",
+    "llms/local.py",
+    "sandboxes/bubblewrap.py",
+    "sandboxes/dropping_root.py",
+    "sandboxes/wrapping.py",
+    # The name of a flag as it is handed over by the command line, and by an API that takes the same texts.
+    "actions/evaluate_sessions.py",
+    "settings.py",
+    # Messages of exceptions and problems of files that only words of the command line can be the reason of.
+    "actions/check_rates.py",
+    "actions/check_regressions.py",
+    "actions/choose_scorers.py",
+    "actions/choose_stopping.py",
+    "actions/import_suite.py",
+    "domain/suite.py",
+    "domain/selection.py",
+    "formats/syntax/source.py",
+    "formats/tables/columns.py",
+    "formats/tables/presets.py",
+    "formats/tables/table_suites.py",
+    # The reason of a trial, which is a text.
+    "targets/skill.py",
+}
+COMMAND_OR_FLAG = re.compile(rf"(?<![\w-])--[a-z]|eval-harness ({'|'.join(COMMANDS)})\b")
+
+
+def texts_in(path: Path) -> list[str]:
+    """Every text of a file that is no docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in alone)
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
+def test_commands_and_flags_are_named_where_findings_are_worded() -> None:
+    """Findings and hints are codes everywhere else: who reads them need not have the command line."""
+    naming = {relative(path) for path in FILES if any(map(COMMAND_OR_FLAG.search, texts_in(path)))}
+    assert {name for name in naming if name.split("/")[0] not in ("cli", "reports")} == NAMES_COMMANDS
+
+
+def test_no_hint_that_names_a_command_or_a_flag_is_a_text() -> None:
+    worded = []
+    for path in (path for path in FILES if relative(path).split("/")[0] not in ("cli", "reports")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                texts = [part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
+                worded += [text for text in texts if isinstance(text, str) and COMMAND_OR_FLAG.search(text)]
+    assert worded == []
 
 
 def test_processes_are_started_only_in_sandboxes() -> None:

@@ -65,6 +65,13 @@ def test_every_encoding_of_a_value_is_replaced_by_its_name(encoded: str) -> None
     assert REDACTOR.redact(f"before {encoded} after") == "before [redacted:DB_PASSWORD] after"
 
 
+@pytest.mark.parametrize("mark", ["'", "&#39;", "&#x27;", "&apos;"])
+@pytest.mark.parametrize("quote_mark", ['"', "&quot;", "&#34;"])
+def test_quotes_are_found_however_html_writes_them(mark: str, quote_mark: str) -> None:
+    redactor = Redactor({"DB_PASSWORD": """it's "quoted\""""})
+    assert redactor.redact(f"<p>it{mark}s {quote_mark}quoted{quote_mark}</p>") == "<p>[redacted:DB_PASSWORD]</p>"
+
+
 @pytest.mark.parametrize("inner_ascii", [True, False])
 @pytest.mark.parametrize("outer_ascii", [True, False])
 def test_json_in_json_is_redacted_and_still_parses_twice(inner_ascii: bool, outer_ascii: bool) -> None:

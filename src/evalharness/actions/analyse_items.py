@@ -25,8 +25,8 @@ def with_items(store: Store, run: Run) -> Run:
 
 def analyse_items(store: Store, run: Run) -> ItemAnalysis | None:
     """None with fewer than five targets that were asked the same; each counts by its newest run of most cases."""
-    if sum(link.is_finished for link in store.runs_since(run.suite.name)) < FEWEST_TARGETS:
-        return None  # known without reading any of them
+    if len(store.variants(run.suite.name, LOOKED_BACK)) < FEWEST_TARGETS:
+        return None  # known without reading any of them whole
     runs: dict[str, str] = {}
     shares: dict[str, dict[str, float]] = {}
     trials = 0

@@ -7,6 +7,7 @@ from datetime import date
 from evalharness.actions.compare_with_baseline import compare_as_gated, compare_as_known
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import Finding, as_finding, finding
 from evalharness.domain.gate import GateResult
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
@@ -14,7 +15,7 @@ from evalharness.domain.suite import Suite
 from evalharness.engine.gating import judge_gate
 from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
 from evalharness.engine.tallying import Measured
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 
 
 def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
@@ -33,13 +34,13 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
     gate = suite.gate
     assert gate is not None, "asked for where there is one"
     comparison: Comparison | None = None
-    not_compared = ""
+    not_compared: Finding | None = None
     if gate.compares:
         try:
             comparison = compare_as_gated(gate, report, store, day)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
-            other = f"judge it by another baseline: eval-harness gate {report.metadata.run_name} --baseline B"
-            not_compared = f"{error.message}; {error.hint or other}"
+            hint = error.hint or Hint("hint.other_baseline", run=report.metadata.run_name)
+            not_compared = finding("comparison.refused", "warning", message=error.message, hint=as_finding(hint))
     trials = report.metadata.trials_per_case
     found = judge_gate(
         gate,
@@ -59,7 +60,7 @@ def without_gate(report: Report) -> Report:
     if report.gate is not None:
         verdict, exit_code, why = judge(report.summary, 1.0, "")
         report = report.model_copy(update={"verdict": verdict, "exit_code": exit_code, "why": why})
-    return report.model_copy(update={"gate": None, "comparison": None, "not_compared": ""})
+    return report.model_copy(update={"gate": None, "comparison": None, "not_compared": None})
 
 
 def decided(report: Report, gate: GateResult) -> Report:

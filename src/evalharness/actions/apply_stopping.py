@@ -5,7 +5,6 @@ from __future__ import annotations
 from evalharness.contracts.store import Store
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 
 
 def apply_stopping(run: Run, report: Report, store: Store) -> Report:
@@ -13,6 +12,8 @@ def apply_stopping(run: Run, report: Report, store: Store) -> Report:
     plan = run.options.sequential
     if plan is None:
         return report
+    from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially  # here: few runs are such
+
     result = follow(plan, run.lock.cases, run.lock.trials, store.outcomes(run.id))
     measurements = measured_sequentially(report.measurements, result)
     return report.model_copy(

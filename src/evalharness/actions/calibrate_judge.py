@@ -21,9 +21,9 @@ from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.services import Services
 from evalharness.domain.calibration import AttackCalibration, Calibration, ExampleCalibration
 from evalharness.domain.case import Case
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import added_up
 from evalharness.domain.loaded_file import LoadedFile
-from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
@@ -31,15 +31,14 @@ from evalharness.engine.calibrating import attack_figures, example_figures
 from evalharness.engine.planning import PlannedCase, plan_cases
 from evalharness.engine.running.parts import build_services, check_judges, close_services, concurrency_of
 from evalharness.engine.spending import Spending
-from evalharness.errors import ModelUnavailable, NoVerdict, SpendCapReached, UsageError
+from evalharness.errors import Hint, ModelUnavailable, NoVerdict, SpendCapReached, UsageError
 from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
 from evalharness.graders.judges.rubric import Model
 from evalharness.redaction import Redactor, errors_redacted
+from evalharness.reports.words import say
 
 CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
-
-IN_CACHE = "verdicts so far are in the cache, and not paid for again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,9 @@ class Rubric:
 
 
 async def calibrate_judge(
-    context: Context, request: CalibrationRequest, say: Callable[[str], None] = lambda _: None
+    context: Context, request: CalibrationRequest, hear: Callable[[Finding], None] = lambda _: None
 ) -> tuple[Calibration, Redactor]:
-    """With what takes the secrets out of texts that are shown. `say` hears what is waited for, where that takes long.
+    """With what takes the secrets out of texts that are shown. `hear` gets what is waited for, where that takes long.
 
     Raises UsageError where there is no judge or no example, NoVerdict or ModelUnavailable where no judge is left,
     SpendCapReached, and what `check_judges` raises.
@@ -75,7 +74,7 @@ async def calibrate_judge(
     context = context.redacting(redactor)
     suite = without_targets(file.suite)
     with errors_redacted(redactor):
-        return await _calibrate(context, file, suite, request, lambda line: say(redactor.redact(line))), redactor
+        return await _calibrate(context, file, suite, request, hear), redactor
 
 
 def _one_file(context: Context, request: CalibrationRequest) -> LoadedFile:
@@ -90,7 +89,7 @@ def _one_file(context: Context, request: CalibrationRequest) -> LoadedFile:
 
 
 async def _calibrate(
-    context: Context, file: LoadedFile, suite: Suite, request: CalibrationRequest, say: Callable[[str], None]
+    context: Context, file: LoadedFile, suite: Suite, request: CalibrationRequest, hear: Callable[[Finding], None]
 ) -> Calibration:
     variables = collect_variables(suite, request.variables, context.settings)
     variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
@@ -104,7 +103,7 @@ async def _calibrate(
         if request.examples and not rubrics:
             raise UsageError(
                 f"no `model` grader of {suite.name} has examples",
-                hint="write `examples: [{output: …, score: …}]` into one, or measure known tricks: --attacks",
+                hint=Hint("hint.write_examples"),
             )
         for rubric in rubrics:
             check_examples(rubric.grader, rubric.cases)
@@ -115,7 +114,7 @@ async def _calibrate(
         examples, attacks = [], []
         asked: list[Candidate] = []
         waiting = partial(waits_for, judges, asked, spending, services)
-        async with waiting_told(say, waiting, partial(_answered, judges)):
+        async with waiting_told(hear, waiting, partial(_answered, judges)):
             await check_judges(services, spending, names)
             for judge in judges:
                 asked.append(judge)
@@ -141,30 +140,31 @@ async def _calibrate(
         )
     except SpendCapReached as error:
         told = f"the spend cap was reached before the judge was through: {error.message}"
-        kept = "" if services.judge_cache is None else f"; {IN_CACHE}"
+        kept = "" if services.judge_cache is None else f"; {say(finding('calibration.in_cache'))}"
         raise SpendCapReached(told, hint=f"give it a higher cap{kept}") from None
     finally:
         await close_services(services)
 
 
-def _notes(services: Services, spending: Spending, given_up: Iterable[Exception]) -> Iterator[str]:
+def _notes(services: Services, spending: Spending, given_up: Iterable[Exception]) -> Iterator[Finding]:
     yield from services.models.notes() if services.models is not None else ()
     if spending.is_capped:
         yield from spending.notes
     if services.judge_cache is not None and any(isinstance(error, ModelUnavailable) for error in given_up):
-        yield IN_CACHE
+        yield finding("calibration.in_cache")
 
 
 def _answered(judges: Iterable[Candidate]) -> int:
     return sum(len(judge.judgings) for judge in judges)
 
 
-def waits_for(judges: Sequence[Candidate], asked: Sequence[Candidate], spending: Spending, services: Services) -> str:
+def waits_for(
+    judges: Sequence[Candidate], asked: Sequence[Candidate], spending: Spending, services: Services
+) -> Finding:
     """One judge after the other is tried out; after that, one after the other is asked."""
     judge = asked[-1] if asked else judges[len(spending.checks)]
     heard = services.models.trouble() if services.models is not None else ""
-    told = f"waiting for {judge.name}: {count(len(judge.judgings), 'question')} answered"
-    return f"{told}; the last that was heard: {heard}" if heard else told
+    return finding("calibration.waiting", judge=judge.name, answered=len(judge.judgings), heard=heard)
 
 
 def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
@@ -192,7 +192,7 @@ def _judges_of(rubric: Rubric) -> list[str]:
 
 
 def _no_judge() -> NoReturn:
-    raise UsageError("no judge is set", hint="name one: --judge-model provider/model")
+    raise UsageError("no judge is set", hint=Hint("hint.name_judge"))
 
 
 async def _examples(rubric: Rubric, judge: Candidate, at_once: int) -> ExampleCalibration:

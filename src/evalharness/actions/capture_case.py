@@ -10,13 +10,14 @@ from pathlib import Path
 
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case, CaseFile
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
 from evalharness.domain.variables import escape
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.capturing import Captured, CaptureNote, dump_regressions
 from evalharness.formats.evals.rebasing import rebased_target
 from evalharness.workspaces import confined
@@ -43,7 +44,7 @@ class CapturedFile:
     path: Path
     suite_name: str
     cases: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Finding, ...]
 
 
 async def capture_cases(context: Context, request: CaptureRequest) -> CapturedFile:
@@ -51,15 +52,18 @@ async def capture_cases(context: Context, request: CaptureRequest) -> CapturedFi
     _check_output(request.output, replace=request.replace)
     run = store.find_run(request.run)
     chosen = [_case(run, name) for name in dict.fromkeys(request.cases)]
-    captured, warnings = [], []
+    captured: list[Captured] = []
+    warnings: list[Finding] = []
     for case in chosen:
         trials = list(store.trials(run.id, case.id))
         trial = _trial(trials, run, case, request.trial)
         assert trial.last.transcript is not None
         output = trial.last.transcript.output
         if request.comparison == "numeric" and isinstance(output, str):
-            raise UsageError(f"{case.id} answered with a text, which has no numbers to compare", hint="--compare exact")
-        warnings += [f"{case.id}: {doubt}" for doubt in (*_useless(run, case, trial), *_doubts(trials, output))]
+            raise UsageError(
+                f"{case.id} answered with a text, which has no numbers to compare", hint=Hint("hint.compare_exact")
+            )
+        warnings += [*_useless(run, case, trial), *_doubts(case, trials, output)]
         captured.append(Captured(_moved_case(case, run, request.output), output, run.finished_at or run.created_at))
     note = CaptureNote(
         version=request.version or run.suite.version or run.name,
@@ -81,7 +85,7 @@ def _check_output(path: Path, *, replace: bool) -> None:
     if path.suffix.lower() not in (".yaml", ".yml"):
         raise UsageError(f"-o {path}: regression evals are written as YAML", hint="let the file's name end in .yaml")
     if path.is_dir() or (path.exists() and not replace):
-        raise UsageError(f"{path} exists", hint="choose another name, or --force to replace it")
+        raise UsageError(f"{path} exists", hint=Hint("hint.capture_over"))
 
 
 def _case(run: Run, name: str) -> Case:
@@ -92,28 +96,25 @@ def _case(run: Run, name: str) -> Case:
     return found
 
 
-def _useless(run: Run, case: Case, trial: Trial) -> Iterator[str]:
+def _useless(run: Run, case: Case, trial: Trial) -> Iterator[Finding]:
     """Why an eval that passes from now on says nothing good."""
     if trial.state != "passed":
-        yield f"trial {trial.index + 1} did not pass ({trial.state}), and from now on its answer is the one that passes"
+        yield finding("capture.not_passed", "warning", case=case.id, trial=trial.index + 1, state=trial.state)
     if (target := run.target_of(case)).is_built_in:
-        told = f"the built-in target '{target.kind}' answered and will answer so again: this eval always passes"
-        yield f"{told}; capture a run of your own target, or name that in the file"
+        yield finding("capture.built_in_target", "warning", case=case.id, target=target.kind)
 
 
-def _doubts(trials: Sequence[Trial], output: Json) -> Iterator[str]:
+def _doubts(case: Case, trials: Sequence[Trial], output: Json) -> Iterator[Finding]:
     """Why a later answer may differ from this one although nothing got worse."""
     if REDACTED in json.dumps(output):
-        told = "a secret was taken out of the answer, so no later answer can equal it and this eval will fail"
-        yield f"{told}: write {{{{any_string}}}} in the place of {REDACTED}…] in the file, or leave that field out"
+        yield finding("capture.redacted", "warning", case=case.id, mark=REDACTED)
     judged = [trial for trial in trials if trial.state in GRADED]
     passed = sum(trial.state == "passed" for trial in judged)
     if 0 < passed < len(judged):
-        yield f"it passed in {passed} of {len(judged)} trials, so it is flaky and may fail later by chance"
+        yield finding("capture.flaky", "warning", case=case.id, passed=passed, trials=len(judged))
     answers = {json.dumps(t.last.transcript.output) for t in judged if t.state == "passed" and t.last.transcript}
     if len(answers) > 1:
-        told = f"its {passed} passed trials gave {len(answers)} different answers, and one of them was captured"
-        yield f"{told}: loosen the comparison where they may differ"
+        yield finding("capture.several_answers", "warning", case=case.id, passed=passed, answers=len(answers))
 
 
 def _trial(trials: Sequence[Trial], run: Run, case: Case, wanted: int | None) -> Trial:
@@ -126,10 +127,10 @@ def _trial(trials: Sequence[Trial], run: Run, case: Case, wanted: int | None) ->
         answered = [trial for trial in trials if _has_answer(trial)]
         trials = [trial for trial in trials if trial.state == "passed"]
         if not trials:
-            by_number = f", or name a trial: --trial {answered[0].index + 1}" if answered else ""
+            trial = answered[0].index + 1 if answered else None
             raise UsageError(
                 f"case {case.id} did not pass in run {run.name}",
-                hint=f"capture it from a run in which it passed{by_number}",
+                hint=Hint("hint.capture_another", trial=trial),
             )
     if not _has_answer(trials[0]):
         raise UsageError(f"trial {trials[0].index + 1} of case {case.id} has no answer to capture")

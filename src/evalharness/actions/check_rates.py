@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.rate_check import RateCheck
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.rate_tables import MOST_TASKS, MOST_TRIALS, RateRow, read_rate_table
 from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
 
@@ -26,7 +27,9 @@ def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None)
         raise UnknownName("row", unknown[0], sorted(known))
     checks = [_read_either_way(row, _tasks(row, tasks), trials) for row in rows]
     return [
-        check.model_copy(update={"text": f"{check.text} ({row.note})"}) if row.note else check
+        check.model_copy(update={"text": finding("rates.noted", found=check.text, note=row.note)})
+        if row.note
+        else check
         for row, check in zip(rows, checks, strict=True)
     ]
 
@@ -37,7 +40,7 @@ def parse_tasks(written: Iterable[str]) -> dict[str, int]:
     for word in written:
         name, _, number = word.rpartition("=")
         if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
-            raise UsageError(f"--tasks '{word}' must be a number of tasks, or NAME=NUMBER", hint="--tasks retail=114")
+            raise UsageError(f"--tasks '{word}' must be a number of tasks, or NAME=NUMBER", hint=Hint("hint.tasks"))
         tasks[name.strip()] = int(number)
     return tasks
 
@@ -65,45 +68,46 @@ def _checked(row: RateRow, tasks: int | None, trials: int | None) -> RateCheck:
     if problem := row.problem or _problem(row, trials):
         return RateCheck(label=row.label, tasks=tasks, trials=trials or most, possible=False, text=problem)
     if not row.rates:
-        return RateCheck(label=row.label, tasks=tasks, trials=trials or most, possible=None, text="it has no figure")
+        return RateCheck(
+            label=row.label, tasks=tasks, trials=trials or most, possible=None, text=finding("rates.no_figure")
+        )
     if tasks is None or tasks > MOST_TASKS:
-        text = "how many tasks there were is not told: give --tasks N, or --tasks NAME=N"
+        text = finding("rates.tasks_unknown")
         if tasks is not None:
-            text = f"so many tasks cannot be checked: {MOST_TASKS:,} are the most"
+            text = finding("rates.too_many_tasks", most=MOST_TASKS)
         return RateCheck(label=row.label, tasks=None, trials=trials or most, possible=None, text=text)
     if trials is not None and trials > MOST_TRIALS:
-        text = f"so many trials cannot be checked: {MOST_TRIALS:,} are the most"
+        text = finding("rates.too_many_trials", most=MOST_TRIALS)
         return RateCheck(label=row.label, tasks=tasks, trials=most, possible=None, text=text)
     is_whole = [*row.rates] == list(range(1, most + 1))
     if is_whole and (trials == most or (trials is None and most > 1)) and most <= MOST_TRIALS:
         return _inverted(row, tasks, most)
     if trials is not None:
         return _one_by_one(row, tasks, trials)
-    lacking = "only pass^1 is given" if most == 1 else "some pass^k are missing"
-    text = f"{lacking}, so the number of trials is not known: give --trials N"
+    text = finding("rates.trials_unknown", only_first=most == 1)
     return RateCheck(label=row.label, tasks=tasks, trials=most, possible=None, text=text)
 
 
-def _problem(row: RateRow, trials: int | None) -> str:
+def _problem(row: RateRow, trials: int | None) -> Finding | None:
     """Why these rates cannot be, whatever the number of tasks."""
     most = max(row.rates, default=0)
     if trials is not None and trials < most:
-        return f"pass^{most} takes {most} trials of each task, not {trials}"
+        return finding("rates.too_few_trials", "error", k=most, trials=trials)
     trials = None if trials is not None and trials > MOST_TRIALS else trials
     against = contradiction({k: float(rate) for k, rate in row.rates.items()}, trials, row.decimals)
-    return f"cannot come from {trials or 'any number of'} trials of each task: {against}" if against else ""
+    return finding("rates.contradict", "error", trials=trials, why=against) if against else None
 
 
 def _inverted(row: RateRow, tasks: int, trials: int) -> RateCheck:
     found = histogram_from_pass_hats([float(rate) for rate in row.rates.values()], tasks, row.decimals)
-    what = f"{tasks} tasks × {trials} trials"
+    what = {"tasks": tasks, "trials": trials}
     if not found.possible:
-        text = f"cannot come from {what}, all of them counted: {found.reason.replace('cases', 'tasks')}"
+        text = finding("rates.impossible", "error", **what, why=found.reason.replace("cases", "tasks"))
     elif found.histogram is None:
-        text = f"may come from {what}: {found.reason}"
+        text = finding("rates.perhaps", "warning", **what, why=found.reason)
     else:
-        instance = "" if row.decimals >= ALL_DIGITS else "for instance "
-        text = f"can come from {what}: {instance}{_spelled(found.histogram)}"
+        is_only_one = row.decimals >= ALL_DIGITS
+        text = finding("rates.possible", **what, histogram=list(found.histogram), is_only_one=is_only_one)
     return RateCheck(
         label=row.label, tasks=tasks, trials=trials, possible=found.possible, histogram=found.histogram, text=text
     )
@@ -113,13 +117,8 @@ def _one_by_one(row: RateRow, tasks: int, trials: int) -> RateCheck:
     """Every pass^k is a mean of C(c,k)/C(n,k), so a multiple of one part in tasks × C(n,k)."""
     parts = {k: tasks * math.comb(trials, k) for k in row.rates}
     wrong = [k for k, rate in row.rates.items() if not is_possible_rate(float(rate), parts[k], row.decimals)]
-    what = f"{tasks} tasks × {trials} trials"
-    text = f"no pass^k by itself, and no two of them, speak against {what}"
+    text = finding("rates.nothing_against", tasks=tasks, trials=trials)
     if wrong:
-        text = f"cannot come from {what}: pass^{wrong[0]} is no multiple of 1/{parts[wrong[0]]:,}"
+        k = wrong[0]
+        text = finding("rates.no_multiple", "error", tasks=tasks, trials=trials, k=k, parts=parts[k])
     return RateCheck(label=row.label, tasks=tasks, trials=trials, possible=not wrong, text=text)
-
-
-def _spelled(histogram: Sequence[int]) -> str:
-    """Tasks by how often they passed."""
-    return ", ".join(f"{count} passed {passes}×" for passes, count in enumerate(histogram))

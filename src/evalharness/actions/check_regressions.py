@@ -16,11 +16,12 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Change
 from evalharness.domain.exit_codes import worst
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.regressions import ORDER, Regressions
 from evalharness.domain.stored import RunLink
 from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
 from evalharness.engine.pairing import pair_cases
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 
 BROKE = 3
 """The exit code of a run that broke."""
@@ -61,7 +62,7 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
         suite_name=suite_name,
         verdict="INVALID" if bad else next(verdict for verdict in ORDER if verdict in found),
         exit_code=worst([*codes, *bad]),
-        notes=(*notes, *refused.values()),
+        notes=(*notes, *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values())),
         comparisons=tuple(comparisons),
         threshold=request.threshold,
         tasks=tuple(change for each in new for change in _tasks(old, each, request.threshold)),
@@ -104,7 +105,7 @@ def _suite_name(named: str, store: Store) -> str:
 
 def _chosen(
     request: RegressionRequest, suite_name: str, store: Store
-) -> tuple[FoundReport, list[FoundReport], list[str]]:
+) -> tuple[FoundReport, list[FoundReport], list[Finding]]:
     """The old report, the new ones, and what must be said about the choice."""
     if request.baseline_variant is not None:
         if request.baseline is not None:
@@ -120,7 +121,7 @@ def _chosen(
     if not together:
         raise UsageError(
             f"no run of {suite_name} has been finished since {_told(old)}",
-            hint=f"run it, or say which run is meant: eval-harness regressions {suite_name} --run RUN",
+            hint=Hint("hint.which_run", suite=suite_name),
         )
     return old, _finished(together, store), _left_out(together)
 
@@ -135,7 +136,7 @@ def _usual_baseline(suite_name: str, store: Store) -> str:
     if newest is None:
         raise UsageError(
             f"{suite_name} has no baseline",
-            hint="set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V",
+            hint=Hint("hint.set_baseline"),
         )
     return newest.name
 
@@ -148,7 +149,7 @@ def _newest_together(links: list[RunLink]) -> list[RunLink]:
 
 def _of_matrix(
     variant: str, run: str | None, suite_name: str, store: Store
-) -> tuple[FoundReport, list[FoundReport], list[str]]:
+) -> tuple[FoundReport, list[FoundReport], list[Finding]]:
     links = store.runs_since(suite_name)
     matrix_id = store.outline(run).matrix_id if run else None
     together = [link for link in reversed(links) if link.matrix_id == matrix_id] if run else _newest_together(links)
@@ -158,9 +159,7 @@ def _of_matrix(
         raise UnknownName(f"variant in the newest runs of {suite_name}", variant, by_variant)
     others = [each for each in found if each is not by_variant[variant]]
     if not others:
-        raise UsageError(
-            f"there is no other variant to compare {variant} with", hint="run several: --target A --target B"
-        )
+        raise UsageError(f"there is no other variant to compare {variant} with", hint=Hint("hint.several_targets"))
     return whole(by_variant[variant]), others, _left_out(together)
 
 
@@ -168,12 +167,8 @@ def _finished(links: list[RunLink], store: Store) -> list[FoundReport]:
     return [find_report(link.id, store) for link in links if link.is_finished]
 
 
-def _left_out(links: list[RunLink]) -> list[str]:
-    return [
-        f"{link.name} was started together with these and is not finished: left out"
-        for link in links
-        if not link.is_finished
-    ]
+def _left_out(links: list[RunLink]) -> list[Finding]:
+    return [finding("regressions.unfinished_run", "warning", run=link.name) for link in links if not link.is_finished]
 
 
 def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
@@ -181,9 +176,9 @@ def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
     if about.suite_name != suite_name:
         raise UsageError(f"{about.run_name} is a run of {about.suite_name}, not of {suite_name}")
     if about.run_id and about.run_id == old.report.metadata.run_id:
-        raise UsageError(f"{about.run_name} is the baseline itself", hint="name a later run with --run")
+        raise UsageError(f"{about.run_name} is the baseline itself", hint=Hint("hint.later_run"))
     if new.run is not None and new.run.finished_at is None:
-        raise UsageError(f"{about.run_name} is not finished", hint=f"eval-harness resume {about.run_name}")
+        raise UsageError(f"{about.run_name} is not finished", hint=Hint("hint.resume", run=about.run_name, first=""))
 
 
 def _told(old: FoundReport) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 
 from evalharness.actions.compare_with_baseline import find_baseline
@@ -14,25 +13,16 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.sequential import SequentialPlan
+from evalharness.domain.sequential import SequentialPlan, SequentialWish
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning import trial_seed
 from evalharness.engine.sizing import Wish, spread_of, trials_needed
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.stats.sequential import e_value_discordant_pairs, fixed_design
+from evalharness.stats.thresholds import ALPHA, BETA
 
-ALPHA, BETA = 0.05, 0.2
 CAP = 2
 """So many times the trials of a fixed design may be taken: a test that is stopped early is sometimes the longer one."""
-
-
-@dataclass(frozen=True, slots=True)
-class SequentialWish:
-    """`effect`: how much lower than asked for, or than before, is too low (a share)."""
-
-    effect: float = 0.1
-    trials: int | None = None
-    """Per case, if somebody chose them."""
 
 
 def with_cap(suite: Suite, wish: SequentialWish, store: Store) -> Suite:
@@ -98,7 +88,7 @@ def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
     if not effect < floor < 1:
         raise UsageError(
             f"a pass rate of {floor * 100:g} % cannot be told from one that is {effect * 100:g} points lower",
-            hint="for --sequential, --fail-under lies below 100 and above --sequential-effect",
+            hint=Hint("hint.sequential_floor"),
         )
     return fixed_design(floor, floor - effect, alpha, BETA).trials
 
@@ -129,18 +119,18 @@ def _checked(suite: Suite) -> Gate:
     if asked := _undecidable(gate):
         raise UsageError(
             f"--sequential cannot judge {', '.join(asked)}: it may stop before every case was tried",
-            hint="run without --sequential, or ask the gate for pass_rate and regression alone",
+            hint=Hint("hint.sequential_gate"),
         )
     if _floor(gate) is None and gate.rule is None:
         raise UsageError(
             "--sequential needs something to decide",
-            hint="give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)",
+            hint=Hint("hint.sequential_question"),
         )
     if gate.rule is not None and gate.rule.tolerance:
         raise UsageError(
             f"--sequential cannot allow for an accepted loss (a tolerance of {gate.rule.tolerance:g}): "
             "it asks whether anything got worse",
-            hint="run without --sequential, or give --regression-tolerance 0",
+            hint=Hint("hint.sequential_tolerance"),
         )
     _check_clusters(suite)
     return gate
@@ -154,7 +144,7 @@ def _check_clusters(suite: Suite) -> None:
         raise UsageError(
             f"--sequential cannot judge cases that share a cluster ('{cluster}' holds {size:,}): it counts trials "
             "one by one, as if none resembled another",
-            hint="run without --sequential: then a cluster counts as one observation",
+            hint=Hint("hint.sequential_clusters"),
         )
 
 
@@ -184,5 +174,5 @@ def _check_pairs(pairs: int, alpha: float, source: str) -> None:
     if not pairs or e_value_discordant_pairs(pairs, 0) < 1 / alpha:
         raise UsageError(
             f"{pairs} pairs of trials with {source} can never show that something got worse",
-            hint="take a baseline with more cases or trials that are still the same, or run without --sequential",
+            hint=Hint("hint.sequential_pairs"),
         )

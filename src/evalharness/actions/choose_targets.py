@@ -11,7 +11,7 @@ from evalharness import registry
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.text import head
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.formats.targets import load_target
 from evalharness.formats.written_secrets import exposed_in_address
 
@@ -78,10 +78,10 @@ def _common_target(suite: Suite, where: str) -> TargetSpec:
         return next(iter(own.values())) if len(own) == 1 else TargetSpec(kind="null", name="each case's own")
     which = f"{where} names no target" + (f" for {_listed(without)}" if own else "")
     if suite.targets:
-        raise UsageError(which, hint=f"choose one of its `targets:` with --target NAME: {_listed(list(suite.targets))}")
-    raise UsageError(
-        which, hint="add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle"
-    )
+        raise UsageError(
+            which, hint=Hint("hint.choose_target", targets=list(suite.targets)[:5], number=len(suite.targets))
+        )
+    raise UsageError(which, hint=Hint("hint.name_target"))
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -109,5 +109,5 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
         raise UsageError(f"{written!r} is no target: {error.errors()[0]['msg']}") from None
     registry.load("target", spec.kind)
     if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
-        raise UsageError(f"the target's address: {why}", hint="--target 'https://…?key={{api_key}}' --var api_key=…")
+        raise UsageError(f"the target's address: {why}", hint=Hint("hint.key_as_variable"))
     return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from evalharness import registry
-from evalharness.domain.case import Case
+from evalharness.domain.case import Case, recorded, session_file
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
-from evalharness.domain.session import EvalCriteria, Session, moment_of, recorded, session_file
+from evalharness.domain.session import EvalCriteria, Session, moment_of
 from evalharness.domain.session_checks import size_class, summarise_results, tool_calls_f1
 from evalharness.domain.session_events import session_from_events
 from evalharness.domain.session_messages import is_whole_event_stream, session_from_transcript

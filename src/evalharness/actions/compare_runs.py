@@ -12,6 +12,7 @@ from evalharness.actions.find_reports import FoundReport, find_reports
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.comparing import compare
@@ -19,7 +20,6 @@ from evalharness.engine.diverging import first_divergence, without_answer
 from evalharness.engine.recomparing import rule_told
 from evalharness.errors import UsageError
 
-SAME_RUN = "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
 DIVERGENCES = 10
 """How many worse cases are looked into, the worst first."""
 Gated: TypeAlias = tuple[FoundReport, Gate]
@@ -85,8 +85,8 @@ def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str
     return compare(old.report, new.report, rule, ignored=gate.quarantined_on(today), **sources)
 
 
-def same_run(comparison: Comparison) -> tuple[str, ...]:
-    return (SAME_RUN,) if comparison.is_of_one_run else ()
+def same_run(comparison: Comparison) -> tuple[Finding, ...]:
+    return (finding("comparison.same_run", "warning"),) if comparison.is_of_one_run else ()
 
 
 def _with_divergences(

@@ -9,11 +9,13 @@ from evalharness.actions.compare_runs import same_run
 from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.engine.comparing import compare
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
+from evalharness.reports.words import say
 
 
 def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
@@ -24,7 +26,7 @@ def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
         if newest is None:
             raise UsageError(
                 f"the gate compares with a baseline, and suite {suite_name} has none",
-                hint="run it once with --baseline none, then: eval-harness baseline RUN",
+                hint=Hint("hint.first_baseline"),
             )
         named = newest.name
     return whole(find_report(named, store, suite_name))
@@ -33,10 +35,10 @@ def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
 def whole(found: FoundReport) -> FoundReport:
     """Raises UsageError for a run that nothing can be held against: it broke, or did not come to its end."""
     if found.report.is_broken or found.report.verdict == "INTERRUPTED":
-        why = f" ({found.report.why})" if found.report.why else ""
+        why = f" ({say(found.report.why)})" if found.report.why else ""
         raise UsageError(
             f"{found.label} cannot be the baseline: its run is {found.report.verdict}{why}",
-            hint="name a run that came to its end, or mend this one: eval-harness resume RUN",
+            hint=Hint("hint.finished_run"),
         )
     return found
 
@@ -59,7 +61,7 @@ def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dic
         found = whole(find_report(newest.name, store, run.suite.name))
         return {"comparison": compare_with(found, report, run.suite.gate or Gate(), today)}
     except UsageError as error:  # no gate asked for it, so it is only told
-        return {"not_compared": error.message}
+        return {"not_compared": finding("comparison.refused", message=error.message, hint=None)}
 
 
 def compare_with(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:

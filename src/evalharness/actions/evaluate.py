@@ -12,12 +12,12 @@ from pydantic import BaseModel, ValidationError
 from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
 from evalharness.actions.choose_targets import choose_targets
 from evalharness.actions.collect_variables import redactor_for
-from evalharness.actions.execute_runs import Execution
 from evalharness.actions.find_suites import find_suites
 from evalharness.actions.register_suites import without_file
 from evalharness.actions.resume_run import ResumeRequest, continue_runs
 from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import EvaluateOptions, Run, RunOptions
 from evalharness.domain.specification import WrittenTarget

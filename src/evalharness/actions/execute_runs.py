@@ -5,33 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
+from evalharness.actions.analyse_items import with_items
 from evalharness.actions.make_report import finish_run
 from evalharness.actions.prepare_runs import PreparedRun
 from evalharness.actions.recall_spending import told_of_rest, told_of_spending
 from evalharness.contracts.context import Context
-from evalharness.contracts.executor import Executor, Session, WorkUnit
+from evalharness.contracts.execution import Execution
+from evalharness.contracts.executor import Session, WorkUnit
 from evalharness.contracts.store import Store
-from evalharness.contracts.watcher import NoWatcher, StopSignal, Watcher
 from evalharness.domain.run import Run
+from evalharness.domain.sequential import is_not_needed
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.preparing import remove_leftovers
 from evalharness.engine.regrading import lacks_only_grades
-from evalharness.engine.running.driver import RunDriver, Stopped, TrialKey, pending_units, skipped_trials
+from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, TrialKey, pending_units, skipped_trials
 from evalharness.engine.running.local_executor import LocalExecutor
-from evalharness.engine.stopping import Stopping, is_not_needed
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """How runs are executed: who watches, what may stop them, and where their trials are done."""
-
-    watcher: Watcher = field(default_factory=NoWatcher)
-    stop: StopSignal = field(default_factory=StopSignal)
-    executor: Executor = field(default_factory=LocalExecutor)
 
 
 @asynccontextmanager
@@ -39,11 +31,17 @@ async def opened(
     prepared: Sequence[PreparedRun], context: Context, execution: Execution
 ) -> AsyncIterator[list[Session]]:
     """The parts of all these runs, or of none: before anything is stored or started."""
-    async with AsyncExitStack() as closing:
-        sessions = []
-        for item in prepared:
-            opening = execution.executor.open(item.spec, item.budget, context.store.judge_cache)
-            sessions.append(await closing.enter_async_context(opening))
+    open_parts = AsyncExitStack()
+    cache = context.store.judge_cache
+    executor = execution.executor or LocalExecutor()
+    try:
+        opening = [executor.open(item.spec, item.budget, cache) for item in prepared]
+        sessions = [await open_parts.enter_async_context(each) for each in opening]
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what counts
+            await open_parts.aclose()
+        raise
+    async with open_parts:
         yield sessions
 
 
@@ -64,7 +62,7 @@ async def drive(
     execution: Execution,
     *,
     replaced: Collection[TrialKey] = (),
-    stopping: Stopping | None = None,
+    stopping: StoppingRule | None = None,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> Driven:
     """Every unit done, or stopped before that; what is finished is in the store."""
@@ -109,7 +107,7 @@ async def execute(prepared: Sequence[PreparedRun], sessions: Sequence[Session], 
         for item, session in zip(prepared, sessions, strict=True):
             is_last = item is prepared[-1] or item.budget is not prepared[-1].budget
             ended.append(await _execute_one(item, session, context, execution, is_last=is_last))
-    return ended
+    return [with_items(context.store, run) for run in ended]
 
 
 def claimed(prepared: Iterable[PreparedRun], store: Store) -> ExitStack:
@@ -155,17 +153,19 @@ async def _execute_one(
     return ended
 
 
-def _heard(stopping: Stopping, trial: Trial) -> bool:
+def _heard(stopping: StoppingRule, trial: Trial) -> bool:
     return stopping.hear(trial.case_id, trial.index, trial.state, trial.first_state)
 
 
-def stopping_so_far(store: Store, run: Run) -> Stopping | None:
+def stopping_so_far(store: Store, run: Run) -> StoppingRule | None:
     """The rule of a sequential run, told of all that is finished for good; None for a fixed number of trials.
 
     Errors are tried again, unless the run was decided already: then they stay what they were when it was.
     """
     if run.options.sequential is None:
         return None
+    from evalharness.engine.stopping import Stopping  # here: few runs may stop early
+
     stopping = Stopping(run.options.sequential, run.lock.cases, run.lock.trials)
     is_decided = False
     erred = []

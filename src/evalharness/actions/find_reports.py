@@ -1,7 +1,6 @@
 """Find reports to compare: what a user names is a suite's baseline, else a run, else a file with a report.
 
-Of a stored run, its kept report; where it has none, or one without cases, those are counted from its trials, without
-building its suite.
+Of a stored run, its kept report; where it has none, or one without cases, those are counted from its trials.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.contracts.store import Store
+from evalharness.domain.finding import finding
 from evalharness.domain.report import Report, RunMetadata, Summary
-from evalharness.domain.stored import Baseline, RunOutline, RunPlan
-from evalharness.engine.counting import count_cases
-from evalharness.errors import UnknownName, UsageError
-
-NOT_FINISHED = "it is not finished"
+from evalharness.domain.run import Run
+from evalharness.domain.stored import Baseline, RunOutline
+from evalharness.engine.summarising import case_results
+from evalharness.engine.tallying import count_trials
+from evalharness.errors import Hint, UnknownName, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def named_baseline(name: str, store: Store, suite_name: str | None = None) -> Ba
         suites = ", ".join(baseline.suite_name for baseline in known)
         raise UsageError(
             f"several suites have a baseline '{name}': {suites}",
-            hint="say which with --suite, or compare with the run itself: eval-harness baseline list",
+            hint=Hint("hint.which_suite"),
         )
     return known[0] if known else None
 
@@ -84,9 +84,10 @@ def report_of(outline: RunOutline, store: Store) -> Report:
     """As it was kept when the run came to a stop; the cases that an older one lacks are counted from the trials."""
     if outline.report is not None and outline.report.cases:
         return outline.report
-    plan = store.plan_of(outline.id)
-    cases = count_cases(plan.cases, plan.trials, plan.case_threshold, store.figures(outline.id))
-    return (outline.report or _unfinished(outline, plan)).model_copy(update={"cases": cases})
+    run = store.find_run(outline.id)
+    counted = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    cases = tuple(case_results(run.suite, run.lock.keys, counted))
+    return (outline.report or _unfinished(run)).model_copy(update={"cases": cases})
 
 
 def _of_run(reference: str, store: Store, source: str) -> tuple[Report, str, RunOutline]:
@@ -111,20 +112,20 @@ def no_such_file(path: Path, unknown: UnknownName) -> UsageError:
     return UsageError(f"there is no file {path}{guess}")
 
 
-def _unfinished(outline: RunOutline, plan: RunPlan) -> Report:
+def _unfinished(run: Run) -> Report:
     """The process died before the run came to a stop: there are trials, and no report."""
     return Report(
         metadata=RunMetadata(
-            suite_name=outline.suite_name,
-            run_id=outline.id,
-            run_name=outline.name,
-            variant=plan.variant,
-            regrade_of=outline.regrade_of,
-            timestamp=outline.created_at,
-            trials_per_case=plan.trials,
+            suite_name=run.suite.name,
+            run_id=run.id,
+            run_name=run.name,
+            variant=run.variant,
+            regrade_of=run.regrade_of,
+            timestamp=run.created_at,
+            trials_per_case=run.lock.trials,
         ),
         verdict="INTERRUPTED",
         exit_code=130,
-        why=NOT_FINISHED,
-        summary=Summary(total_evals=len(plan.cases.case_ids), pending=len(plan.cases.case_ids)),
+        why=finding("run.not_finished", "error"),
+        summary=Summary(total_evals=len(run.suite.cases), pending=len(run.suite.cases)),
     )

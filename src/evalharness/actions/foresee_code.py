@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalharness import registry
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite
 
 
-def runs_code(suite: Suite, asked: Sequence[str] = ()) -> bool:
+def runs_code(suite: Suite, asked: Sequence[WrittenTarget] = ()) -> bool:
     """Rather once too often: a grader inside of another is known by its name alone. `asked` are targets as flags."""
     named = {
         word for case in suite.cases for spec in suite.graders_for(case) for word in (spec.kind, *_words(spec.options))

@@ -10,19 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evalharness.actions.execute_runs import Execution
 from evalharness.actions.find_suites import find_suites
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.domain.artifact import said
 from evalharness.domain.case import Case
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.loaded_file import LoadedFile
-from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.engine.planning import select_cases
-from evalharness.errors import NothingSelected, TrialSkipped, UnknownName, UsageError
+from evalharness.errors import Hint, NothingSelected, TrialSkipped, UnknownName, UsageError
+from evalharness.reports.wording import shortened
 from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
 from evalharness.targets.artifact_index import RUN_ID, ArtifactIndex
 
@@ -72,7 +73,7 @@ class _Homes:
 
 async def grade_artifacts(
     context: Context, file: ArtifactFile, request: RunRequest, execution: Execution | None = None
-) -> tuple[list[Run], list[str]]:
+) -> tuple[list[Run], list[Finding]]:
     """The runs, one for each variant that artifacts name, and warnings of what is not in them.
 
     `request.suites` names the one dataset that judges them.
@@ -91,9 +92,10 @@ async def grade_artifacts(
     homes = _homes(file, suite, chosen)
     trials = {case.id: number for case in chosen if (number := homes.trials_of(case))}
     if not trials:
-        hint = "give --case ID, or write its caseId into each artifact"
+        hint = Hint("hint.case_of_artifacts")
         message = f"{file.path} holds no artifact of a case of {dataset.path.name}"
-        raise NothingSelected(f"{message}: {_places(file, homes.index.artifacts)}", hint=hint)
+        places, number = _places(file, homes.index.artifacts), len(homes.index.artifacts)
+        raise NothingSelected(f"{message}: {shortened(places, number)}", hint=hint)
     _refuse_one_for_all(file, suite, homes.index)
     request = replace(
         request,
@@ -130,17 +132,16 @@ def _variants(suite: Suite, chosen: Sequence[Case], index: ArtifactIndex) -> tup
 def _refuse_one_for_all(file: ArtifactFile, suite: Suite, index: ArtifactIndex) -> None:
     says_its_case = any(index.says_its_case(stored.artifact) for stored in index.artifacts)
     if not (file.case or len(suite.cases) == 1 or says_its_case):
-        listed = ", ".join(case.id for case in suite.cases[:8])
-        raise UsageError(f"{file.path} does not say which case it belongs to", hint=f"give --case, one of: {listed}")
+        hint = Hint("hint.which_case", cases=[case.id for case in suite.cases[:8]])
+        raise UsageError(f"{file.path} does not say which case it belongs to", hint=hint)
 
 
-def _lacking(cases: Sequence[str]) -> Iterator[str]:
+def _lacking(cases: Sequence[str]) -> Iterator[Finding]:
     if cases:
-        more = f" and {len(cases) - SHOWN_CASES:,} more" if len(cases) > SHOWN_CASES else ""
-        yield f"cases without an artifact, left out: {', '.join(cases[:SHOWN_CASES])}{more}"
+        yield finding("artifacts.missing", "warning", cases=cases[:SHOWN_CASES], number=len(cases))
 
 
-def _left_out(file: ArtifactFile, dataset: LoadedFile, suite: Suite, homes: _Homes) -> Iterator[str]:
+def _left_out(file: ArtifactFile, dataset: LoadedFile, suite: Suite, homes: _Homes) -> Iterator[Finding]:
     """Artifacts that no case of the dataset has in any run; those of cases that were not selected are no news."""
     found = [homes.of(case, name) for case in suite.cases for name in homes.variant_names]
     if any(artifacts is None for artifacts in found):
@@ -148,24 +149,22 @@ def _left_out(file: ArtifactFile, dataset: LoadedFile, suite: Suite, homes: _Hom
     at_home = {id(stored) for artifacts in found for stored in artifacts or ()}
     homeless = [stored for stored in homes.index.artifacts if id(stored) not in at_home]
     if homeless:
-        whose = "case or variant" if homes.variants else "case"
-        number = count(len(homeless), "artifact")
-        yield f"{number} of no {whose} of {dataset.path.name}, left out: {_places(file, homeless)}"
+        where = {"dataset": dataset.path.name, "places": _places(file, homeless), "number": len(homeless)}
+        yield finding("artifacts.unmatched", "warning", **where, has_variants=bool(homes.variants))
 
 
-def _in_every_run(file: ArtifactFile, suite: Suite, homes: _Homes) -> Iterator[str]:
+def _in_every_run(file: ArtifactFile, suite: Suite, homes: _Homes) -> Iterator[Finding]:
     if len(homes.variants) < 2:
         return
     shared = [stored for case in suite.cases for stored in homes.index.names_no_variant(case.id)]
     if shared:
-        runs = f"each of {len(homes.variants)} runs"
-        yield f"{count(len(shared), 'artifact')} without a variant, graded in {runs}: {_places(file, shared)}"
+        where = {"places": _places(file, shared), "number": len(shared)}
+        yield finding("artifacts.without_variant", "warning", **where, runs=len(homes.variants))
 
 
-def _places(file: ArtifactFile, artifacts: Sequence[StoredArtifact]) -> str:
-    """`runs.jsonl:3 (caseId nope), …`"""
-    shown = [f"{file.path}:{stored.line} ({_said_of(stored)})" for stored in artifacts[:SHOWN_PLACES]]
-    return ", ".join(shown) + (" …" if len(artifacts) > SHOWN_PLACES else "")
+def _places(file: ArtifactFile, artifacts: Sequence[StoredArtifact]) -> list[str]:
+    """The first of them: `runs.jsonl:3 (caseId nope)`."""
+    return [f"{file.path}:{stored.line} ({_said_of(stored)})" for stored in artifacts[:SHOWN_PLACES]]
 
 
 def _said_of(stored: StoredArtifact) -> str:

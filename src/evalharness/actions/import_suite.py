@@ -8,7 +8,7 @@ from pathlib import Path
 from evalharness.actions.load_suites import load_suites
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
-from evalharness.errors import InvalidFile, UsageError
+from evalharness.errors import Hint, InvalidFile, UsageError
 from evalharness.formats.dumping import dump_suite
 from evalharness.formats.recognising import recognise
 from evalharness.formats.syntax import limits
@@ -53,7 +53,7 @@ def import_suite(request: ImportRequest) -> Imported:
     if len(text) > limits.MAX_CHARS:
         raise UsageError(
             f"the suite would be larger than {limits.MAX_CHARS // 1_000_000} MB, more than a suite file may be",
-            hint="take fewer cases with --limit, or map fewer columns",
+            hint=Hint("hint.fewer_cases"),
         )
     return Imported(suite, text, tuple(problem for problem in problems if problem.severity == "warning"))
 
@@ -63,7 +63,7 @@ def write_suite(imported: Imported, path: Path, *, replace: bool = False) -> Non
     if path.suffix.lower() not in YAML_ENDINGS:
         raise UsageError(f"{path}: a suite is written as YAML", hint="name a file that ends in .yaml")
     if path.exists() and not replace:
-        raise UsageError(f"{path} exists already", hint="choose another name, or replace it with --force")
+        raise UsageError(f"{path} exists already", hint=Hint("hint.replace_file"))
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(imported.text, encoding="utf-8")
@@ -114,9 +114,9 @@ def _ask_for_a_mapping(path: Path) -> None:
             raise
         return  # what is wrong with it is told by whoever loads it
     if is_table or (looks_like_table(rows) and recognise(rows) is None):
-        listed = ", ".join(columns_of(rows)) or "none"
         raise UsageError(
-            f"{path} is a table: say which column is what with --map", hint=f"columns: {listed}; try --map input=COLUMN"
+            f"{path} is a table: say which column is what with --map",
+            hint=Hint("hint.columns", columns=list(columns_of(rows))),
         )
 
 

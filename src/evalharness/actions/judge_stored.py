@@ -20,10 +20,8 @@ from evalharness.engine.judging import may_be_gated
 from evalharness.engine.recounting import recount
 from evalharness.engine.rejudging import may_say_so
 from evalharness.engine.tallying import Measured
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report, read_trials
-
-WAYS = "give --gate production, --fail-under 90, --baseline B or --strict-flips, or write a `gate:` into the suite"
 
 
 async def judge_stored(context: Context, reference: str, wishes: GateWishes) -> Report:
@@ -34,11 +32,11 @@ async def judge_stored(context: Context, reference: str, wishes: GateWishes) -> 
     suite = with_gate(suite, wishes, path.parent)
     if suite.gate is None:
         what = (
-            "a report file tells how a gate judged, not the gate itself"
+            "a report file is not judged again by its own gate"
             if is_file
             else f"run {report.metadata.run_name} has no gate"
         )
-        raise UsageError(f"{what}, and none is asked for", hint=WAYS)
+        raise UsageError(f"{what}, and none is asked for", hint=Hint("hint.ask_for_gate"))
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
         return report
     check_question(suite.gate, report, store)
@@ -83,6 +81,6 @@ def _of_file(path: Path) -> tuple[Report, Suite, Measured]:
     if report.summary.trials.planned and not may_say_so(report):
         raise UsageError(
             f"{path}: the verdict {report.verdict} (exit code {report.exit_code}) does not follow from its trials",
-            hint=f"it was changed since it was written: eval-harness verify {path}",
+            hint=Hint("hint.verify_file", path=str(path)),
         )
     return report, suite, measured

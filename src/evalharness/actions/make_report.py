@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
+from evalharness.actions.analyse_items import with_items
 from evalharness.actions.apply_gate import apply_gate, decided
 from evalharness.actions.apply_stopping import apply_stopping
 from evalharness.actions.find_comparable import comparable_runs
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateCheck
 from evalharness.domain.history import CaseHistory, written_history
-from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report, RunMetadata
 from evalharness.domain.run import Run
 from evalharness.domain.trial import GRADED
@@ -30,10 +31,11 @@ from evalharness.engine.thresholding import Counted
 SHOWN_CASES = 5
 
 
-def finish_run(context: Context, run: Run, *, stopped: str, took_s: float, notes: tuple[str, ...] = ()) -> Run:
+def finish_run(context: Context, run: Run, *, stopped: str, took_s: float, notes: tuple[Finding, ...] = ()) -> Run:
     """A run that has come to an end, or was stopped: its report is kept, and its cases' histories go on.
 
-    Not those of a regrade or of stored artifacts: its cases were not tried again.
+    Not those of a regrade or of stored artifacts: its cases were not tried again. What several targets say about the
+    cases is added by the caller, since runs that were started together are finished one after the other.
     """
     store, day = context.store, context.today
     _, elapsed_s = store.progress(run.id)
@@ -53,7 +55,7 @@ def with_report(context: Context, run: Run) -> Run:
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
     report = _as_judged(run, apply_stopping(run, report, store), measured, store, day)
-    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)})
+    return with_items(store, run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)}))
 
 
 def _as_judged(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
@@ -130,11 +132,12 @@ def measured_trials(store: Store, run: Run) -> Measured:
     return count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
 
 
-def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float, notes: tuple[str, ...] = ()) -> Report:
+def make_report(
+    run: Run, measured: Measured, *, stopped: str, elapsed_s: float, notes: tuple[Finding, ...] = ()
+) -> Report:
     summary = summarise(run.suite, measured)
     verdict, exit_code, why = judge(summary, run.suite.max_error_rate, stopped)
     measurements = measure(run.suite, run.lock.trials, measured)
-    keys = {case_id: lock.key for case_id, lock in run.lock.cases.items()}
     missing = unmeasurable(run.suite, run.lock.trials, measured)
     return Report(
         metadata=RunMetadata(
@@ -161,7 +164,7 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
         error_bounds=error_bounds(run.suite, measured),
         failures=tuple(failures(run.suite, measured)),
         unjudged=tuple(unjudged(run.suite, measured)),
-        cases=tuple(case_results(run.suite, keys, measured)),
+        cases=tuple(case_results(run.suite, run.lock.keys, measured)),
         recommendations=recommend(run.suite, measured, may_go_on=not run.options.sequential),
         slowest=slowest_trials(measured),
         awaited=tuple(sorted(measured.awaited)),
@@ -172,23 +175,20 @@ def make_report(run: Run, measured: Measured, *, stopped: str, elapsed_s: float,
     )
 
 
-def _without_score(measured: Measured) -> Iterator[str]:
+def _without_score(measured: Measured) -> Iterator[Finding]:
     lacking = sum(tally.graded - tally.scored for tally in measured.tallies.values())  # others only lack a grade
     if lacking:
-        judged = count(sum(tally.graded for tally in measured.tallies.values()), "judged trial")
-        yield f"the score leaves out {lacking:,} of {judged}, which {'has' if lacking == 1 else 'have'} none"
-    for what, (trials, reason) in measured.without_score.items():
-        first, *others = reason.strip().splitlines() or [""]
-        cases = list(trials)
-        more = f" and {len(cases) - SHOWN_CASES:,} more" if len(cases) > SHOWN_CASES else ""
-        where = f"{count(trials.total(), 'trial')} of {', '.join(cases[:SHOWN_CASES])}{more}"
-        yield f"{what} in {where}: {first}{'…' if others else ''}"
+        judged = sum(tally.graded for tally in measured.tallies.values())
+        yield finding("score.left_out", "warning", lacking=lacking, judged=judged)
+    for (grader, instead), (trials, reason) in measured.without_score.items():
+        cases = {"cases": list(trials)[:SHOWN_CASES], "number": len(trials)}
+        code: Literal["score.missing", "score.zero"] = "score.missing" if instead is None else "score.zero"
+        yield finding(code, "warning", grader=grader, trials=trials.total(), **cases, reason=reason)
 
 
-def _capped(run: Run, measured: Measured) -> Iterator[str]:
+def _capped(run: Run, measured: Measured) -> Iterator[Finding]:
     if measured.capped:
-        decided = f"{count(measured.capped, 'trial')} decided without all grades, because the spend cap was reached"
-        yield f"{decided}: eval-harness regrade {run.name} asks for them"
+        yield finding("grades.capped", "warning", trials=measured.capped, run=run.name)
 
 
 def cases_not_passed(store: Store, runs: Iterable[Run]) -> set[str]:

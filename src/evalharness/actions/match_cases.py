@@ -11,8 +11,9 @@ from typing import Protocol
 
 from evalharness.actions.collect_variables import collect_variables
 from evalharness.domain.case import Case
+from evalharness.domain.finding import Finding, finding
+from evalharness.domain.finding_codes import Code
 from evalharness.domain.loaded_file import LoadedFile
-from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.selection import Selection
@@ -20,6 +21,7 @@ from evalharness.domain.suite import Suite
 from evalharness.engine.planning import Variables, filled_case, select_cases
 from evalharness.engine.regrading import REDACTION_MARK, asks_the_same
 from evalharness.errors import NothingSelected
+from evalharness.reports.words import say
 from evalharness.settings import Settings
 
 SHOWN_IDS = 5
@@ -41,7 +43,7 @@ class Matched:
 
     suite: Suite
     variables: Variables
-    left_out: list[str]
+    left_out: list[Finding]
 
 
 def stored_suite(run: Run) -> Suite:
@@ -80,12 +82,12 @@ def match_cases(
     ids = {case.id for case in suite.cases}
     wanted = replace(selection, limit=None).choose(run.suite, where).cases
     left_out = [
-        *_told([case for case in wanted if case.id not in ids], f"because {where} does not have them"),
-        *_told([case for case in chosen.cases if case.id not in answered], f"because {run.name} was not asked them"),
-        *_told([case for case in met if case.id not in kept], "because their question has changed"),
+        *_left_out("regrade.not_in_suite", (case for case in wanted if case.id not in ids), suite=where),
+        *_left_out("regrade.not_asked", (case for case in chosen.cases if case.id not in answered), run=run.name),
+        *_left_out("regrade.question_changed", (case for case in met if case.id not in kept)),
     ]
     if not same:
-        raise NothingSelected(f"{where} has no case that {run.name} has answered", hint="; ".join(left_out))
+        raise NothingSelected(f"{where} has no case that {run.name} has answered", hint="; ".join(map(say, left_out)))
     return Matched(_like(run, chosen, same[: selection.limit]), variables, left_out)
 
 
@@ -109,9 +111,6 @@ def _like(run: Run, suite: Suite, cases: Sequence[Case]) -> Suite:
     return suite.model_copy(update={"cases": kept, "trials": run.lock.trials, "config": config})
 
 
-def _told(cases: Iterable[Case], why: str) -> list[str]:
+def _left_out(why: Code, cases: Iterable[Case], **of: str) -> list[Finding]:
     ids = [case.id for case in cases]
-    if not ids:
-        return []
-    more = f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else ""
-    return [f"{count(len(ids), 'case')} left out {why}: {', '.join(ids[:SHOWN_IDS])}{more}"]
+    return [finding(why, "warning", cases=ids[:SHOWN_IDS], number=len(ids), **of)] if ids else []

@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from evalharness.actions.find_suites import find_suite
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.case import observation
-from evalharness.domain.plain_numbers import count, percent, points
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial_plan import TrialPlan
@@ -20,6 +21,8 @@ from evalharness.engine.tallying import Measured, count_trials
 from evalharness.errors import UsageError
 
 LOOKED_BACK = 20
+Doubt: TypeAlias = Literal["regraded", "sequential", "unfinished", "invalid", "built-in target", "nothing judged"]
+"""Why a run does not tell how results vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class _Basis:
 
     run: Run
     known: Known
-    doubt: str = ""
+    doubt: Doubt | None = None
 
     @property
     def cases(self) -> int:
@@ -66,7 +69,7 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
     suite = find_suite(store, request.suite)
     if not suite.cases:
         raise UsageError(f"suite {suite.name} has no cases")
-    basis, why_none = (_named_run(suite, request.run, store), "") if request.run else _last_run(suite, store)
+    basis, why_none = (_named_run(suite, request.run, store), None) if request.run else _last_run(suite, store)
     clusters = _clusters(suite)
     run, known = (basis.run, basis.known) if basis else (None, Known(clusters=list(clusters.values())))
     number = len(set(clusters.values()))
@@ -95,29 +98,26 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
     )
 
 
-def _last_run(suite: Suite, store: Store) -> tuple[_Basis | None, str]:
+def _last_run(suite: Suite, store: Store) -> tuple[_Basis | None, Finding]:
     """The newest run with the most cases of the suite, or an older one of its target with as many that has repeats.
 
     One trial per case does not tell how results vary. Where no run serves, why is told.
     """
-    unfit: Counter[str] = Counter()
+    unfit: Counter[Doubt] = Counter()
     best: _Basis | None = None
     for run in store.newest_runs(suite.name, LOOKED_BACK):
         if best and best.cases == len(suite.cases) and run.lock.trials == 1:
             continue  # it cannot tell more, so its trials need not be read
         basis = None if (doubt := _doubt(run)) else _judged(suite, run, store)
         if basis is None:
-            unfit[doubt or "judged no trial of these cases"] += 1
+            unfit[doubt or "nothing judged"] += 1
         elif best is None or basis.tells_more_than(best):
             best = basis
             if best.is_measured and best.cases == len(suite.cases):
                 break
     if best or not unfit:
-        return best, "the suite has not been run yet"
-    if unfit.total() == 1:
-        return None, f"its last run does not tell how results vary ({next(iter(unfit))})"
-    told = ", ".join(f"{number:,} {why}" for why, number in unfit.items())
-    return None, f"of its last {unfit.total():,} runs none tells how results vary ({told})"
+        return best, finding("plan.never_run")
+    return None, finding("plan.no_usable_run", runs=unfit.total(), doubts=[list(each) for each in unfit.items()])
 
 
 def _named_run(suite: Suite, reference: str, store: Store) -> _Basis:
@@ -130,22 +130,22 @@ def _named_run(suite: Suite, reference: str, store: Store) -> _Basis:
     return basis
 
 
-def _doubt(run: Run) -> str:
+def _doubt(run: Run) -> Doubt | None:
     """Why it does not tell how results vary; when a run stopped early depends on what it saw."""
     if not run.is_tried_anew:
-        return "only graded what was there"
+        return "regraded"
     if run.options.sequential:
-        return "may have stopped early"
+        return "sequential"
     if run.finished_at is None:
-        return "did not come to its end"
+        return "unfinished"
     if run.report is not None and run.report.is_broken:
-        return "INVALID"
+        return "invalid"
     if all(run.target_of(case).is_built_in for case in run.suite.cases):
-        return "on a built-in target"
-    return ""
+        return "built-in target"
+    return None
 
 
-def _judged(suite: Suite, run: Run, store: Store, doubt: str = "") -> _Basis | None:
+def _judged(suite: Suite, run: Run, store: Store, doubt: Doubt | None = None) -> _Basis | None:
     """None where no trial of the cases that the suite has now was judged."""
     ids = {case.id for case in suite.cases}
     measured = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
@@ -173,19 +173,16 @@ def _price(measured: Measured, elapsed_s: float) -> tuple[float | None, float]:
     return None if measured.cost_usd is None else measured.cost_usd / tried, elapsed_s / tried
 
 
-def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[str]:
+def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[Finding]:
     if basis.doubt:
-        yield f"this run was asked for and would not be taken by itself: {basis.doubt}"
+        yield finding("plan.doubtful_run", "warning", doubt=basis.doubt)
     if basis.cases < len(suite.cases):
-        yield f"this run judged {basis.cases:,} of the {count(len(suite.cases), 'case')} only: the others may vary more"
+        yield finding("plan.fewer_cases", "warning", judged=basis.cases, cases=len(suite.cases))
     if plan.pass_rate is not None and not plan.is_possible:
-        yield f"the pass rate was {percent(plan.pass_rate)}, so it cannot drop by {points(plan.effect)}"
+        yield finding("plan.cannot_drop", "warning", pass_rate=plan.pass_rate, effect=plan.effect)
     if plan.clusters is not None:
-        yield "cases of one cluster resemble each other, so for others like them clusters are counted instead of cases"
+        yield finding("plan.clusters")
     if plan.spread.is_smoothed:
-        yield (
-            f"its {plan.unit}s hardly differ, which so few do not prove: for others like them, it is planned as if one "
-            "more always passed and one more never did"
-        )
+        yield finding("plan.hardly_differ", unit=plan.unit)
     if basis.run.suite.config.retry_failed:
-        yield "only first answers count here: an answer that was mended by another try is a fail"
+        yield finding("plan.first_answers")

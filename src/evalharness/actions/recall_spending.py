@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from evalharness.contracts.store import Store
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import added_up
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import count_trials
-from evalharness.reports.figures import judging_text
-from evalharness.reports.wording import money
 from evalharness.stats.thresholds import SAME
 
 
@@ -48,19 +47,19 @@ def _in_trials(run: Run, store: Store) -> tuple[float, int]:
     )
 
 
-def told_of_spending(spending: Spending, *, is_last: bool) -> Iterator[str]:
+def told_of_spending(spending: Spending, *, is_last: bool) -> Iterator[Finding]:
     """What a reader must know of it; of judges that cost nothing only where tokens are counted.
 
     Of runs that share a purse only the last tells what trying out their judges took.
     """
     for check in added_up(spending.checks) if is_last else ():
         if spending.is_capped or check.cost_usd != 0:
-            yield f"trying out the judge took {judging_text(check)}"
+            yield finding("spending.judge_check", judging=dict(check))
     if spending.is_capped:
         yield from spending.notes
 
 
-def told_of_rest(spending: Spending, run: Run, store: Store) -> Iterator[str]:
+def told_of_rest(spending: Spending, run: Run, store: Store) -> Iterator[Finding]:
     """Of a capped run: what was spent that neither its lines of cost nor what trying out judges took account for.
 
     For the last of all that share its purse: what those before it took is counted from their trials.
@@ -71,8 +70,7 @@ def told_of_rest(spending: Spending, run: Run, store: Store) -> Iterator[str]:
     told += [(check.cost_usd or 0.0, check.input_tokens + check.output_tokens) for check in spending.checks]
     cost_usd = spending.cost_usd - sum(cost for cost, _ in told)
     tokens = spending.tokens - sum(number for _, number in told)
-    parts = [money(cost_usd)] if spending.max_cost_usd is not None and cost_usd > SAME else []
-    parts += [f"{tokens:,} tokens"] if spending.max_tokens is not None and tokens > 0 else []
-    if parts:
-        why = "trials broken off, judges tried out at an earlier start, replies thrown away or without their tokens"
-        yield f"{' and '.join(parts)} of that stand neither under `cost` nor under `judges`: {why}"
+    cost_usd = cost_usd if spending.max_cost_usd is not None and cost_usd > SAME else 0.0
+    tokens = max(0, tokens) if spending.max_tokens is not None else 0
+    if cost_usd or tokens:
+        yield finding("spending.unattributed", "warning", cost_usd=cost_usd, tokens=tokens)

@@ -12,10 +12,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from evalharness.actions.analyse_items import with_items
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
 from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import public_environment, redactor_for
-from evalharness.actions.execute_runs import Execution, claimed, drive, opened
+from evalharness.actions.execute_runs import claimed, drive, opened
 from evalharness.actions.find_suites import find_suites
 from evalharness.actions.keep_verdicts import locked_as_judged
 from evalharness.actions.make_report import finish_run
@@ -24,11 +25,12 @@ from evalharness.actions.prepare_runs import PreparedRun
 from evalharness.actions.recall_spending import spending_so_far, told_of_spending
 from evalharness.actions.resume_run import stored_environment
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.digest import digest
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.loaded_file import LoadedFile
-from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
 from evalharness.domain.selection import Selection
 from evalharness.domain.specification import TargetSpec
@@ -39,7 +41,7 @@ from evalharness.engine.regrading import how_regraded, is_redacted, judge_states
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import CaseTally
-from evalharness.errors import Interrupted, StoreError, UsageError
+from evalharness.errors import Hint, Interrupted, StoreError, UsageError
 from evalharness.redaction import errors_redacted
 from evalharness.version import VERSION
 
@@ -67,7 +69,7 @@ class Regrade:
     """A finished regrade, and those of its report's notes that put its numbers in doubt."""
 
     run: Run
-    warnings: tuple[str, ...]
+    warnings: tuple[Finding, ...]
 
 
 @dataclass(slots=True)
@@ -75,7 +77,7 @@ class _Prepared(PreparedRun):
     """A regrade about to begin: graders built, nothing stored yet."""
 
     old: Run = field(kw_only=True)
-    left_out: list[str] = field(kw_only=True)
+    left_out: list[Finding] = field(kw_only=True)
 
     @property
     def planned(self) -> dict[str, PlannedCase]:
@@ -122,7 +124,7 @@ async def _regrade_all(
         pairs = zip(prepared, sessions, strict=True)
         regraded = [await _regrade(context, item, prepared[-1], session, execution) for item, session in pairs]
         unfinished.pop_all()
-    return regraded
+    return [replace(each, run=with_items(store, each.run)) for each in regraded]
 
 
 def _remove(store: Store, runs: list[Run]) -> None:
@@ -155,7 +157,7 @@ def _prepare(
     if not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):
         raise UsageError(
             f"no judge is set, so verdicts that judges gave in {old.name} would be lost",
-            hint=f"name one: --judge-model {old.options.judge_model or 'provider/model'}, or --judge-model none",
+            hint=Hint("hint.judge_as_before", judge=old.options.judge_model),
         )
     judged = judge_states(store.outcomes(old.id), parts.cases) if _asks_for_judge_alone(request) else {}
     keeps_verdicts = any("awaiting" in states for states in judged.values())
@@ -236,7 +238,7 @@ async def _regrade(
 
     driven = await drive(item, session, counted.units(store), context, execution, on_trial=on_trial)
     if driven.stopped:
-        hint = f"start it again with the same options: eval-harness regrade {item.old.name}; the cache keeps verdicts"
+        hint = Hint("hint.regrade_again", run=item.old.name)
         raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint)
     is_last = item is last or item.budget is not last.budget
     spent = (*session.notes(), *told_of_spending(item.budget, is_last=is_last))
@@ -282,11 +284,12 @@ class _Counted:
             self.tally["redacted"] += 1
         self.tally["cut"] += transcript.truncated
 
-    def changes(self) -> list[str]:
+    def changes(self) -> list[tuple[str, str, str]]:
+        """Each case whose state is another one: what it was, and what it is now."""
         item = self._item
         were = {id_: tally.state(item.old.suite.case_threshold) for id_, tally in self._before.items()}
         are = {id_: tally.state(item.run.suite.case_threshold) for id_, tally in self._now.items()}
-        return [f"{id_} {were[id_]} → {state}" for id_, state in are.items() if were[id_] != state]
+        return [(id_, were[id_], state) for id_, state in are.items() if were[id_] != state]
 
 
 def _stopped(store: Store, item: _Prepared) -> str:
@@ -297,24 +300,22 @@ def _stopped(store: Store, item: _Prepared) -> str:
     return "interrupted" if before == "spend cap" else before
 
 
-def _told(item: _Prepared, counted: _Counted) -> Iterator[str]:
+def _told(item: _Prepared, counted: _Counted) -> Iterator[Finding]:
     run, old, tally, changes = item.run, item.old, counted.tally, counted.changes()
-    of_all = f"{tally['graded']:,} of {count(run.planned_trials, 'trial')}"
-    yield f"{run.name} regrades {old.name}: {of_all} graded again, nothing re-run"
-    shown = ", ".join(changes[:SHOWN_CHANGES]) + (" …" if len(changes) > SHOWN_CHANGES else "")
-    yield f"{count(len(changes), 'case')} changed: {shown}" if changes else "no case changed"
+    yield finding("regrade.graded", run=run.name, old=old.name, graded=tally["graded"], planned=run.planned_trials)
+    yield finding("regrade.cases_changed", changes=changes[:SHOWN_CHANGES], number=len(changes))
     if tally["kept"]:
-        yield f"{count(tally['kept'], 'trial')} without an answer to grade, kept as before"
+        yield finding("regrade.kept_unanswered", trials=tally["kept"])
     if tally["verdicts"]:
-        yield f"{count(tally['verdicts'], 'grade')} that judges had given, kept as before; --no-cache judges all anew"
+        yield finding("regrade.kept_verdicts", grades=tally["verdicts"])
 
 
-def _doubts(item: _Prepared, counted: _Counted) -> Iterator[str]:
+def _doubts(item: _Prepared, counted: _Counted) -> Iterator[Finding]:
     tally, redacted = counted.tally, list(counted.redacted)
     if redacted:
-        shown = ", ".join(redacted[:SHOWN_CHANGES]) + (" …" if len(redacted) > SHOWN_CHANGES else "")
-        yield f"{count(tally['redacted'], 'trial')} graded on redacted text, because secrets are not stored: {shown}"
+        cases = {"cases": redacted[:SHOWN_CHANGES], "number": len(redacted)}
+        yield finding("regrade.on_redacted_text", "warning", trials=tally["redacted"], **cases)
     if tally["cut"]:
-        yield f"{count(tally['cut'], 'trial')} graded on text of which only head and tail were kept"
+        yield finding("regrade.on_truncated_text", "warning", trials=tally["cut"])
     if missing := item.run.planned_trials - tally["graded"] - tally["kept"] - tally["skipped"]:
-        yield f"{count(missing, 'trial')} of {item.old.name} not run yet, pending here as well"
+        yield finding("regrade.pending", "warning", trials=missing, run=item.old.name)

@@ -6,17 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evalharness.actions.analyse_items import with_items
 from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import redactor_for, stored_variables
-from evalharness.actions.execute_runs import Execution, execute, opened
+from evalharness.actions.execute_runs import execute, opened
 from evalharness.actions.make_report import finish_run, with_report
 from evalharness.actions.prepare_runs import PreparedRun, prepare_again
 from evalharness.actions.recall_spending import spending_so_far
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
 from evalharness.domain.run import Run, RunLock
-from evalharness.engine.stopping import is_not_needed
-from evalharness.errors import CannotResume, UsageError
+from evalharness.domain.sequential import is_not_needed
+from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.redaction import errors_redacted
 
 
@@ -55,7 +57,7 @@ def resumable_runs(store: Store, reference: str | None) -> list[Run]:
         return store.matrix(store.find_run(reference).matrix_id)
     found = store.newest_run(unfinished=True) or store.newest_run()
     if found is None:
-        raise UsageError("there is no run to resume", hint="start one: eval-harness run SUITE")
+        raise UsageError("there is no run to resume", hint=Hint("hint.start_run"))
     return store.matrix(found.matrix_id)
 
 
@@ -103,7 +105,7 @@ def _refuse_unfinished(store: Store, regrade: Run) -> None:
     if sum(1 for _ in store.outcomes(regrade.id)) < regrade.planned_trials:
         raise CannotResume(
             f"run {regrade.name} is an unfinished regrade, in which there is nothing to run",
-            hint=f"resume {regrade.regrade_of} if it is unfinished, then: eval-harness regrade {regrade.regrade_of}",
+            hint=Hint("hint.resume_then_regrade", run=regrade.regrade_of),
         )
 
 
@@ -120,7 +122,9 @@ def has_work_left(store: Store, run: Run) -> bool:
 
 def _finished_now(context: Context, run: Run) -> Run:
     """A run with nothing left to do; its report is stored now if its process died right after the last trial."""
-    return with_report(context, run) if run.finished_at else finish_run(context, run, stopped="", took_s=0.0)
+    if run.finished_at:
+        return with_report(context, run)
+    return with_items(context.store, finish_run(context, run, stopped="", took_s=0.0))
 
 
 def _changes(before: RunLock, now: RunLock) -> list[str]:

@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
-from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
-from evalharness.actions.choose_stopping import SequentialWish, stopping_plan, with_cap
 from evalharness.actions.choose_targets import choose_targets
 from evalharness.actions.clear_outputs import clear_outputs
 from evalharness.actions.collect_variables import collect_variables, public_environment, redactor_for
-from evalharness.actions.execute_runs import Execution, execute, opened
+from evalharness.actions.execute_runs import execute, opened
 from evalharness.actions.find_suites import find_suites
+from evalharness.actions.foresee_code import runs_code
 from evalharness.actions.make_report import cases_not_passed
 from evalharness.actions.prepare_runs import PreparedRun, prepare_run
 from evalharness.actions.recall_spending import budget_for
 from evalharness.actions.register_suites import registrations
 from evalharness.contracts.context import Context
+from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.selection import Selection
+from evalharness.domain.sequential import SequentialWish
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.variables import fill
 from evalharness.engine.planning import select_cases
 from evalharness.engine.spending import Spending
 from evalharness.engine.tallying import count_trials
-from evalharness.errors import NothingSelected, UsageError
+from evalharness.errors import Hint, NothingSelected, UsageError
 from evalharness.redaction import errors_redacted
 
 LOOKED_BACK = 100
@@ -46,7 +48,8 @@ class RunRequest:
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
     k: tuple[int, ...] = ()
-    scorers: tuple[WrittenScorer, ...] = ()
+    scorers: tuple[Any, ...] = ()
+    """Whatever `--scorer` takes, and what `actions/choose_scorers.py` takes from Python."""
     selection: Selection = field(default_factory=Selection)
     failed_of: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
@@ -64,7 +67,7 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     files = _read_files(context, request)
     context = _for_request(context, files, request)
     with errors_redacted(context.store.redactor):
-        execution.watcher.begun(files, context.store.redactor)
+        _announce(context, files, request, execution)
         return await start_runs(context, plan_runs(context, files, request), execution)
 
 
@@ -72,7 +75,7 @@ async def plan_dry(context: Context, request: RunRequest, execution: Execution |
     """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
     files = _read_files(context, replace(request, outputs=()))
     context = _for_request(context, files, request)
-    (execution or Execution()).watcher.begun(files, context.store.redactor)
+    _announce(context, files, request, execution or Execution())
     prepared = plan_runs(context, files, request)
     return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
 
@@ -98,6 +101,12 @@ def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequ
     context = context.with_environment(request.env)
     given = {**request.variables, **request.env}
     return context.redacting(redactor_for([file.suite for file in files], given, context.settings))
+
+
+def _announce(context: Context, files: Sequence[LoadedFile], request: RunRequest, execution: Execution) -> None:
+    suites = [file.suite for file in files if file.suite is not None]
+    is_unprotected = request.options.sandbox == "none" and any(runs_code(suite, request.targets) for suite in suites)
+    execution.watcher.begun(files, context.store.redactor, is_unprotected=is_unprotected)
 
 
 def _known_cost(store: Store, run: Run) -> float | None:
@@ -131,9 +140,13 @@ def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunRequest
         if request.k:
             chosen = chosen.model_copy(update={"k": tuple(sorted(set(request.k)))})
         if request.scorers:
+            from evalharness.actions.choose_scorers import with_scorers  # here: few runs have any
+
             chosen = with_scorers(chosen, request.scorers)
         chosen = with_gate(chosen, request.gate, file.root)
         if request.sequential is not None:
+            from evalharness.actions.choose_stopping import with_cap
+
             chosen = with_cap(chosen, request.sequential, store)
         check_gate(chosen, store, file.thresholds_from)
         chosen, variants = choose_targets(chosen, request.targets, str(file.path))
@@ -152,10 +165,10 @@ def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
         return selection
     runs = [store.find_run(request.failed_of)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
     if not runs:
-        raise UsageError(f"suite {suite.name} has not been run before", hint="run it once without --failed")
+        raise UsageError(f"suite {suite.name} has not been run before", hint=Hint("hint.run_once"))
     ids = cases_not_passed(store, runs)
     if not ids:
-        raise NothingSelected(f"every case passed in run {runs[0].name}", hint="run without --failed to run them all")
+        raise NothingSelected(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
     return replace(selection, ids=frozenset(ids))
 
 
@@ -171,6 +184,8 @@ def _prepared(
     item = prepare_run(suite, variant, variables, options, file, budget, context)
     if request.sequential is None:
         return item
+    from evalharness.actions.choose_stopping import stopping_plan
+
     plan = stopping_plan(item.run, request.sequential, context.store, context.today)
     options = options.model_copy(update={"sequential": plan})
     return replace(item, run=item.run.model_copy(update={"options": options}))

@@ -11,13 +11,14 @@ from evalharness.actions.apply_gate import without_gate
 from evalharness.actions.find_reports import named_baseline, report_of
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
-from evalharness.domain.plain_numbers import count
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.stored import Baseline
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.written_reports import ENDING, read_report
 from evalharness.reports.report_files import write_reports
+from evalharness.reports.words import say
 
 DEFAULT_NAME = "default"
 LONGEST_NAME = 100
@@ -33,7 +34,7 @@ class SetBaseline:
     baseline: Baseline
     replaced: Baseline | None
     report: Report
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
 
 async def set_baseline(
@@ -51,12 +52,12 @@ async def set_baseline(
     if outline.finished_at is None or outline.report is None:
         raise UsageError(
             f"{outline.name} is not finished: later runs would be compared with a part of it",
-            hint=f"finish it first: eval-harness resume {outline.name}",
+            hint=Hint("hint.resume", run=outline.name, first="finish it first"),
         )
     if outline.report.is_broken:
         raise UsageError(
-            f"{outline.name} is INVALID and cannot be a baseline: {outline.report.why}",
-            hint=f"mend it first: eval-harness resume {outline.name}",
+            f"{outline.name} is INVALID and cannot be a baseline: {say(outline.report.why)}",
+            hint=Hint("hint.resume", run=outline.name, first="mend it first"),
         )
     report = report_of(outline, store)
     if not any(case.trials for case in report.cases):
@@ -68,17 +69,14 @@ async def set_baseline(
     return SetBaseline(store.set_baseline(outline.id, name), replaced, report, tuple(_notes(report)))
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _notes(report: Report) -> Iterator[Finding]:
     sequential, awaiting = report.sequential, report.summary.trials.awaiting
     if not any(case.passed for case in report.cases):
-        yield "no trial of this run passed: no later run can pass less often, so none will be called worse for that"
+        yield finding("baseline.nothing_passed", "warning")
     if sequential is not None and sequential.not_needed:
-        told = f"this run stopped early, after {sequential.trials_used:,} of {count(sequential.cap, 'trial')}"
-        why = "later runs are compared on the cases it tried, and when it stopped depends on what it saw"
-        yield f"{told}: {why}; a run without --sequential is the better baseline"
+        yield finding("baseline.stopped_early", "warning", trials=sequential.trials_used, cap=sequential.cap)
     if awaiting:
-        told = f"grades are due: {count(awaiting, 'trial')} of this run {'is' if awaiting == 1 else 'are'} not judged"
-        yield f"{told} and will not be compared; set it again once all are"
+        yield finding("baseline.ungraded", "warning", trials=awaiting)
 
 
 async def list_baselines(context: Context) -> list[Baseline]:

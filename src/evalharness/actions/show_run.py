@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalharness.actions.analyse_items import with_items
 from evalharness.actions.make_report import case_histories, measured_trials, with_report
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case
@@ -27,7 +26,7 @@ class ShownCase:
 
 async def show_run(context: Context, reference: str) -> Run:
     """A run by id or name, with its report recomputed from its trials."""
-    return with_items(context.store, with_report(context, context.store.find_run(reference)))
+    return with_report(context, context.store.find_run(reference))
 
 
 async def case_lines(context: Context, run: Run) -> list[tuple[str, CaseState, str]]:

@@ -6,16 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from evalharness.domain.finding import Finding
+
 PATIENCE_S = 5.0
 
 
 @asynccontextmanager
 async def waiting_told(
-    say: Callable[[str], None], waits_for: Callable[[], str], done: Callable[[], int], patience_s: float = PATIENCE_S
+    hear: Callable[[Finding], None],
+    waits_for: Callable[[], Finding],
+    done: Callable[[], int],
+    patience_s: float = PATIENCE_S,
 ) -> AsyncIterator[None]:
-    """While it lasts, `say` is told what is waited for, as often as `done` stays the same for so many seconds.
+    """While it lasts, `hear` gets what is waited for, as often as `done` stays the same for so many seconds.
 
-    What `say` raises is raised at the end.
+    What `hear` raises is raised at the end.
     """
 
     async def watch() -> None:
@@ -23,7 +28,7 @@ async def waiting_told(
         while True:
             await asyncio.sleep(patience_s)
             if before == (before := done()):
-                say(waits_for())
+                hear(waits_for())
 
     watching = asyncio.create_task(watch())
     try:

@@ -25,7 +25,7 @@ from evalharness.domain.trial import Outcome, Trial
 from evalharness.domain.verified import Mismatch, Verified
 from evalharness.engine.grading import decide
 from evalharness.engine.verifying import verify_cases, verify_records, verify_report
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.reported_trials import HOW_TO, ReportTold, read_told, reports_in
 from evalharness.formats.written_reports import read_json
 from evalharness.stats.thresholds import SAME
@@ -75,13 +75,13 @@ def _document(path: Path) -> Any:
         raise UsageError(error.message, hint=_hint(path)) from None
 
 
-def _hint(path: Path) -> str:
+def _hint(path: Path) -> str | Hint:
     """What a file of this kind would have to be."""
     if path.suffix.lower() == ".csv":
         return "a table begins with the names of its columns: model,pass^1,pass^2,tasks"
     if path.suffix.lower() == ".json":
         return HOW_TO
-    return f"reports are verified as JSON, tables as JSON or CSV; {HOW_TO}"
+    return Hint("hint.write_report", first="reports are verified as JSON, tables as JSON or CSV")
 
 
 def verify_document(path: Path, document: Any) -> list[Verified]:

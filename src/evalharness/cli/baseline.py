@@ -30,6 +30,7 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
     """
     from evalharness.actions.set_baseline import DEFAULT_NAME, list_baselines, remove_baseline, set_baseline
     from evalharness.harness import Harness
+    from evalharness.reports.words import say, with_texts
 
     verb, *names = words if words[0] in _FLAGS else ("RUN", *words)
     _check_usage(verb, names, flags)
@@ -44,9 +45,9 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
         done = harness.call(set_baseline, names[0], name, output)
     was = done.replaced.run_name if done.replaced and done.replaced.run_id != done.baseline.run_id else ""
     wrote = f"\nwrote {output}" if output else ""
-    notes = "".join(f"\nnote: {note}" for note in done.notes)
+    notes = "".join(f"\nnote: {say(note)}" for note in done.notes)
     told = f"{done.baseline.told}{f' (it was {was})' if was else ''}{wrote}{notes}"
-    return _tell(done.baseline, told, flags, {"notes": list(done.notes)})
+    return _tell(done.baseline, told, flags, {"notes": [with_texts(note) for note in done.notes]})
 
 
 def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None:

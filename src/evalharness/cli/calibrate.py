@@ -42,6 +42,7 @@ def command(suite: str, **flags: Any) -> int:
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
     from evalharness.reports.calibration_text import CalibrationReport
+    from evalharness.reports.words import say, with_texts
     from evalharness.settings import Settings
 
     request = CalibrationRequest(
@@ -53,16 +54,16 @@ def command(suite: str, **flags: Any) -> int:
         options=RunOptions(max_concurrency=flags["max_concurrency"], **model_wishes(flags)),
     )
     with Harness.open(flags["store"]) as harness:
-        calibration, redactor = harness.call(calibrate_judge, request, _say)
+        calibration, redactor = harness.call(calibrate_judge, request, lambda found: _print(say(found)))
     redact = redactor.redact
     if flags["as_json"]:
-        print(redact(json.dumps({"calibration": calibration.model_dump(mode="json")}, ensure_ascii=False, indent=1)))
+        print(redact(json.dumps({"calibration": with_texts(calibration)}, ensure_ascii=False, indent=1)))
     else:
         CalibrationReport(screen_on(sys.stdout, redact)).show(calibration)
     return calibration.exit_code
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     from evalharness.reports.wording import harmless
 
     print(harmless(line), file=sys.stderr, flush=True)

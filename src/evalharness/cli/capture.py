@@ -46,6 +46,7 @@ def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
     from evalharness.reports.wording import harmless
+    from evalharness.reports.words import say
 
     request = CaptureRequest(
         run=run,
@@ -60,7 +61,7 @@ def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
     with Harness.open(flags["store"], to_read=True) as harness:
         written = harness.call(capture_cases, request)
     for warning in written.warnings:
-        print(harmless(f"warning: {warning}"), file=sys.stderr)
+        print(harmless(f"warning: {say(warning)}"), file=sys.stderr)
     made = f"suite '{written.suite_name}', {count(len(written.cases), 'regression eval')}"
     print(harmless(f"wrote  {written.path}: {made}"))
     print(harmless(f"next   {command_name()} run {shlex.quote(str(written.path))}"))

@@ -47,7 +47,9 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
         comparisons = harness.call(compare_runs, references, asked_rule(flags), flags["suite"])
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
-            rows = [comparison.model_dump(mode="json") for comparison in comparisons]
+            from evalharness.reports.words import with_texts
+
+            rows = [with_texts(comparison) for comparison in comparisons]
             document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
             text = redact(json.dumps(document, ensure_ascii=False, indent=1))
         if flags["outputs"]:

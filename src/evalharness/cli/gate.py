@@ -23,14 +23,15 @@ from evalharness.cli.options import debug_option, gate_output_option, json_optio
 def command(run: str, **flags: Any) -> int:
     """Judge RUN (an id, a name, or the file of its JSON report) by its own gate, and over it by these flags.
 
-    A file tells how its gate judged, not the gate itself, so these flags alone judge it. Nothing is run, and nothing is
-    stored; -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
+    These flags alone judge a file, not the gate that it was judged by before. Nothing is run, and nothing is stored;
+    -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
     interrupted keeps its own.
     """
     from evalharness.actions.judge_stored import judge_stored, trials_of
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
     from evalharness.reports.gate_text import GateReport
+    from evalharness.reports.words import with_texts
 
     if flags["outputs"]:
         from evalharness.domain.reported_run import Presentation, ReportedRun
@@ -45,7 +46,7 @@ def command(run: str, **flags: Any) -> int:
             write_reports(flags["outputs"], [reported], Presentation(harness.redact))
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
-            shown = report.model_dump(mode="json", include=kept)
+            shown = with_texts(report, include=kept)
             print(harness.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
         else:
             GateReport(screen_on(sys.stdout, harness.redact)).show(report)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from evalharness.cli.process import export_dotenv
-from evalharness.errors import HarnessError, closest
+from evalharness.errors import HarnessError, Hint, closest
 from evalharness.settings import Settings
 from evalharness.version import VERSION
 
@@ -154,11 +154,13 @@ def _usage(error: click.ClickException, words: list[str]) -> int:
     return 2
 
 
-def _tell(message: str, hint: str, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:
+def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:
     """Words for people on stderr; with --json, one document on stdout and nothing else there."""
     from evalharness.domain.problem import shortened
     from evalharness.reports.wording import harmless
+    from evalharness.reports.words import say
 
+    hint = say(hint)
     redact = Settings.read().redactor().redact
     if _asked("json", words):
         listed = [{name: getattr(p, name) for name in p.__slots__} for p in problems]

@@ -81,14 +81,6 @@ def numbers(_context: click.Context, _option: click.Parameter, written: str | No
     return tuple(map(int, words))
 
 
-def _sandbox(_context: click.Context, _option: click.Parameter, name: str) -> str:
-    if name not in ("bubblewrap", "none"):
-        from evalharness import registry  # slow to load: only for a plug-in, or a mistyped name
-
-        registry.load("sandbox", name)
-    return name
-
-
 format_option = option(
     "--format",
     "format_name",
@@ -99,7 +91,6 @@ format_option = option(
 sandbox_option = option(
     "--sandbox",
     metavar="NAME",
-    callback=_sandbox,
     default="bubblewrap",
     show_default=True,
     help="Where untrusted code is run: bubblewrap, the name of a plug-in, or none: on this machine, unprotected.",

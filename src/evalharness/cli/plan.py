@@ -63,6 +63,7 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
     from evalharness.reports.plan_text import PlanReport
+    from evalharness.reports.words import with_texts
 
     request = PlanRequest(
         suite, asked["effect"] / 100, asked["power"], asked["alpha"], asked["cases"], asked["trials"], asked["run"]
@@ -70,7 +71,7 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     with Harness.open(store, to_read=True) as harness:
         plan = harness.call(plan_trials, request)
     if as_json:
-        print(json.dumps({"plan": plan.model_dump(mode="json")}, ensure_ascii=False, indent=1))
+        print(json.dumps({"plan": with_texts(plan)}, ensure_ascii=False, indent=1))
     else:
         PlanReport(screen_on(sys.stdout)).show(plan)
     return 0

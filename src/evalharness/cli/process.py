@@ -49,8 +49,8 @@ class Guard:
         self._beat: Any = None
         self._longest_s = 0.0
 
-    def begun(self, files: Any, redactor: Any) -> None:
-        self.watcher.begun(files, redactor)
+    def begun(self, files: Any, redactor: Any, *, is_unprotected: bool = False) -> None:
+        self.watcher.begun(files, redactor, is_unprotected=is_unprotected)
 
     def run_started(self, run: Any, finished_before: int) -> None:
         self.watcher.run_started(run, finished_before)

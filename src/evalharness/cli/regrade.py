@@ -95,6 +95,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
+    from evalharness.reports.words import say
     from evalharness.settings import Settings
 
     settings = Settings.read()
@@ -122,7 +123,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         regrades = harness.call(regrade_runs, request, command.execution)
         if flags["as_json"]:  # else they are in the report
             for warning in (warning for regrade in regrades for warning in regrade.warnings):
-                _warn(command.redact(warning))
+                _warn(command.redact(say(warning)))
         return command.report([regrade.run for regrade in regrades], harness)
 
 
@@ -142,6 +143,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
+    from evalharness.reports.words import say
     from evalharness.settings import Settings
 
     settings = Settings.read()
@@ -163,7 +165,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     with Harness.open(flags["store"]) as harness, running(flags) as command:
         runs, warnings = harness.call(grade_artifacts, artifact, request, command.execution)
         for warning in warnings:
-            _warn(command.redact(warning))
+            _warn(command.redact(say(warning)))
         return command.report(runs, harness)
 
 

@@ -61,7 +61,9 @@ def command(suite: str, **flags: Any) -> int:
         found = harness.call(check_regressions, request)
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
-            data = found.model_dump(mode="json", by_alias=True)
+            from evalharness.reports.words import with_texts
+
+            data = with_texts(found, by_alias=True)
             document = redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1))
         if flags["outputs"]:
             write_documents(flags["outputs"], document)

@@ -10,11 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from evalharness.actions.analyse_items import with_items
-from evalharness.actions.execute_runs import Execution
-from evalharness.actions.foresee_code import runs_code
-from evalharness.actions.prepare_runs import PreparedRun
-from evalharness.actions.save_sessions import save_runs
 from evalharness.cli.process import guarded, reserved_stdout
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
 from evalharness.domain.exit_codes import worst
@@ -24,21 +19,19 @@ from evalharness.domain.problem import shortened
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
-from evalharness.harness import Harness
+from evalharness.harness import Execution, Harness, StopSignal
 from evalharness.reports.progress import PlainProgress
 from evalharness.reports.report_files import print_report, write_reports
 from evalharness.reports.screen import Screen
 from evalharness.reports.sequential_text import announced
-from evalharness.reports.session_files import make_folder
 from evalharness.reports.wording import harmless, money
 
 
 class Announcer:
     """Hears how a command goes: prints what was noticed in its files, then shows progress."""
 
-    def __init__(self, flags: Mapping[str, Any], progress: Any = None) -> None:
-        self._flags = flags
-        self.progress = progress
+    def __init__(self) -> None:
+        self.progress: Any = None
         self._redactor: Any = None
 
     def redact(self, text: str) -> str:
@@ -49,11 +42,11 @@ class Announcer:
     def redactor(self) -> Any:
         return self._redactor
 
-    def begun(self, files: Sequence[LoadedFile], redactor: Any) -> None:
+    def begun(self, files: Sequence[LoadedFile], redactor: Any, *, is_unprotected: bool = False) -> None:
         self._redactor = redactor
         print_warnings(files)
-        if self._flags.get("sandbox") == "none":
-            warn_unprotected(files, self._flags.get("targets", ()))
+        if is_unprotected:
+            print("warning: --sandbox none: code that nobody vouches for runs here unprotected", file=sys.stderr)
 
     def run_started(self, run: Run, finished_before: int) -> None:
         if self.progress is not None:
@@ -83,7 +76,6 @@ class Command:
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""
         store, flags, redact = harness.context.store, self._flags, self._announcer.redact
-        runs = [with_items(store, run) for run in runs]
         reported = [ReportedRun(run.report, run, partial(store.trials, run.id)) for run in runs if run.report]
         presentation = Presentation(redact, command_name(), flags["store"], is_live(self._stream))
         try:
@@ -92,6 +84,8 @@ class Command:
         finally:  # files are for others than those who read the screen
             write_reports(flags["outputs"], reported, presentation)
         if flags["save_sessions"]:
+            from evalharness.actions.save_sessions import save_runs  # slow to load: only for those who want it
+
             shown_on = sys.stderr if flags["as_json"] else self._stream
             saved = harness.call(save_runs, runs, self._announcer.redactor, Path(flags["save_sessions"]))
             _print_saved(saved, screen_on(shown_on, redact))
@@ -102,16 +96,18 @@ class Command:
 def running(flags: Mapping[str, Any]) -> Iterator[Command]:
     """With --json, progress is shown on stderr, and only where a person is watching."""
     if flags["save_sessions"]:
+        from evalharness.reports.session_files import make_folder
+
         make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is reported before anything is run
     as_json = flags["as_json"]
-    announcer = Announcer(flags)
-    execution = Execution()
-    with reserved_stdout() as stream, guarded(execution.stop) as guard:
+    announcer = Announcer()
+    stop = StopSignal()
+    with reserved_stdout() as stream, guarded(stop) as guard:
         shown_on = sys.stderr if as_json else stream
         screen = screen_on(shown_on, announcer.redact, ProgressConsole)
         announcer.progress = _progress(screen, is_live(shown_on), as_json=as_json, verbose=flags["verbose"])
         guard.watcher = announcer
-        yield Command(Execution(guard, execution.stop, execution.executor), announcer, stream, flags)
+        yield Command(Execution(guard, stop), announcer, stream, flags)
 
 
 def _progress(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Any:
@@ -128,17 +124,12 @@ def print_warnings(files: Sequence[LoadedFile]) -> None:
         print(harmless(str(problem)), file=sys.stderr)
 
 
-def warn_unprotected(files: Sequence[LoadedFile], targets: Sequence[str]) -> None:
-    if any(runs_code(file.suite, targets) for file in files if file.suite):
-        print("warning: --sandbox none: code that nobody vouches for runs here unprotected", file=sys.stderr)
-
-
 def _print_saved(files: Sequence[tuple[str, Path]], screen: Screen) -> None:
     for label, path in files:
         screen.say(f"{label}: {path}")
 
 
-def print_dry_run(planned: Sequence[PreparedRun], announcer: Announcer, *, as_json: bool) -> int:
+def print_dry_run(planned: Sequence[Any], announcer: Announcer, *, as_json: bool) -> int:
     redact = announcer.redact
     if as_json:
         print(redact(json.dumps({"dry_run": [_dry_row(plan) for plan in planned]}, ensure_ascii=False, indent=1)))
@@ -156,7 +147,7 @@ def print_dry_run(planned: Sequence[PreparedRun], announcer: Announcer, *, as_js
     return 0
 
 
-def _dry_row(plan: PreparedRun) -> dict[str, Any]:
+def _dry_row(plan: Any) -> dict[str, Any]:
     run = plan.run
     return {
         "suite": run.suite.name,

@@ -94,18 +94,17 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     4 undecided, 130 interrupted (resumable). With a gate, the gate alone decides between 0, 1 and 4.
     """
     # Imported here: `--help` must not pay for what only a run needs.
-    from evalharness.actions.execute_runs import Execution
     from evalharness.actions.run_suite import plan_dry, run_suites
     from evalharness.cli.process import export
     from evalharness.cli.reporting import Announcer, print_dry_run, running
-    from evalharness.harness import Harness
+    from evalharness.harness import Execution, Harness
 
     named, failed_of = _named(paths, flags)
     request = _request(named, failed_of, flags)
     export(request.env)
     with Harness.open(flags["store"]) as harness:
         if flags["dry_run"]:
-            announcer = Announcer(flags)
+            announcer = Announcer()
             planned = harness.call(plan_dry, request, Execution(announcer))
             return print_dry_run(planned, announcer, as_json=flags["as_json"])
         with running(flags) as command:
@@ -162,6 +161,6 @@ def _sequential(flags: dict[str, Any]) -> Any:
         refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
         return None
     refuse("k", "--k cannot be told with --sequential: a run that may stop early does not try every case so often")
-    from evalharness.actions.choose_stopping import SequentialWish
+    from evalharness.domain.sequential import SequentialWish
 
     return SequentialWish(flags["sequential_effect"] / 100, flags["trials"])

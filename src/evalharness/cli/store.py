@@ -22,13 +22,13 @@ def prune(older_than: str, dry_run: bool, store: str | None) -> int:
     from evalharness.actions.prune_store import prune_store
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
-    from evalharness.reports.wording import harmless
+    from evalharness.reports.wording import harmless, removal_command
 
     with Harness.open(store, to_read=True) as harness:
         pruned = harness.call(prune_store, older_than, dry_run=dry_run)
     removed = pruned.removed
     for baseline in pruned.kept:
-        print(harmless(f"kept: {baseline.told} (give that up: {baseline.removal})"))
+        print(harmless(f"kept: {baseline.told} (give that up: {removal_command(baseline.name, baseline.suite_name)})"))
     for run in removed:
         print(f"{'would remove' if dry_run else 'removed'} {run.name} ({run.suite.name}, {run.created_at})")
     print(f"{count(len(removed), 'run')} {'would be ' if dry_run else ''}removed")

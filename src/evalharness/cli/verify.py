@@ -31,6 +31,7 @@ def command(what: str, **flags: Any) -> int:
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
     from evalharness.reports.verified_text import VerifiedReport
+    from evalharness.reports.words import with_texts
 
     tasks = parse_tasks(flags["tasks"])
     with Harness.open(flags["store"], to_read=True) as harness:
@@ -39,9 +40,9 @@ def command(what: str, **flags: Any) -> int:
             print(f"note: --{flag} is for tables of pass^k and does nothing here", file=sys.stderr)
         redact = harness.redact
         if flags["as_json"]:
-            document: dict[str, Any] = {"verified": [verified.model_dump(mode="json") for verified in reports]}
+            document: dict[str, Any] = {"verified": [with_texts(verified) for verified in reports]}
             if rates:
-                document = {"rates": [check.model_dump(mode="json") for check in rates]}
+                document = {"rates": [with_texts(check) for check in rates]}
             print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
         else:
             shown = VerifiedReport(screen_on(sys.stdout, redact))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.store import JudgeCache
+from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
@@ -85,7 +86,7 @@ class Session(Protocol):
         """Give up the units under way: they are not returned."""
         ...
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What a reader of the report must know of how the models were asked."""
         ...
 

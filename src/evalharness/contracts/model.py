@@ -9,6 +9,7 @@ from typing import Protocol
 
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.embedded import Embedded
+from evalharness.domain.finding import Finding
 
 
 class Llm(ABC):
@@ -59,7 +60,7 @@ class Models(Protocol):
 
     def price_known(self, name: str) -> bool: ...
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What a reader of the report must know of how the models were asked, each once."""
         ...
 

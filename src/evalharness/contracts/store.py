@@ -24,10 +24,9 @@ from evalharness.domain.stored import (
     RunLine,
     RunLink,
     RunOutline,
-    RunPlan,
     SuiteLine,
 )
-from evalharness.domain.trial import Outcome, Trial, TrialFigures
+from evalharness.domain.trial import Outcome, Trial
 from evalharness.redaction import Redactor
 
 MEMORY = ":memory:"
@@ -95,8 +94,6 @@ class RunStore(Protocol):
         """A run without building its suite: quick, also where that has a hundred thousand cases."""
         ...
 
-    def plan_of(self, run_id: str) -> RunPlan: ...
-
     def gate_of(self, run_id: str) -> Gate | None: ...
 
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
@@ -107,6 +104,13 @@ class RunStore(Protocol):
         """Finished runs of a suite, newest first, without regrades: those before a run, or all.
 
         Those that cannot be read are left out.
+        """
+        ...
+
+    def variants(self, suite_name: str, most: int) -> set[str]:
+        """What the newest of those runs were tried on, at most so many of them: quick, however large their suites are.
+
+        Of a run that cannot be read, an empty text.
         """
         ...
 
@@ -141,10 +145,6 @@ class TrialStore(Protocol):
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
         """Without their transcripts."""
-        ...
-
-    def figures(self, run_id: str) -> Iterator[TrialFigures]:
-        """In figures alone."""
         ...
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:

@@ -15,8 +15,11 @@ from evalharness.redaction import Redactor
 class Watcher(Protocol):
     """A progress bar, lines in a log, nobody."""
 
-    def begun(self, files: Sequence[LoadedFile], redactor: Redactor) -> None:
-        """Before anything is run: the files that were read, and what takes the secrets out of texts that are shown."""
+    def begun(self, files: Sequence[LoadedFile], redactor: Redactor, *, is_unprotected: bool = False) -> None:
+        """Before anything is run: the files that were read, and what takes the secrets out of texts that are shown.
+
+        `is_unprotected`: untrusted code is going to run without a sandbox.
+        """
         ...
 
     def run_started(self, run: Run, finished_before: int) -> None: ...
@@ -27,7 +30,7 @@ class Watcher(Protocol):
 
 
 class NoWatcher:
-    def begun(self, files: Sequence[LoadedFile], redactor: Redactor) -> None: ...
+    def begun(self, files: Sequence[LoadedFile], redactor: Redactor, *, is_unprotected: bool = False) -> None: ...
 
     def run_started(self, run: Run, finished_before: int) -> None: ...
 

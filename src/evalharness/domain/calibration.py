@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.grade import Judging
 from evalharness.domain.record import Json, Record
 
@@ -80,7 +81,7 @@ class Calibration(Record):
     without_verdict: tuple[str, ...] = ()
     """Of each judge that was given up, why; the figures of the others stand."""
     judging: tuple[Judging, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     """What was spent of a cap, and what a reader must know of how the models were asked."""
 
     @property

@@ -129,3 +129,14 @@ def as_text(value: Json) -> str:
     if isinstance(value, str):
         return str.__str__(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def session_file(case: Case) -> str:
+    """The name of the file a case was made from; empty where it was not made from a recorded session."""
+    return str(recorded(case).get("file", ""))
+
+
+def recorded(case: Case) -> Mapping[str, Json]:
+    """What a case keeps of its session: `file`, `id` and `evals`."""
+    kept = case.metadata.get("session")
+    return kept if isinstance(kept, Mapping) else {}

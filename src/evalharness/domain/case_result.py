@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, Strict
 
@@ -13,18 +12,6 @@ from evalharness.stats.thresholds import SAME
 Count = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]
 """`true` is neither."""
-
-
-class CaseOutlines(NamedTuple):
-    """What the cases of a run are, as far as their results tell it: a column for each field, all of one length."""
-
-    case_ids: Sequence[str]
-    keys: Sequence[str]
-    weights: Sequence[float]
-    clusters: Sequence[str]
-    categories: Sequence[str]
-    criticalities: Sequence[str]
-    topics: Sequence[str]
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from evalharness.domain.plain_numbers import count
+from evalharness.domain.finding import Finding, MaybeFinding, finding
 from evalharness.domain.record import Record
-from evalharness.stats.thresholds import SAME
+from evalharness.stats.thresholds import ALPHA, LEVEL, POWER, SAME
 
 Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
 KEPT_CASES = 1000
@@ -49,7 +49,7 @@ class Difference(Record):
     lower_bound: float | None = None
     upper_bound: float | None = None
     """One-sided, at `level`: the value is not worse than this. Of points the lower one, of a ratio the upper one."""
-    level: float = 0.95
+    level: float = LEVEL
     p: float | None = None
     p_better: float | None = None
     p_adjusted: float | None = None
@@ -72,11 +72,7 @@ class Difference(Record):
     """Cases whose time or cost fell to 0."""
     gated: bool = False
     verdict: Change = "INCONCLUSIVE"
-    why: str = ""
-
-    @property
-    def label(self) -> str:
-        return "critical cases" if self.metric == "critical" else self.metric.replace("_", " ")
+    why: MaybeFinding = None
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -110,7 +106,7 @@ class CaseChange(Record):
     critical: bool = False
     flipped: bool = False
     """Every trial passed before, and now one fails."""
-    divergence: str = ""
+    divergence: MaybeFinding = None
     """The first step at which a passing and a failing transcript part."""
 
     @property
@@ -126,12 +122,12 @@ class Comparison(Record):
     old: ComparedRun
     new: ComparedRun
     verdict: Change
-    why: str
+    why: Finding
     decisive: tuple[str, ...] = ()
     """The metrics that the verdict rests on; `critical` is the pass rate of the critical cases."""
-    settle: str = ""
+    settle: MaybeFinding = None
     """What would settle an inconclusive comparison."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     n_cases: int = 0
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -146,10 +142,10 @@ class Comparison(Record):
     """Those that changed."""
     flip_alarm: float | None = None
     """How often a case that always passed in the old run would fail in a new one if nothing had changed."""
-    alpha: float = 0.05
+    alpha: float = ALPHA
     margin: float = 0.05
     tolerance: float = 0.0
-    power: float = 0.8
+    power: float = POWER
 
     @property
     def is_of_one_run(self) -> bool:
@@ -166,16 +162,10 @@ class Comparison(Record):
         return self.model_copy(update={"cases": self.cases[:KEPT_CASES]}) if len(self.cases) > KEPT_CASES else self
 
     @property
-    def left_out(self) -> str:
-        """`1 of 20 cases changed, 2 only in the old run; compared on 17`; empty where all cases are compared."""
-        gone = ((self.changed, "changed"), (self.removed, "only in the old run"), (self.unjudged, "not judged in both"))
-        before = self.n_cases + sum(len(ids) for ids, _ in gone)
-        parts = [f"{len(ids):,} {what}" for ids, what in gone if ids]
-        if parts:
-            number, _, what = parts[0].partition(" ")
-            parts[0] = f"{number} of {count(before, 'case')} {what}"
-        parts += [f"{len(self.added):,} only in the new run"] if self.added else []
-        return f"{', '.join(parts)}; compared on {self.n_cases:,}" if parts else ""
+    def left_out(self) -> Finding | None:
+        """`1 of 20 cases changed, 2 only in the old run; compared on 17`; None where all cases are compared."""
+        counts = {name: len(getattr(self, name)) for name in ("changed", "removed", "unjudged", "added")}
+        return finding("comparison.left_out", **counts, compared=self.n_cases) if any(counts.values()) else None
 
     @property
     def worse(self) -> list[CaseChange]:
@@ -188,7 +178,7 @@ class Comparison(Record):
         return [case for case in self.cases if case.direction > 0]
 
 
-def asked_at_once(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+def asked_at_once(comparisons: Sequence[Comparison]) -> tuple[Finding, ...]:
     """Each of several comparisons is judged by itself: how often at least one of them is then wrong, at most.
 
     Bound by that of independent ones: sharing a baseline, they are wrong in the same rounds rather than in others.
@@ -197,5 +187,5 @@ def asked_at_once(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     if len(real) < 2:
         return ()
     none = math.prod((1 - each.alpha) ** (1 if each.critical is None else 2) for each in real)
-    wrong = f"at least one would be called worse in up to {math.ceil(100 * (1 - none))} of 100 such rounds"
-    return (f"each of {len(real):,} comparisons is judged by itself: if nothing had changed, {wrong}",)
+    of_100 = math.ceil(100 * (1 - none))
+    return (finding("comparison.asked_at_once", "warning", comparisons=len(real), wrong_of_100=of_100),)

@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evalharness.domain.bounds import LEAST_ALPHA
+from evalharness.domain.finding import Finding, MaybeFinding
 from evalharness.domain.record import Record
 from evalharness.errors import closest
+from evalharness.stats.thresholds import ALPHA, POWER
 
 Preset = Literal["development", "staging", "production", "critical"]
 PRESETS: dict[Preset, tuple[float, float, float]] = {
@@ -35,6 +37,14 @@ def metric_name(written: str) -> str:
         return written
     number = found[3] if found[3] == "k" else int(found[3])
     return f"pass_{'at' if found[1] == '@' or found[2] == 'at' else 'hat'}_{number}{found[4]}"
+
+
+def metric_label(name: str) -> str:
+    """As people write it: `pass^3`."""
+    found = _WRITTEN_K.fullmatch(name)
+    if found is None:
+        return {"case_pass_rate": "share of cases passed"}.get(name, name.replace("_", " "))
+    return f"pass{'@' if found[2] == 'at' else '^'}{found[3]}{' (plug-in)' if found[4] else ''}"
 
 
 def _known_metric(written: str) -> str:
@@ -147,8 +157,8 @@ class RegressionRule(Record):
 
     baseline: str = ""
     metrics: tuple[Literal["pass_rate", "score", "latency", "cost"], ...] = ()
-    alpha: Annotated[float, Field(ge=LEAST_ALPHA, lt=0.5)] = 0.05
-    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
+    alpha: Annotated[float, Field(ge=LEAST_ALPHA, lt=0.5)] = ALPHA
+    power: Annotated[float, Field(gt=0.5, lt=1)] = POWER
     margin: Annotated[float, Field(gt=0, le=1, strict=True)] | None = None
     tolerance: Share = 0.0
 
@@ -244,12 +254,12 @@ class GateCheck(Record):
 
     name: str
     passed: bool | None
-    text: str
+    text: Finding
     value: float | None = None
     wanted: float | None = None
     cases: tuple[str, ...] = ()
     computable: bool = True
-    basis: str = ""
+    basis: MaybeFinding = None
     """The method, n and level behind `value`, for those who want to know exactly."""
 
 
@@ -262,4 +272,6 @@ class GateResult(Record):
     exit_code: int
     checks: tuple[GateCheck, ...] = ()
     quarantined: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    asked: Gate | None = None
+    """The gate that judged; None in reports that were written before it was kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Annotated, Literal
 
@@ -49,6 +49,12 @@ def _plus(one: Judging, other: Judging) -> Judging:
     costs = (one.cost_usd, other.cost_usd)
     cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Judging(model=one.model, cost_usd=cost_usd, **counts)
+
+
+def other_grading(before: Sequence[str], now: Sequence[str]) -> str:
+    """Why two runs were graded in different ways, as far as their judges tell it."""
+    was, by = ", ".join(before) or "no model", ", ".join(now) or "no model"
+    return f"judged by {was} before, by {by} now" if was != by else "other graders"
 
 
 class Grade(Record):

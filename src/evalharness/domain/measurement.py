@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from evalharness.domain.record import Record
+from evalharness.stats.thresholds import LEVEL
 
 
 class Measurement(Record):
     value: float
     low: float | None = None
     high: float | None = None
-    level: float = 0.95
+    level: float = LEVEL
     method: str = ""
     n_cases: int = 0
     n_trials: int = 0

@@ -1,7 +1,6 @@
 """Counts, shares, differences and chances in words that need no statistics. What they mean is decided elsewhere.
 
-In the domain, because sentences that are stored with a result (why a comparison or a gate came out as it did) need
-the same words as reports.
+In the domain, because messages of exceptions need the same words as reports.
 """
 
 from __future__ import annotations
@@ -33,6 +32,17 @@ def beside_limit(value: float, limit: float, decimals: int) -> tuple[str, str]:
             break
         decimals += 1
     return f"{value:.{decimals}f}", f"{Decimal(f'{limit:.10g}'):f}"
+
+
+def spent_of(cost_usd: float, max_cost_usd: float | None, tokens: int, max_tokens: int | None) -> str:
+    """`spent $0.0120 of $0.5 and 900 of 1,000 tokens`: of whatever is capped."""
+    caps = []
+    if max_cost_usd is not None:
+        spent, cap = beside_limit(cost_usd, max_cost_usd, 4)
+        caps.append(f"${spent} of ${cap}")
+    if max_tokens is not None:
+        caps.append(f"{tokens:,} of {count(max_tokens, 'token')}")
+    return f"spent {' and '.join(caps)}"
 
 
 def percent(value: float, decimals: int = 1) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.record import Record
 
 
@@ -13,4 +14,4 @@ class RateCheck(Record):
     trials: int
     possible: bool | None
     histogram: tuple[int, ...] | None = None
-    text: str
+    text: Finding

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from evalharness.domain.comparison import Change, Comparison
+from evalharness.domain.finding import Finding
 from evalharness.domain.record import Record
 from evalharness.domain.task_change import TaskChange
 
@@ -21,7 +22,7 @@ class Regressions(Record):
     suite_name: str
     verdict: Change | Literal["INVALID"]
     exit_code: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...]
     threshold: float
     tasks: tuple[TaskChange, ...] = ()

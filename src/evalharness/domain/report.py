@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import Finding, MaybeFinding
 from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import GateResult
 from evalharness.domain.grade import Judging
@@ -106,16 +107,25 @@ class Recommendation(Record):
     """Something to do, derived from what was measured, with the cases it is about."""
 
     kind: Literal["", "errors", "limit", "alike", "never", "flaky", "quarantine"] = ""
-    text: str
+    finding: Finding
     cases: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_written(cls, written: Any) -> Any:
+        """A document has its text instead, and so has a report that an older version stored."""
+        if not isinstance(written, Mapping) or "text" not in written:
+            return written
+        kept = {key: value for key, value in written.items() if key != "text"}
+        return {"finding": written["text"], **kept}
 
 
 class Report(Record):
     metadata: RunMetadata
     verdict: Verdict
     exit_code: int
-    why: str = ""
-    notes: tuple[str, ...] = ()
+    why: MaybeFinding = None
+    notes: tuple[Finding, ...] = ()
     """What else a reader must know to judge these numbers."""
     summary: Summary
     metrics: dict[str, float | None] = Field(default_factory=dict)
@@ -128,7 +138,7 @@ class Report(Record):
     """Whose grades are due, where any are: those of `human` or `model` graders."""
     gate: GateResult | None = None
     comparison: Comparison | None = None
-    not_compared: str = ""
+    not_compared: MaybeFinding = None
     """Why there is no comparison, though the suite has a baseline."""
     sequential: SequentialResult | None = None
     recommendations: tuple[Recommendation, ...] = ()
@@ -143,6 +153,23 @@ class Report(Record):
     output_tokens: int | None = None
     judging: tuple[Judging, ...] = ()
     """What judges took, by model: on top of what the target cost."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_findings(cls, written: Any) -> Any:
+        """A document has what its recommendations say beside them, in the same order."""
+        if not isinstance(written, Mapping) or "findings" not in written:
+            return written
+        kept = {key: value for key, value in written.items() if key != "findings"}
+        advice, findings = written.get("recommendations", ()), written["findings"]
+        if not isinstance(advice, list) or not isinstance(findings, list) or len(advice) != len(findings):
+            return kept  # somebody changed one of them: the texts are what people read
+        return kept | {
+            "recommendations": [
+                {**each, "finding": found} if isinstance(each, Mapping) else each
+                for each, found in zip(advice, findings, strict=True)
+            ]
+        }
 
     @field_validator("measurements", mode="before")
     @classmethod

@@ -49,6 +49,11 @@ class RunLock(Record):
     cases: dict[str, CaseLock]
     variables: dict[str, str | None] = Field(default_factory=dict)
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """By case: what it is compared by."""
+        return {case_id: lock.key for case_id, lock in self.cases.items()}
+
 
 class RunOptions(Record):
     """What the command line or the caller decided about a run, as far as `resume` needs it again."""

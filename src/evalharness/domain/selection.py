@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from evalharness.domain.case import Case
-from evalharness.domain.session import session_file
+from evalharness.domain.case import Case, session_file
 from evalharness.domain.suite import Suite
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
+from evalharness.domain.finding import MaybeFinding
 from evalharness.domain.record import Record
+from evalharness.domain.trial import Outcome
+from evalharness.stats.thresholds import ALPHA, BETA, LEVEL
 
 NOT_NEEDED = "not needed: "
 """How the reason of a trial begins that was skipped because the run had already been decided."""
@@ -29,8 +33,8 @@ class SequentialPlan(Record):
     baseline_run: str = ""
     """The id of its run, by whatever name it is called."""
     effect: float = 0.1
-    alpha: float = 0.05
-    beta: float = 0.2
+    alpha: float = ALPHA
+    beta: float = BETA
     fixed_n: int = 0
     """How many trials would decide the same if their number were fixed before."""
     ignored: tuple[str, ...] = ()
@@ -46,7 +50,7 @@ class SequentialResult(SequentialPlan):
 
     rule: str
     decision: Literal["PASSED", "FAILED", "UNDECIDED"]
-    why: str
+    why: MaybeFinding
     is_over: bool
     trials_used: int
     cap: int
@@ -58,11 +62,11 @@ class SequentialResult(SequentialPlan):
     saved: float = 0.0
     """Of `fixed_n`, the share that was not even begun; below 0 where it took more. 0 where the rule decided nothing."""
     floor_met: bool | None = None
-    floor_why: str = ""
+    floor_why: MaybeFinding = None
     log_likelihood_ratio: float | None = None
     is_worse: bool | None = None
     """Than the baseline; never False: that it is not cannot be shown so."""
-    pairs_why: str = ""
+    pairs_why: MaybeFinding = None
     pairs: int = 0
     worse: int = 0
     better: int = 0
@@ -71,7 +75,7 @@ class SequentialResult(SequentialPlan):
     cases: int = 0
     low: float | None = None
     high: float | None = None
-    level: float = 0.95
+    level: float = LEVEL
     interval_method: str = ""
 
     @property
@@ -82,3 +86,17 @@ class SequentialResult(SequentialPlan):
     @property
     def plan(self) -> SequentialPlan:
         return SequentialPlan(**{name: getattr(self, name) for name in SequentialPlan.model_fields})
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialWish:
+    """`effect`: how much lower than asked for, or than before, is too low (a share)."""
+
+    effect: float = 0.1
+    trials: int | None = None
+    """Per case, if somebody chose them."""
+
+
+def is_not_needed(outcome: Outcome) -> bool:
+    """Whether a trial of a sequential run was skipped because the run had been decided."""
+    return outcome.state == "skipped" and outcome.reason.startswith(NOT_NEEDED)

@@ -22,7 +22,6 @@ from pydantic import (
     model_validator,
 )
 
-from evalharness.domain.case import Case
 from evalharness.domain.record import Json
 
 Size = Literal["", "S", "M", "L", "XL"]
@@ -229,17 +228,6 @@ def recorded_seconds(session: Session) -> float:
     times = [said.message.created_at for said in said_in(session) if said.message.role != "system"]
     first, last = (moment_of(times[0]), moment_of(times[-1])) if len(times) > 1 else (None, None)
     return max(0.0, (last - first).total_seconds()) if first and last else 0.0
-
-
-def session_file(case: Case) -> str:
-    """The name of the file a case was made from; empty where it was not made from a recorded session."""
-    return str(recorded(case).get("file", ""))
-
-
-def recorded(case: Case) -> Mapping[str, Json]:
-    """What a case keeps of its session: `file`, `id` and `evals`."""
-    kept = case.metadata.get("session")
-    return kept if isinstance(kept, Mapping) else {}
 
 
 def _is_item(row: Any) -> bool:

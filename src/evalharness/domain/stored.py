@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from shlex import quote
 from typing import Any, NamedTuple
 
-from evalharness.domain.case_result import CaseOutlines
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
 from evalharness.domain.suite import Suite
@@ -57,16 +55,6 @@ class RunOutline:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPlan:
-    """What a run set out to do."""
-
-    variant: str
-    trials: int
-    case_threshold: float
-    cases: CaseOutlines
-
-
-@dataclass(frozen=True, slots=True)
 class PastRun:
     """A finished run: which target it tried and what it asked. `kind` is its target's, `target` its digest.
 
@@ -101,11 +89,6 @@ class Baseline:
     @property
     def told(self) -> str:
         return f"{self.run_name} is the baseline '{self.name}' of {self.suite_name}"
-
-    @property
-    def removal(self) -> str:
-        """The command that gives it up."""
-        return f"eval-harness baseline rm {quote(self.name)} --suite {quote(self.suite_name)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,18 +51,6 @@ class Outcome(NamedTuple):
         return self.state == "error" or (self.state == "awaiting" and SPEND_CAP in self.reason)
 
 
-class TrialFigures(NamedTuple):
-    """The least that comparisons need of a finished trial."""
-
-    case_id: str
-    trial_index: int
-    state: TrialState
-    first_state: TrialState
-    score: float | None
-    duration_s: float
-    cost_usd: float | None
-
-
 class Trial(Record):
     """State, score and reason are the last attempt's; cost and tokens are summed over all attempts."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from evalharness.domain.finding import Finding, MaybeFinding
 from evalharness.domain.record import Record
 
 
@@ -56,7 +57,7 @@ class TrialPlan(Record):
     run_target: str = ""
     run_cases: int = 0
     run_trials: int = 0
-    why_no_run: str = ""
+    why_no_run: MaybeFinding = None
     pass_rate: float | None = None
     rows: tuple[PlanRow, ...]
     trials: int
@@ -73,7 +74,7 @@ class TrialPlan(Record):
     """From here on more trials per case hardly help for cases like these: only more cases do. None if never."""
     error_at_best: float | None = None
     """The standard error of the pass rate that remains with endless trials."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     @property
     def unit(self) -> str:

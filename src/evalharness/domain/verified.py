@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.record import Record
 
 
@@ -23,4 +24,4 @@ class Verified(Record):
     rows: int
     basis: Literal["trials", "cases"] = "trials"
     mismatches: tuple[Mismatch, ...] = ()
-    believed: tuple[str, ...] = ()
+    believed: tuple[Finding, ...] = ()

@@ -27,6 +27,7 @@ from evalharness.engine.setting_up import no_sandbox, set_up
 from evalharness.engine.timing import LoopTime, Steps, TimeLimit, is_being_cancelled
 from evalharness.errors import (
     HarnessError,
+    Hint,
     SpendCapReached,
     TargetFailed,
     TargetUnavailable,
@@ -132,7 +133,7 @@ async def open_target(target: Target, label: str) -> None:
     if isinstance(error, TargetUnavailable | UsageError):
         raise error
     place = "" if isinstance(error, HarnessError) or not result.place else f" ({result.place})"
-    hint = error.hint if isinstance(error, HarnessError) else "run with --debug for the stack trace"
+    hint = error.hint if isinstance(error, HarnessError) else Hint("hint.stack_trace")
     raise TargetUnavailable(f"the target {label} cannot be opened: {result}{place}", hint=hint) from error
 
 

@@ -8,9 +8,7 @@ from typing import Any
 from evalharness.domain.calibration import ENOUGH_EXAMPLES, AttackFamily, Direction, ExampleScore
 from evalharness.stats.intervals import clustered_wilson, wilson
 from evalharness.stats.sign_flips import sign_flip
-from evalharness.stats.thresholds import SAME
-
-ALPHA = 0.05
+from evalharness.stats.thresholds import ALPHA, SAME
 
 
 def example_figures(examples: Sequence[ExampleScore], width: float) -> dict[str, Any]:

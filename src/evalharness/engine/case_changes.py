@@ -60,7 +60,7 @@ def _change(pair: Pair, p: float, q: float, alpha: float, critical: bool) -> Cas
             "flagged": q <= alpha,
             "critical": critical,
             "flipped": old.passed == old.trials and new.passed < new.trials,
-            "divergence": "",
+            "divergence": None,
         }
     )
 

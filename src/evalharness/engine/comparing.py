@@ -12,22 +12,21 @@ from operator import attrgetter
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import ComparedRun, Comparison, Difference
+from evalharness.domain.finding import Finding, finding, joined
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
-from evalharness.engine.deciding import asked, decide, decisive, incomparable, moved, of_critical
+from evalharness.engine.deciding import SEVERITIES, asked, decide, decisive, incomparable, moved, of_critical
 from evalharness.engine.differing import Evidence, has_scores_of_its_own, metric_differs
-from evalharness.engine.pairing import Pair, Pairing, other_grading, pair_cases, rows_of
+from evalharness.engine.pairing import Pair, Pairing, judges_of, pair_cases, rows_of
 from evalharness.engine.settling import Undecided, settle
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.stats.flips import strict_flips_false_alarm
 from evalharness.stats.multiplicity import holm
 from evalharness.stats.thresholds import SAME
 
 GATED = ("pass_rate", "score")
 """What can make a comparison fail unless the rule names its metrics."""
-BETWEEN_RUNS = {"latency": "load, network", "cost": "caches, prices"}
-"""Why a whole run of the same target can be slower or dearer, which no test over cases can see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +115,7 @@ def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evide
         if metric not in found:
             raise UsageError(
                 f"{metric} cannot be compared: no case has a {metric}{_least(metric)} in both runs",
-                hint=f"take {metric} out of the metrics that are compared (compare, regressions: --metric), or let the "
-                "target tell it",
+                hint=Hint("hint.leave_metric_out", metric=metric),
             )
     gated = rule.metrics or GATED
     return {metric: _updated(evidence, gated=metric in gated) for metric, evidence in found.items()}
@@ -155,8 +153,12 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
     deciding = decisive(can_decide)
     verdict = deciding[0].verdict
     in_full = deciding if verdict == "REGRESSION" else deciding[:1]
-    besides = [f"{moved(each)}: {each.verdict}" for each in can_decide if each not in in_full]
-    why = "; ".join([*(each.why for each in in_full), *besides])
+    besides = [
+        finding("comparison.other_figure", SEVERITIES[each.verdict], moved=moved(each), verdict=each.verdict)
+        for each in can_decide
+        if each not in in_full
+    ]
+    whys = [each.why for each in in_full if each.why is not None]
     open_ = deciding if verdict == "INCONCLUSIVE" else []
     pairs = pairing.pairs
     rows = rows_of(pairs)
@@ -165,10 +167,10 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
         old=_side(draft.old, old_source),
         new=_side(draft.new, new_source),
         verdict=verdict,
-        why=why,
+        why=joined([*whys, *besides], SEVERITIES[verdict]),
         decisive=tuple(difference.metric for difference in deciding),
-        settle="; ".join(_settle(draft, each, rule, is_alone=len(can_decide) == 1) for each in open_),
-        notes=(*_notes(draft), *_notes_on_ratios(differences, why)),
+        settle=joined([_settle(draft, each, rule, is_alone=len(can_decide) == 1) for each in open_]) if open_ else None,
+        notes=(*_notes(draft), *_notes_on_ratios(differences, can_decide)),
         n_cases=len(pairs),
         changed=pairing.changed,
         added=pairing.added,
@@ -195,52 +197,46 @@ def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
     return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
 
 
-def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, is_alone: bool) -> str:
+def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, is_alone: bool) -> Finding:
     """Where several figures can decide, each is settled by itself, so it is named."""
     is_critical = decided.metric == "critical"
     evidence = draft.critical if is_critical else draft.found[decided.metric]
     pairs = draft.critical_pairs if is_critical else draft.pairing.pairs
     assert evidence is not None  # it was decided by it
-    told = settle(Undecided(decided, evidence, pairs, rule))
-    return told if is_alone else f"for the {decided.label}, {told}"
+    how = settle(Undecided(decided, evidence, pairs, rule))
+    return how if is_alone else finding("settle.metric", metric=decided.metric, how=how)
 
 
-def _notes(draft: _Draft) -> Iterable[str]:
+def _notes(draft: _Draft) -> Iterable[Finding]:
     old, new, pairing = draft.old.metadata, draft.new.metadata, draft.pairing
     if old.suite_name != new.suite_name:
-        yield f"these are runs of different suites: {old.suite_name} and {new.suite_name}"
+        yield finding("comparison.two_suites", "warning", old=old.suite_name, new=new.suite_name)
     if _follows_later(draft.old, draft.new):
-        first = "with retry_failed, first answers are compared, whatever later ones a run's own pass rate counts"
-        yield f"{first}; scores are left out, since only those of the last answers are kept"
+        yield finding("comparison.first_answers")
     if pairing.regraded:
-        number = f"{pairing.regraded:,} of {len(pairing.changed):,} changed cases"
-        yield f"{number} ask the same and are graded in another way: {other_grading(draft.old, draft.new)}"
+        judges = {"before": judges_of(draft.old), "now": judges_of(draft.new)}
+        yield finding("comparison.regraded", regraded=pairing.regraded, changed=len(pairing.changed), **judges)
     if pairing.without_key:
-        number = "one case" if pairing.without_key == 1 else f"{pairing.without_key:,} cases"
-        yield f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
+        yield finding("comparison.by_name_alone", "warning", cases=pairing.without_key)
     if pairing.ignored:
-        yield f"left out, because quarantined: {', '.join(pairing.ignored)}"
+        yield finding("comparison.quarantined", cases=list(pairing.ignored))
     if "cost" not in draft.found and any(old.cost_usd or new.cost_usd for old, new in pairing.pairs):
-        yield "costs cannot be compared: no case tells one above 0 in all judged trials of both runs"
+        yield finding("comparison.no_costs")
     early = [each.run_name for each in (old, new) if each.sequential]
     if early:
-        who = f"{early[0]} was" if len(early) == 1 else "both runs were"
-        verdicts = "its own verdict stands by itself" if len(early) == 1 else "their own verdicts stand by themselves"
-        yield f"{who} allowed to stop early, so the chances told here are rough; {verdicts}"
+        yield finding("comparison.stopped_early", "warning", runs=early)
     for which, report in (("old", draft.old), ("new", draft.new)):
         if report.is_broken or report.verdict == "INTERRUPTED":
-            yield f"the {which} run is {report.verdict}: {report.why}"
+            yield finding("comparison.broken_run", "warning", which=which, verdict=report.verdict, why=report.why)
 
 
-def _notes_on_ratios(differences: dict[str, Difference], why: str) -> Iterable[str]:
-    left_out = [incomparable(difference) for difference in differences.values()]
-    yield from (note for note in left_out if note not in why)
-    told = [d.metric for d in differences.values() if d.unit == "ratio" and (d.gated or d.verdict == "REGRESSION")]
-    for metric in told:
-        yield (
-            f"{metric} also differs between runs of the same target ({BETWEEN_RUNS[metric]}), which no test over cases "
-            "can see: run both sides at the same time before believing it"
-        )
+def _notes_on_ratios(differences: dict[str, Difference], said: Sequence[Difference]) -> Iterable[Finding]:
+    """`said` are those whose findings name the cases that they leave out."""
+    left_out = [incomparable(each) for each in differences.values() if each not in said]
+    yield from (note for note in left_out if note is not None)
+    for each in differences.values():
+        if each.unit == "ratio" and (each.gated or each.verdict == "REGRESSION"):
+            yield finding("comparison.between_runs", "warning", metric=each.metric)
 
 
 def _side(report: Report, source: str) -> ComparedRun:

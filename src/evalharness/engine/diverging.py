@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from evalharness.domain.case import as_text
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.record import Json
 from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
@@ -43,8 +44,8 @@ class _Step(NamedTuple):
         return f"{self.before}{kept}{self.after}"
 
 
-def first_divergence(old: Transcript, new: Transcript) -> str:
-    """`step 3: search({"q": "x"}) before, now fetch({"url": "y"})`; empty where nothing differs."""
+def first_divergence(old: Transcript, new: Transcript) -> Finding | None:
+    """`step 3: search({"q": "x"}) before, now fetch({"url": "y"})`; None where nothing differs."""
     before, now = _steps(old), _steps(new)
     for number, (one, other) in enumerate(zip(before, now, strict=False), start=1):
         if one == other:
@@ -52,17 +53,16 @@ def first_divergence(old: Transcript, new: Transcript) -> str:
         places = _places(one, other)
         was, now_is = one.shown(*places), other.shown(*places)
         if one.kind == other.kind == "answer":
-            same = "same steps, other answer" if number > 1 else "other answer"
-            return f"{same}: {was.removeprefix('answer ')} before, now {now_is.removeprefix('answer ')}"
-        return f"step {number}: {was} before, now {now_is}"
-    return ""  # both end with an answer, so neither can be the beginning of the other
+            answers = {"before": was.removeprefix("answer "), "now": now_is.removeprefix("answer ")}
+            return finding("divergence.answer", steps_before=number - 1, **answers)
+        return finding("divergence.step", step=number, before=was, now=now_is)
+    return None  # both end with an answer, so neither can be the beginning of the other
 
 
-def without_answer(old: Transcript, reason: str) -> str:
+def without_answer(old: Transcript, reason: str) -> Finding:
     """Where it is not known what the new one did: `step 1: f() before, now no step is known: the target raised …`."""
     first, *more = _steps(old)
-    step, unknown = ("step 1: ", "no step is known") if more else ("", "no answer")
-    return f"{step}{first.shown()} before, now {unknown}: {_squeezed(reason)}"
+    return finding("divergence.unknown", has_steps=bool(more), before=first.shown(), reason=_squeezed(reason))
 
 
 def _places(one: _Step, other: _Step) -> tuple[int, int]:

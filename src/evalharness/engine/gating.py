@@ -7,18 +7,19 @@ the verdict means for the run is decided in `judging.py`; shares are checked in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
+from typing import Any
 
 from evalharness.domain.comparison import Comparison
-from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict
-from evalharness.domain.plain_numbers import count, percent
+from evalharness.domain.finding import Finding, Severity, finding
+from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, metric_label
 from evalharness.domain.sequential import SequentialResult
 from evalharness.domain.suite import Suite
 from evalharness.engine.limiting import limit_checks
 from evalharness.engine.tallying import Measured
-from evalharness.engine.thresholding import Counted, metric_label, needed_trials, threshold_checks
-from evalharness.errors import UsageError
+from evalharness.engine.thresholding import Counted, needed_trials, threshold_checks
+from evalharness.errors import Hint, UsageError
 
 NAMED = 5
 SOON_DAYS = 7
@@ -30,6 +31,8 @@ EXIT_CODES: dict[GateVerdict, tuple[int, ...]] = {
 }
 """Of an inconclusive gate: 4 where it may not pass, or grades are still to come."""
 CHANGES = {"REGRESSION": False, "NO REGRESSION": True, "INCONCLUSIVE": None}
+SEVERITIES: dict[bool | None, Severity] = {True: "info", None: "warning", False: "error"}
+"""Of a check, by whether it is met."""
 
 
 def judge_gate(
@@ -40,7 +43,7 @@ def judge_gate(
     *,
     comparison: Comparison | None,
     today: date,
-    not_compared: str = "",
+    not_compared: Finding | None = None,
     sequential: SequentialResult | None = None,
 ) -> GateResult:
     """`comparison` is that with the baseline; without one, `not_compared` says why there is none.
@@ -53,7 +56,7 @@ def judge_gate(
     checks: list[GateCheck] = []
     notes = list(_quarantine_notes(gate, suite, today))
     for found in threshold_checks(gate, counted):
-        if isinstance(found, str):
+        if isinstance(found, Finding):
             notes.append(found)
         else:
             checks.append(found)
@@ -77,6 +80,7 @@ def judge_gate(
         checks=tuple(checks),
         quarantined=tuple(sorted(held & present)),
         notes=tuple(notes),
+        asked=gate,
     )
 
 
@@ -94,14 +98,14 @@ def check_trials(gate: Gate, suite: Suite, thresholds_from: str = "") -> None:
         metrics = " and ".join(needed)
         raise UsageError(
             f"the gate needs more trials{where}: {metrics} {asked} for {most} trials of each case, not {trials}",
-            hint=f"give --repeat {most}, or set trials: {most} in the suite",
+            hint=Hint("hint.more_trials", trials=most),
         )
     rule = gate.each_case
     if rule is not None and _wanted_trials(rule, trials) != trials:
         number = _wanted_trials(rule, trials)
         raise UsageError(
             f"the gate's each_case asks for {number} trials of each case, not {trials}",
-            hint=f"give --repeat {number}, or set trials: {number} in the suite",
+            hint=Hint("hint.more_trials", trials=number),
         )
 
 
@@ -109,84 +113,83 @@ def _wanted_trials(rule: EachCase, trials: int) -> int:
     return rule.of if rule.of is not None else max(rule.passed, trials)
 
 
-def _quarantine_notes(gate: Gate, suite: Suite, today: date) -> Iterator[str]:
+def _quarantine_notes(gate: Gate, suite: Suite, today: date) -> Iterator[Finding]:
     ids = {case.id for case in suite.cases}
     for entry in gate.quarantine:
-        about = f"{entry.case} ({entry.reason}; {entry.owner})"
+        about = {"case": entry.case, "reason": entry.reason, "owner": entry.owner, "expires": str(entry.expires)}
         if entry.case not in ids:
-            yield f"quarantine names {entry.case}, which is no case of this run"
+            yield finding("gate.quarantine_unknown", "warning", case=entry.case)
         elif entry.holds_on(today):
-            yield f"quarantined until {entry.expires}{_soon(entry.expires, today)}, so not counted: {about}"
+            days = (entry.expires - today).days
+            # Said while there is still time to fix the case, or to ask for more.
+            yield finding("gate.quarantined", **about, days_left=days if days <= SOON_DAYS else None)
         else:
-            yield f"quarantine expired on {entry.expires}, so it counts again: {about}"
-
-
-def _soon(expires: date, today: date) -> str:
-    """Said while there is still time to mend the case, or to ask for more."""
-    days = (expires - today).days
-    return "" if days > SOON_DAYS else " (today)" if not days else f" (in {count(days, 'day')})"
+            yield finding("gate.quarantine_expired", "warning", **about)
 
 
 def _each_case(rule: EachCase, counted: Counted) -> GateCheck:
-    label = f"{rule.passed} of {rule.of or counted.trials} trials of each case must pass"
+    asked = {"passed": rule.passed, "of": rule.of or counted.trials}
     wanted = _wanted_trials(rule, counted.trials)
     if wanted != counted.trials:
-        text = f"{label}, but there are {counted.trials}; run with --repeat {wanted}"
+        text = finding("gate.each_case_trials", "error", **asked, trials=counted.trials, needed=wanted)
         return GateCheck(name="each_case", passed=None, text=text, computable=False)
-    short: dict[str, str] = {}
-    open_: dict[str, str] = {}
+    short: list[str] = []
+    open_: list[str] = []
     for case in counted.suite.cases:
         tally = counted.measured.tallies[case.id]
         undecided = tally.counts["error"] + tally.counts["awaiting"] + tally.pending
         if tally.is_skipped or tally.counts["passed"] >= rule.passed:
             continue
-        (open_ if tally.counts["passed"] + undecided >= rule.passed else short)[case.id] = ""
+        (open_ if tally.counts["passed"] + undecided >= rule.passed else short).append(case.id)
     skipped = sum(counted.measured.tallies[case.id].is_skipped for case in counted.suite.cases)
-    return _by_cases("each_case", label, short, open_, f"{skipped:,} skipped" if skipped else "")
+    found = {"missed": _listed(short), "undecided": _listed(open_), "skipped": skipped}
+    passed = _passed(short, open_)
+    text = finding("gate.each_case", SEVERITIES[passed], **asked, **found)
+    return GateCheck(name="each_case", passed=passed, text=text, cases=(*short, *open_))
 
 
 def _required(ids: Sequence[str], counted: Counted, held: frozenset[str]) -> GateCheck:
     """A case that is not there, or that nobody judged, has not passed."""
     states = counted.states()
-    of = {id_: states.get(id_, "not in this run") for id_ in ids if id_ not in held}
+    of = {id_: states.get(id_) for id_ in ids if id_ not in held}
     bad = {id_: state for id_, state in of.items() if state not in ("passed", "awaiting")}
     open_ = {id_: state for id_, state in of.items() if state == "awaiting"}
-    return _by_cases("required_cases", "required cases must pass", bad, open_)
+    passed = _passed(bad, open_)
+    found = {"missed": _listed(bad, bad.values()), "undecided": _listed(open_, open_.values())}
+    text = finding("gate.required_cases", SEVERITIES[passed], **found)
+    return GateCheck(name="required_cases", passed=passed, text=text, cases=(*bad, *open_))
 
 
 def _every_case(counted: Counted) -> GateCheck:
     """What a gate asks for that asks for nothing else."""
     states = counted.states()
-    bad = {id_: "" for id_, state in states.items() if state in ("failed", "error", "pending")}
-    open_ = {id_: "" for id_, state in states.items() if state == "awaiting"}
+    bad = [id_ for id_, state in states.items() if state in ("failed", "error", "pending")]
+    open_ = [id_ for id_, state in states.items() if state == "awaiting"]
     if not any(state != "skipped" for state in states.values()):
-        text = "every case must pass, but none was judged"
-        return GateCheck(name="cases", passed=None, text=text, computable=False)
-    return _by_cases("cases", "every case must pass", bad, open_)
+        return GateCheck(name="cases", passed=None, text=finding("gate.no_case_judged", "error"), computable=False)
+    passed = _passed(bad, open_)
+    text = finding("gate.every_case", SEVERITIES[passed], missed=_listed(bad), undecided=_listed(open_))
+    return GateCheck(name="cases", passed=passed, text=text, cases=(*bad, *open_))
 
 
-def _by_cases(name: str, label: str, bad: Mapping[str, str], open_: Mapping[str, str], more: str = "") -> GateCheck:
-    """`bad` and `open_` hold ids, each with what is to be said of it."""
-    told = [f"{verb} {_listed(found)}" for verb, found in (("missed by", bad), ("undecided for", open_)) if found]
-    told += [more] if more else []
-    text = f"{label}: {'; '.join(told)}" if told else label
-    return GateCheck(name=name, passed=False if bad else None if open_ else True, text=text, cases=(*bad, *open_))
+def _passed(bad: Collection[str], undecided: Collection[str]) -> bool | None:
+    return False if bad else None if undecided else True
 
 
-def _listed(names: Mapping[str, str]) -> str:
-    shown = [f"{name} ({said})" if said else name for name, said in list(names.items())[:NAMED]]
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"{', '.join(shown)}{more}"
+def _listed(ids: Iterable[str], states: Iterable[str | None] = ()) -> dict[str, Any]:
+    """The first of them, each with its state where one is given (None: not there), and how many there are."""
+    names, known = list(ids), list(states)
+    return {"cases": names[:NAMED], "states": known[:NAMED], "number": len(names)}
 
 
 def _comparison_checks(
-    gate: Gate, comparison: Comparison | None, not_compared: str, awaits: bool
+    gate: Gate, comparison: Comparison | None, not_compared: Finding | None, awaits: bool
 ) -> Iterator[GateCheck]:
     """While grades are due, what cannot be compared may still become so."""
     rules = [("regression", gate.rule is not None), ("strict_flips", gate.compares and gate.strict_flips)]
     for name, asked in rules:
         if asked and comparison is None:
-            text = f"not compared with a baseline{' yet' if awaits else ''}: {not_compared or 'there is none'}"
+            text = finding("gate.not_compared", "warning" if awaits else "error", awaits=awaits, why=not_compared)
             yield GateCheck(name=name, passed=None, text=text, computable=awaits)
         elif asked and comparison is not None:
             yield _comparison_check(name, comparison)
@@ -202,35 +205,47 @@ def _regression(comparison: Comparison) -> GateCheck:
     lost = {change.case_id for change in comparison.worse if critical and change.critical}
     worse = tuple(change.case_id for change in comparison.cases if change.flagged or change.case_id in lost)
     passed = CHANGES[comparison.verdict]
-    settle = f"; to settle it: {comparison.settle}" if passed is None and comparison.settle else ""
-    text = f"{comparison.verdict}: {comparison.why}{settle}{_left_out(comparison)}"
+    text = finding(
+        "gate.regression",
+        SEVERITIES[passed],
+        verdict=comparison.verdict,
+        why=comparison.why,
+        settle=comparison.settle if passed is None else None,
+        left_out=comparison.left_out,
+    )
     rate = comparison.differences.get("pass_rate")
     return GateCheck(name="regression", passed=passed, text=text, value=rate.value if rate else None, cases=worse)
 
 
 def _strict_flips(comparison: Comparison) -> GateCheck:
     flipped = tuple(change.case_id for change in comparison.cases if change.flipped)
-    expected = comparison.flip_alarm
-    alarm = "" if expected is None else f" (it would in {percent(expected, 0)} of runs if nothing had changed)"
-    found = f": {_listed(dict.fromkeys(flipped, ''))} did" if flipped else ""
-    text = f"no case that always passed may fail now{alarm}{found}{_left_out(comparison)}"
+    text = finding(
+        "gate.strict_flips",
+        SEVERITIES[not flipped],
+        flipped=_listed(flipped),
+        alarm=comparison.flip_alarm,
+        left_out=comparison.left_out,
+    )
     return GateCheck(name="strict_flips", passed=not flipped, text=text, cases=flipped)
 
 
-def _left_out(comparison: Comparison) -> str:
-    return f" ({comparison.left_out})" if comparison.left_out else ""
-
-
 def _as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
-    """In the words of the rule that stopped the run: tests for a number of trials fixed before do not hold here."""
+    """By the rule that stopped the run: tests for a number of trials fixed before do not hold here."""
     if check.name == "pass_rate" and check.wanted == sequential.floor:
         passed, why, value = sequential.floor_met, sequential.floor_why, sequential.rate
     elif check.name == "regression" and sequential.baseline:
         passed, why, value = False if sequential.is_worse else None, sequential.pairs_why, check.value
     else:
         return check
-    decided = "not decided" if passed is None else "judged at the cap" if sequential.at_the_cap else "decided"
-    text = f"{check.name.replace('_', ' ')} {decided}: {why}"
+    at_the_cap = sequential.at_the_cap and passed is not None
+    text = finding(
+        "gate.sequential",
+        SEVERITIES[passed],
+        check=check.name,
+        decided=passed is not None,
+        at_the_cap=at_the_cap,
+        why=why,
+    )
     return GateCheck(name=check.name, passed=passed, text=text, value=value, wanted=check.wanted)
 
 

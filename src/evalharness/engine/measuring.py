@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from statistics import fmean
 
 from evalharness.domain.case import Case, observation
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.plain_numbers import count
 from evalharness.domain.suite import Suite
 from evalharness.engine.tallying import Measured
 from evalharness.stats.intervals import clustered_wilson, wilson
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.medians import median
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
-
-WEIGHTLESS = "every case weighs 0"
+from evalharness.stats.thresholds import LEVEL
 
 
 def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurement]:
@@ -66,18 +65,17 @@ def _of_one_case(found: Measurement, counts: tuple[int, int], k: int, *, at_leas
     )
 
 
-def unmeasurable(suite: Suite, trials: int, measured: Measured) -> dict[str, str]:
+def unmeasurable(suite: Suite, trials: int, measured: Measured) -> dict[str, Finding]:
     """By metric: why pass@k or pass^k, and with them a score, cannot be computed."""
     first = first_answers(suite, measured)
     reasons = {}
     if not first and any(measured.tallies[case.id].graded for case in suite.cases):
         names = ("score", *(name for name, _, _ in wanted_k(suite, trials)))
-        return dict.fromkeys(names, WEIGHTLESS)
+        return dict.fromkeys(names, finding("measure.weightless", "error"))
     for name, _, k in wanted_k(suite, trials):
         short = sum(n < k for _, n, _ in first)
         if short:
-            cases = f"{short:,} of {count(len(first), 'case')}"
-            reasons[name] = f"not estimable: {cases} {'has' if short == 1 else 'have'} fewer than {k} judged trials"
+            reasons[name] = finding("measure.not_estimable", "error", short=short, cases=len(first), k=k)
     return reasons
 
 
@@ -137,7 +135,7 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
         value=min(1.0, max(0.0, mean)),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        level=interval.level if interval else 0.95,
+        level=interval.level if interval else LEVEL,
         method=_over_clusters(interval.method, len(values), len(estimates)) if interval else "",
         n_cases=len(estimates),
         n_trials=n_trials,

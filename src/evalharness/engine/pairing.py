@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from evalharness.domain.case_result import CaseResult
+from evalharness.domain.grade import other_grading
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 
 Row: TypeAlias = tuple[int, int, int, int]
 """Trials and passes before, trials and passes now."""
@@ -87,7 +88,7 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
         if not report.cases:
             return UsageError(
                 f"the {which} report ({report.metadata.run_name}) holds no results of single cases",
-                hint="compare runs of the store, or reports written with --json or `baseline RUN -o FILE.json`",
+                hint=Hint("hint.compare_stored"),
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
     if old.metadata.suite_name != new.metadata.suite_name:
@@ -98,26 +99,25 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
         )
     if paired.changed:
         is_regraded = paired.regraded == len(paired.changed)
-        how = f"graded in another way ({other_grading(old, new)})" if is_regraded else "changed in between"
+        grading = other_grading(judges_of(old), judges_of(new))
+        how = f"graded in another way ({grading})" if is_regraded else "changed in between"
         return UsageError(
             f"{start}: {_all(paired.changed)} that both have {_was(paired.changed)} {how}",
-            hint=f"make a run of the suite as it is now the baseline: eval-harness baseline {new.metadata.run_name} "
-            "(or run it with --baseline none first)",
+            hint=Hint("hint.new_baseline", run=new.metadata.run_name),
         )
     if paired.unjudged:
         return UsageError(
             f"{start}: {_all(paired.unjudged)} that both have {_was(paired.unjudged)} not judged in one of them",
-            hint="mend what ended in error and `resume` the run, or grade what still awaits a grade",
+            hint=Hint("hint.judge_the_rest"),
         )
     if paired.ignored:
         return UsageError(f"{start}: every case that both have is quarantined", hint="take a case out of quarantine")
     return UsageError(f"{start}: they have no case in common", hint="choose runs that tried the same cases")
 
 
-def other_grading(old: Report, new: Report) -> str:
+def judges_of(report: Report) -> list[str]:
     """What is known of why the graders of two runs differ: who judged."""
-    before, now = (", ".join(sorted(took.model for took in report.judging)) for report in (old, new))
-    return f"judged by {before or 'no model'} before, by {now or 'no model'} now" if before != now else "other graders"
+    return sorted(took.model for took in report.judging)
 
 
 def _all(ids: Sequence[str]) -> str:

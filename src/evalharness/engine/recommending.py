@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
+from evalharness.domain.finding import finding
 from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import Gate
-from evalharness.domain.plain_numbers import beside_limit, count
 from evalharness.domain.report import Recommendation
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
@@ -34,7 +34,7 @@ def recommend(suite: Suite, measured: Measured, *, may_go_on: bool = True) -> tu
     A run that may have been decided already is perhaps not continued.
     """
     tallied = [(case.id, measured.tallies[case.id]) for case in suite.cases]
-    errors = _errors(tallied, ", then resume the run" if may_go_on else "")
+    errors = _errors(tallied, may_go_on)
     return (*errors, *_budgets(tallied), *_alike(tallied), *_never(_failing(tallied)), *_flaky(tallied))
 
 
@@ -54,14 +54,14 @@ def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
     return tuple(sorted(advice, key=lambda found: URGENCY.index(found.kind)))
 
 
-def _errors(tallied: Tallied, then: str) -> Iterator[Recommendation]:
+def _errors(tallied: Tallied, may_go_on: bool) -> Iterator[Recommendation]:
     erred = [(case_id, tally, tally.reasons["error"]) for case_id, tally in tallied if tally.counts["error"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
         named = set(members)
         trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
         yield Recommendation(
             kind="errors",
-            text=f"mend what stopped {count(trials, 'trial')} from being judged{then}: {reason}",
+            finding=finding("advice.errors", "error", trials=trials, may_go_on=may_go_on, reason=reason),
             cases=tuple(members),
         )
 
@@ -70,14 +70,13 @@ def _budgets(tallied: Tallied) -> Iterator[Recommendation]:
     over: dict[str, list[str]] = {}
     for case_id, tally in tallied:
         for kind in sorted(tally.failed_kinds & BUDGETS):
-            over.setdefault(kind.replace("_", " ") + " limit", []).append(case_id)
+            over.setdefault(kind, []).append(case_id)
         if tally.timed_out:
-            over.setdefault("time limit", []).append(case_id)
-    for budget, cases in over.items():
-        verb = "goes" if len(cases) == 1 else "go"
+            over.setdefault("time", []).append(case_id)
+    for limit, cases in over.items():
         yield Recommendation(
             kind="limit",
-            text=f"{count(len(cases), 'case')} {verb} over the {budget}: make the target leaner, or raise the limit",
+            finding=finding("advice.over_limit", "warning", number=len(cases), limit=limit),
             cases=tuple(cases),
         )
 
@@ -89,7 +88,7 @@ def _alike(tallied: Tallied) -> Iterator[Recommendation]:
         if len(members) >= ALIKE and not reason.startswith((TIME_LIMIT, *(f"{kind}: " for kind in BUDGETS))):
             yield Recommendation(
                 kind="alike",
-                text=f"{len(members):,} cases fail alike, so one cause may explain them all: {reason}",
+                finding=finding("advice.alike", "warning", number=len(members), reason=reason),
                 cases=tuple(members),
             )
 
@@ -105,23 +104,15 @@ def _failing(tallied: Tallied) -> list[str]:
 
 def _never(never: Sequence[str]) -> Iterator[Recommendation]:
     if never:
-        verb, them = ("fails", "it") if len(never) == 1 else ("fail", "them")
         yield Recommendation(
-            kind="never",
-            text=f"{count(len(never), 'case')} {verb} in every trial: look at {them} before any flaky one; "
-            "either the target cannot do it or the case asks for something wrong",
-            cases=tuple(never),
+            kind="never", finding=finding("advice.never_passes", "warning", number=len(never)), cases=tuple(never)
         )
 
 
 def _no_more(cases: Sequence[str]) -> Iterator[Recommendation]:
     if cases:
-        verb = "fails" if len(cases) == 1 else "fail"
         yield Recommendation(
-            kind="flaky",
-            text=f"{count(len(cases), 'case')} {verb} in every trial of this run but passed in earlier ones of the "
-            "same target: compare a passing with a failing transcript",
-            cases=tuple(cases),
+            kind="flaky", finding=finding("advice.passed_before", "warning", number=len(cases)), cases=tuple(cases)
         )
 
 
@@ -130,12 +121,10 @@ def _flaky(tallied: Tallied) -> Iterator[Recommendation]:
     flaky = sorted((-rate, case_id, tally) for rate, case_id, tally in rates if rate)
     if flaky:
         _, worst, tally = flaky[0]
-        seen = f"{tally.first_passed:,} of {tally.first_graded:,} trials of {worst} passed"
-        verb = "passes" if len(flaky) == 1 else "pass"
+        seen = {"case": worst, "passed": tally.first_passed, "trials": tally.first_graded}
         yield Recommendation(
             kind="flaky",
-            text=f"{count(len(flaky), 'case')} {verb} only sometimes ({seen}): "
-            "compare a passing with a failing transcript",
+            finding=finding("advice.flaky", "warning", number=len(flaky), **seen),
             cases=tuple(case_id for _, case_id, _ in flaky),
         )
 
@@ -150,45 +139,32 @@ def recommend_limits(
     for name, limit in overrun.items():
         if name not in _OVERRUN:
             continue
-        whole, figure, told = _OVERRUN[name]
+        whole, figure = _OVERRUN[name]
         counting = [(figure(tally), case_id) for case_id, tally in tallies.items() if whole or case_id not in held]
         of = sorted(counting, key=lambda each: (-each[0], each[1]))
         over = [(value, case_id) for value, case_id in of if value and (whole or value >= limit)]
         if over:
-            most, dearest = over[0]
-            shown, _ = beside_limit(most, limit, 4 if "$" in told else 3)
-            worst = f"{told.format(case=dearest, value=shown)}: make it leaner"
+            most, worst = over[0]
             is_even = whole and len(over) > 1 and math.isclose(over[0][0], over[-1][0])
+            what = finding("advice.leaner_case", "warning", limit=name, case=worst, value=most, most=limit)
             if is_even:
-                worst = (
-                    f"{count(len(over), 'case')} come to the same, none stands out: run fewer of them, or fewer trials"
-                )
+                what = finding("advice.fewer_trials", "warning", limit=name, number=len(over))
             yield Recommendation(
                 kind="limit",
-                text=f"{worst}, or raise {f'the {name}' if name in _STOPS else name}",
+                finding=what,
                 cases=tuple(case_id for _, case_id in over[: NAMED if whole and not is_even else None]),
             )
 
 
-_STOPS = ("spend cap", "time limit")
-"""What stopped a run, in its own words; all others are keys of a gate."""
-_OVERRUN: dict[str, tuple[bool, Callable[[CaseTally], float], str]] = {
-    "spend cap": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value}"),
-    "time limit": (True, lambda tally: tally.duration_sum_s, "{case} took the longest, {value} s in all"),
-    "max_cost_usd": (True, lambda tally: tally.spent_usd, "{case} cost the most, ${value}"),
-    "max_cost_usd_per_trial": (
-        False,
-        lambda tally: tally.dearest_usd,
-        "{case} has the dearest trial, ${value}",
-    ),
-    "max_latency_s": (False, lambda tally: tally.longest_s, "{case} has the slowest trial, {value} s"),
-    "max_median_latency_s": (
-        False,
-        lambda tally: tally.duration_sum_s / max(1, tally.graded),
-        "{case} is the slowest, {value} s a trial",
-    ),
+_OVERRUN: dict[str, tuple[bool, Callable[[CaseTally], float]]] = {
+    "spend cap": (True, lambda tally: tally.spent_usd),
+    "time limit": (True, lambda tally: tally.duration_sum_s),
+    "max_cost_usd": (True, lambda tally: tally.spent_usd),
+    "max_cost_usd_per_trial": (False, lambda tally: tally.dearest_usd),
+    "max_latency_s": (False, lambda tally: tally.longest_s),
+    "max_median_latency_s": (False, lambda tally: tally.duration_sum_s / max(1, tally.graded)),
 }
-"""By limit: whether it is one of the whole run, what a case adds to it, and how the worst case is told."""
+"""By what stopped the run, or by its key in a gate: whether it is a limit of the whole run, and what a case adds."""
 
 
 def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: date) -> Iterator[Recommendation]:
@@ -197,12 +173,8 @@ def recommend_quarantine(flaky: Sequence[FlakyCase], gate: Gate | None, today: d
     counts = gate is not None and gate.counts_passes
     loose = [case.case_id for case in flaky if case.counts_as_flaky and case.case_id not in held] if counts else []
     if loose:
-        verb, them = ("counts", "it") if len(loose) == 1 else ("count", "them")
         yield Recommendation(
-            kind="quarantine",
-            text=f"{count(len(loose), 'flaky case')} {verb} in the gate, which chance may then decide: mend {them}, "
-            f"or list {them} under `quarantine:` of the gate for a while, with reason, owner and expiry",
-            cases=tuple(loose),
+            kind="quarantine", finding=finding("advice.quarantine", "warning", number=len(loose)), cases=tuple(loose)
         )
 
 

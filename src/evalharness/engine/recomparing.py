@@ -13,6 +13,7 @@ from typing import Any
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import CaseChange, Comparison, Difference
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.case_changes import case_changes
@@ -24,10 +25,6 @@ from evalharness.engine.rejudging import Judged
 from evalharness.errors import UsageError
 from evalharness.stats.multiplicity import holm
 
-NOT_TOLD = (
-    "of the comparison: p-values, detectable losses and false alarms, which rest on how often the baseline was tried, "
-    "and its scores, times and costs"
-)
 _WORDS = ("why", "settle", "notes", "source", "divergence")
 _OWN = ("new", "n_cases", "n_trials_new")
 _BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
@@ -48,15 +45,15 @@ def recompare(report: Report, anew: Comparison | None) -> Iterator[Judged]:
         found = {judged[0]: judged for judged in (*_of_itself(told), *of_cases)}  # each is told once
         yield from found.values()
     except UsageError as error:  # no such counts, scores or levels can be
-        yield "comparison", told.verdict, f"impossible: {error.message}"
+        yield "comparison", told.verdict, finding("verify.impossible_because", "error", why=error.message)
 
 
-def believed_of_comparison(told: Comparison) -> Iterator[str]:
+def believed_of_comparison(told: Comparison) -> Iterator[Finding]:
     """What does not follow without the baseline."""
-    yield NOT_TOLD
+    yield finding("believed.baseline_trials")
     if not told.tells_all:
-        yield "the baseline's side of the comparison, of which only the worst cases are told"
-        yield "whether others failed that always passed (strict_flips)"
+        yield finding("believed.baseline_cases")
+        yield finding("believed.flips")
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from evalharness.domain.report import Report
 from evalharness.domain.suite import Suite
 from evalharness.engine.measuring import measure
 from evalharness.engine.tallying import CaseTally, Measured
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.stats.thresholds import SAME
 
 
@@ -25,7 +25,7 @@ def recount(report: Report) -> tuple[Suite, Measured]:
     if not report.cases:
         raise UsageError(
             "the report holds no cases, so nothing can be judged",
-            hint="write it with this version: eval-harness run … --json, or -o report.json",
+            hint=Hint("hint.write_again"),
         )
     suite, measured = suite_told(report), trials_told(report)
     trials = report.metadata.trials_per_case

@@ -1,18 +1,18 @@
 """Rejudging: the verdict of a report, and what its gate checked, decided anew from counted trials. Pure.
 
-By the gate of its run, where that is at hand. A report itself does not hold its gate, but each check says what was
-wanted: enough to judge by the same again. A comparison with the baseline is taken as it is told: it is found anew in
-`recomparing.py`.
+By the gate of its run, where that is at hand, else by the one in the report. An older report does not contain its gate,
+but most of its checks say what was wanted: enough to judge by the same again. A comparison with the baseline is taken
+as it is: it is computed again in `recomparing.py`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from datetime import date
 from typing import Any
 
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import (
     METRIC,
     EachCase,
@@ -32,7 +32,6 @@ COSTS = ("max_cost_usd", "max_cost_usd_per_trial")
 LIMITS = (*COSTS, "max_latency_s", "max_median_latency_s")
 COMPARED = ("regression", "strict_flips")
 _JUDGED = ("passed", "value", "wanted", "computable", "basis")
-_EACH_CASE = re.compile(r"(\d{1,9}) of (\d{1,9}) trials of each case must pass")
 Judged = tuple[str, Any, Any]
 """A figure, as told and as found."""
 
@@ -51,9 +50,10 @@ def rejudge(
         yield from _verdict(report)
         return
     is_gated = any(may_be_gated(verdict, report.summary) for verdict, _ in _verdicts(report))
-    yield "gate", "judged", "judged" if is_gated else "not judged: errors, or trials to be done"
+    yield "gate", "judged", "judged" if is_gated else finding("verify.gate_not_judged", "error")
     compared = comparison or report.comparison
-    found = _with_believed(_judged_anew(report, counted, gate, compared), told, believed, compared)
+    found = _judged_anew(report, counted, gate, compared)
+    found = _with_believed(found, told, {*believed, *unread_checks(report)}, compared)
     yield from _checks(told, found)
     yield "gate.quarantined", told.quarantined, found.quarantined
     yield "gate.verdict", told.verdict, found.verdict
@@ -68,14 +68,28 @@ def may_say_so(report: Report) -> bool:
     return (report.verdict, report.exit_code) in _verdicts(report)
 
 
-def gate_told(report: Report, counted: Counted) -> Gate | None:
-    """The gate that asks for what is told to have been checked, and for what a sequential run had to decide.
+def unread_checks(report: Report) -> tuple[str, ...]:
+    """Checks of an older report that do not say what was wanted, other than in words."""
+    told = report.gate
+    return ("each_case",) if told and told.asked is None and any(c.name == "each_case" for c in told.checks) else ()
 
-    Unchecked: a value that no gate would take is one more thing that does not fit.
+
+def gate_told(report: Report, counted: Counted) -> Gate | None:
+    """The gate that judged, with those quarantines that counted.
+
+    Of an older report: one that asks for what its checks say, and for what a sequential run had to decide. Unchecked: a
+    value that no gate would take is one more thing that does not fit.
     """
-    told, plan = report.gate, report.sequential
+    told = report.gate
     if told is None:
         return None
+    held = tuple(Quarantine(case=id_, reason="?", owner="?", expires=date.max) for id_ in told.quarantined if id_)
+    asked = told.asked or _gate_of_checks(report, told, counted)
+    return asked.model_copy(update={"quarantine": held})
+
+
+def _gate_of_checks(report: Report, told: GateResult, counted: Counted) -> Gate:
+    plan = report.sequential
     minima: dict[str, dict[str, Any]] = {"": {}, "category": {}, "criticality": {}}
     asked: dict[str, Any] = {}
     for check in told.checks:
@@ -90,9 +104,8 @@ def gate_told(report: Report, counted: Counted) -> Gate | None:
     if plan is not None and plan.baseline:
         asked["regression"] = RegressionRule()
     fields = zip(("default", "categories", "criticality"), minima.values(), strict=True)
-    held = (Quarantine(case=id_, reason="?", owner="?", expires=date.max) for id_ in told.quarantined if id_)
     return Gate(inconclusive="fail" if told.exit_code == EXIT_CODES["INCONCLUSIVE"][-1] else "pass").model_copy(
-        update={"thresholds": Thresholds().model_copy(update=dict(fields)), "quarantine": tuple(held), **asked}
+        update={"thresholds": Thresholds().model_copy(update=dict(fields)), **asked}
     )
 
 
@@ -100,9 +113,8 @@ def _asked(check: GateCheck, told: GateResult, counted: Counted) -> dict[str, An
     """By its key in the gate, what a check stands for."""
     if check.name in LIMITS:
         return {check.name: check.wanted}
-    if check.name == "each_case" and (rule := _EACH_CASE.match(check.text)):
-        passed, of = int(rule[1]), int(rule[2])
-        return {"each_case": EachCase.model_construct(passed=passed, of=None if of == counted.trials else of)}
+    if check.name == "each_case":  # how many is not known: what became of it is believed
+        return {"each_case": EachCase(passed=1)}
     if check.name == "required_cases":
         return {"required_cases": check.cases or _met(told, counted)}
     if check.name in COMPARED:
@@ -162,15 +174,18 @@ def _figures(told: GateCheck, found: GateCheck) -> Iterator[Judged]:
     yield from ((f"{place}.{name}", getattr(told, name), getattr(found, name)) for name in _JUDGED)
     if told.name not in COMPARED:
         yield f"{place}.cases", told.cases, found.cases
-        yield f"{place}.text", _needed(told), _needed(found)
+        yield f"{place}.text", _said(told), _said(found)
 
 
-def _needed(check: GateCheck) -> str:
-    """Of a limit, what was wanted: times are written with fewer digits than they were measured with.
+def _said(check: GateCheck) -> Finding:
+    """Of a limit, not which case is slowest: times are written with fewer digits than they were measured with.
 
     How many trials are to be graded is told elsewhere.
     """
-    return check.text.rpartition(", ")[2].partition("; ")[0] if check.name in LIMITS else check.text
+    text = check.text
+    if text.code == "gate.limit_open" and isinstance(text.params.get("found"), Finding):
+        text = text.params["found"]
+    return text.model_copy(update={"params": {key: value for key, value in text.params.items() if key != "case"}})
 
 
 def _verdict(report: Report) -> Iterator[Judged]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from evalharness.domain.case import observation
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Change, Difference
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
-from evalharness.domain.plain_numbers import percent, points
 from evalharness.engine.deciding import is_hidden, loss_of, verdict_of
 from evalharness.engine.detecting import MOST_TRIALS, fewest
 from evalharness.engine.differing import Evidence, metric_differs
@@ -41,51 +41,44 @@ class Undecided:
         adjusted = None if p is None else min(1.0, p * self.evidence.family)
         return verdict_of(difference.model_copy(update={"p_adjusted": adjusted}), self.rule)
 
-    def meaning(self, decided: Change) -> str:
-        """A loss is one whatever trials lack; that there is none takes all of them."""
-        is_sure = decided == "REGRESSION" or not self.found.lacking
-        return f"would mean {decided}" if is_sure else f"would mean {decided} if no trial lacks its {self.found.metric}"
+    def lacks(self, decided: Change) -> str | None:
+        """What no trial may lack for that: a loss is one whatever they lack; that there is none takes all of them."""
+        return self.found.metric if decided != "REGRESSION" and self.found.lacking else None
 
 
-def settle(undecided: Undecided) -> str:
-    """What would settle it, in one sentence that holds by construction; or why nothing is known to."""
+def settle(undecided: Undecided) -> Finding:
+    """What would settle it, by construction; or why nothing is known to."""
     found, rule = undecided.found, undecided.rule
     loss = loss_of(found)
     if found.incomparable:
-        where = "every judged trial of both runs" if found.lacking else "both runs"
-        return f"these cases need a {found.metric}{'' if found.metric == 'score' else ' above 0'} in {where}"
+        return finding("settle.missing_in_cases", metric=found.metric, in_all_trials=found.lacking > 0)
     if is_hidden(found, rule):
-        return f"all judged trials of both runs need a {found.metric}"
+        return finding("settle.missing_in_trials", metric=found.metric)
     if found.metric in ("pass_rate", "critical") and undecided.evidence.smallest_p >= 1 - SAME:
-        return "nothing: no trial passed before, so none can get worse"
+        return finding("settle.nothing_to_lose")
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
-        size = percent if found.unit == "ratio" else points
-        accepted = f"the loss is within what is accepted ({size(rule.tolerance)})"
-        return f"nothing: {accepted}, but not below the margin ({size(rule.least_loss)})"
+        return finding("settle.accepted", unit=found.unit, accepted=rule.tolerance, margin=rule.least_loss)
     return _by_trials(undecided) or _by_cases(undecided)
 
 
-def _by_trials(undecided: Undecided) -> str:
+def _by_trials(undecided: Undecided) -> Finding | None:
     """Where each case keeps its share of passes, more trials can only make a loss more certain."""
     found, pairs = undecided.found, undecided.pairs
     if found.metric not in ("pass_rate", "critical") or not exceeds(loss_of(found), undecided.rule.tolerance):
-        return ""
+        return None
     if len(pairs) > MOST_CASES:  # it would take longer than the comparison did
-        return ""
+        return None
     numbers = {case.trials for pair in pairs for case in pair}
     times = fewest(
         lambda times: times > 1 and undecided.verdict([_with_trials(pair, times) for pair in pairs]) == "REGRESSION",
         MOST_TRIALS // max(numbers),
     )
     if times is None:
-        return ""
-    now = numbers.pop()
-    size = f" ({times * now:,}, now {now:,})" if not numbers else ""
-    often = "twice" if times == 2 else f"{times} times"
-    return f"{often} as many trials per case in both runs{size} would make the same drop a REGRESSION"
+        return None
+    return finding("settle.more_trials", times=times, now=numbers.pop() if len(numbers) == 1 else None)
 
 
-def _by_cases(undecided: Undecided) -> str:
+def _by_cases(undecided: Undecided) -> Finding:
     pairs = undecided.pairs
     number = len(pairs)
 
@@ -95,14 +88,14 @@ def _by_cases(undecided: Undecided) -> str:
     # Whole copies first: they alone keep all shares as they are. Then as few of the last copy as lead to the same.
     copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
     if copies is None:
-        return f"more than {max(number, MOST_CASES):,} cases like these (now {number:,}) would be needed"
+        return finding("settle.too_many_cases", most=max(number, MOST_CASES), now=number)
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
-    meaning = undecided.meaning(decided)
+    meaning = {"now": number, "verdict": decided, "lacks": undecided.lacks(decided)}
     if now < number:  # a part of a cluster is not like it
-        size = f"in {copies * now:,} clusters (now {number:,} in {now:,})"
-        return f"about {copies * number:,} cases like these {size} {meaning}"
+        clusters = {"clusters": copies * now, "clusters_now": now}
+        return finding("settle.more_clusters", cases=copies * number, **clusters, **meaning)
     more = fewest(lambda more: more == number or verdict(whole + more) == decided, number)
-    return f"about {whole + (more or number):,} cases like these (now {number:,}) {meaning}"
+    return finding("settle.more_cases", cases=whole + (more or number), **meaning)
 
 
 def _clusters(pairs: Sequence[Pair]) -> int:

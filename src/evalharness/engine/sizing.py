@@ -25,9 +25,10 @@ from evalharness.engine.detecting import (
     fewest,
     least_flipped,
 )
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
+from evalharness.stats.thresholds import ALPHA, POWER
 
 WORST = 0.25
 """The variance of one trial of a case that passes half the time: there is none larger."""
@@ -39,8 +40,8 @@ class Wish:
     """What is to be seen: a drop of `effect` (a share), found with `power`, falsely claimed with at most `alpha`."""
 
     effect: float
-    power: float = 0.8
-    alpha: float = 0.05
+    power: float = POWER
+    alpha: float = ALPHA
 
     @property
     def rule(self) -> RegressionRule:
@@ -219,5 +220,5 @@ def _shown(needed: int, trials: int) -> list[int]:
 def _fewest(enough: Callable[[int], bool], most: int) -> int:
     found = fewest(enough, most)
     if found is None:
-        raise UsageError(f"so small a drop needs more than {MOST_OF_RUN:,} trials", hint="ask for a larger --effect")
+        raise UsageError(f"so small a drop needs more than {MOST_OF_RUN:,} trials", hint=Hint("hint.larger_effect"))
     return found

@@ -13,9 +13,11 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import Judging
-from evalharness.domain.plain_numbers import beside_limit, count
+from evalharness.domain.plain_numbers import spent_of
 from evalharness.errors import SpendCapReached
 
 
@@ -73,7 +75,7 @@ class Spending:
 
     def check(self) -> None:
         if self.is_used_up:
-            raise SpendCapReached(self.told)
+            raise SpendCapReached(spent_of(**self._spent))
 
     def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
         self._calls[model].under_way -= 1
@@ -152,21 +154,14 @@ class Spending:
         return self.max_tokens is None or tokens < self.max_tokens
 
     @property
-    def notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[Finding]:
         """What a reader of a capped run's report must know."""
-        yield self.told
+        yield finding("spending.spent", **self._spent)
         if self.unpriced and self.max_cost_usd is not None:
-            yield f"{count(self.unpriced, 'answer')} without a known cost, which the cap could not count"
+            yield finding("spending.unpriced", "warning", answers=self.unpriced)
         if self.broken_off:
-            told = f"{count(self.broken_off, 'request')} without a whole reply"
-            yield f"{told}: what was sent is counted, what they cost is not known"
+            yield finding("spending.broken_off", "warning", requests=self.broken_off)
 
     @property
-    def told(self) -> str:
-        caps = []
-        if self.max_cost_usd is not None:
-            spent, cap = beside_limit(self.cost_usd, self.max_cost_usd, 4)
-            caps.append(f"${spent} of ${cap}")
-        if self.max_tokens is not None:
-            caps.append(f"{self.tokens:,} of {count(self.max_tokens, 'token')}")
-        return f"spent {' and '.join(caps)}"
+    def _spent(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("cost_usd", "max_cost_usd", "tokens", "max_tokens")}

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from evalharness.domain.finding import finding, joined
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import ErrorBounds
-from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED, SequentialPlan, SequentialResult
+from evalharness.domain.sequential import GIVEN_UP, SequentialPlan, SequentialResult, is_not_needed
 from evalharness.domain.trial import GRADED, Outcome
 from evalharness.engine.planning import trial_seed
 from evalharness.engine.stopping_rules import FloorRule, Key, PairRule
@@ -108,7 +109,7 @@ class Stopping:
         told = [rule for rule in self._rules if rule.fails or decision != "FAILED"]
         why = [rule.why for rule in told]
         if not self.is_over and (due := self._next_heard):
-            why.append(f"{due[0]} comes next and still awaits its grade")
+            why.append(finding("sequential.awaits_grade", "warning", case=due[0]))
         at_the_cap = bool(self._floor and self._floor in told and self._floor.why_at_the_cap)
         is_by_rule = decision != "UNDECIDED" and not at_the_cap
         fixed = self._plan.fixed_n  # the cap would be no measure of what was saved: it is twice that or so
@@ -122,7 +123,7 @@ class Stopping:
             **figures,
             rule=" and ".join(rule.name for rule in self._rules),
             decision=decision,
-            why="; ".join(why),
+            why=joined(why),
             is_over=self.is_over,
             trials_used=self._judged,
             cap=len(self.order),
@@ -146,11 +147,6 @@ def follow(plan: SequentialPlan, case_ids: Iterable[str], trials: int, outcomes:
         not_needed += is_not_needed(outcome)
         given_up += outcome.reason.startswith(GIVEN_UP)
     return stopping.result(not_needed, given_up)
-
-
-def is_not_needed(outcome: Outcome) -> bool:
-    """Whether a trial of a sequential run was skipped because the run had been decided."""
-    return outcome.state == "skipped" and outcome.reason.startswith(NOT_NEEDED)
 
 
 def error_bounds_of(result: SequentialResult) -> ErrorBounds | None:

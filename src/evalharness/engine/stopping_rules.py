@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, TypeAlias
 
-from evalharness.domain.plain_numbers import percent, points
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.stats.sequential import Sprt, confidence_sequence, e_value_discordant_pairs
 from evalharness.stats.thresholds import SAME
@@ -24,7 +24,7 @@ class FloorRule:
         self.test = Sprt(floor, floor - effect, alpha, beta)
         self.met: bool | None = None
         self.ratio = 0.0
-        self.why_at_the_cap = ""
+        self.why_at_the_cap: Finding | None = None
         self._passed = self._failed = 0
 
     @property
@@ -51,22 +51,25 @@ class FloorRule:
         if self.is_over or not (judged := self._passed + self._failed):
             return
         found, floor = confidence_sequence(self._passed, self._failed), self.test.p0
-        told = f"all trials are done, {self._passed:,} of {judged:,} passed ({percent(self._passed / judged)})"
+        counts = {"passed": self._passed, "judged": judged, "floor": floor}
         if found.low > floor:
-            self.met, self.why_at_the_cap = True, f"{told}, more than the {percent(floor)} asked for"
+            self.met = True
+            self.why_at_the_cap = finding("sequential.cap_above", **counts)
         elif self._passed / judged < floor - SAME:
-            by_chance = "" if found.high < floor else "; with so few trials that may be chance"
-            self.met, self.why_at_the_cap = False, f"{told}, fewer than the {percent(floor)} asked for{by_chance}"
+            self.met = False
+            may_be_chance = found.high >= floor
+            self.why_at_the_cap = finding("sequential.cap_below", "error", **counts, may_be_chance=may_be_chance)
 
     @property
-    def why(self) -> str:
-        if self.why_at_the_cap:
+    def why(self) -> Finding:
+        rates = {"floor": self.test.p0, "too_low": self.test.p1}
+        if self.why_at_the_cap is not None:
             return self.why_at_the_cap
-        floor, too_low = percent(self.test.p0), percent(self.test.p1)
+        if self.met:
+            return finding("sequential.floor_met", **rates)
         if self.met is None:
-            return f"the pass rate may be {floor}, and may be {too_low}"
-        short = f"{points(self.test.p0 - self.test.p1)} short of the {floor} asked for"
-        return f"more than {too_low} pass, so it is not {short}" if self.met else f"fewer than {floor} pass"
+            return finding("sequential.floor_open", "warning", **rates)
+        return finding("sequential.floor_missed", "error", floor=self.test.p0)
 
 
 class PairRule:
@@ -117,10 +120,9 @@ class PairRule:
             self.is_worse = True
 
     @property
-    def why(self) -> str:
-        turned = f"{self.worse:,} got worse and {self.better:,} better"
-        told = f"of {self.pairs:,} trials, each paired with one of the baseline, {turned}"
-        return f"worse than the baseline: {told}" if self.is_worse else f"no loss against the baseline is shown: {told}"
+    def why(self) -> Finding:
+        counts = {"pairs": self.pairs, "worse": self.worse, "better": self.better}
+        return finding("sequential.pairs", "error" if self.is_worse else "info", is_worse=bool(self.is_worse), **counts)
 
 
 def _shuffled(counts: tuple[int, int], seed: int, case_id: str) -> list[bool]:

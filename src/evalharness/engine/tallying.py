@@ -97,8 +97,8 @@ class Measured:
     judgings: dict[str, Judging] = field(default_factory=dict)
     """What judges took, by model."""
     slowest: list[tuple[float, str, int]] = field(default_factory=list)
-    without_score: dict[str, tuple[Counter[str], str]] = field(default_factory=dict)
-    """By grader, and whether 0 or nothing counts instead: in how many trials of each case it found no score though that
+    without_score: dict[tuple[str, float | None], tuple[Counter[str], str]] = field(default_factory=dict)
+    """By grader, and what counts instead, 0 or nothing: in how many trials of each case it found no score though that
     ends none, and why not in the first."""
     given_up: int = 0
     """Trials of a sequential run that were under way when it was decided: what they cost is not known."""
@@ -169,7 +169,7 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
             told += grade.get("weight", 1.0)
         lacks, required = _has_no_score(grade), grade.get("required", True)
         if lacks and (not required or grade["state"] == "pass"):
-            what = f"{grade.get('grader', '')}: {'no score' if grade.get('score') is None else 'scored 0'}"
+            what = (grade.get("grader", ""), None if grade.get("score") is None else 0.0)
             trials, _ = measured.without_score.setdefault(what, (Counter(), grade.get("reason", "")))
             trials[case_id] += 1
         if lacks and not required:

@@ -7,10 +7,12 @@ decided in `actions/verify_report.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import Finding, finding
+from evalharness.domain.finding_codes import Code
 from evalharness.domain.record import Record
 from evalharness.domain.report import Report
 from evalharness.domain.suite import Suite
@@ -19,7 +21,7 @@ from evalharness.domain.verified import Mismatch, Verified
 from evalharness.engine.measuring import measure
 from evalharness.engine.recomparing import believed_of_comparison, recompare
 from evalharness.engine.recounting import suite_told, trials_told
-from evalharness.engine.rejudging import COSTS, Judged, gate_told, rejudge
+from evalharness.engine.rejudging import COSTS, Judged, gate_told, rejudge, unread_checks
 from evalharness.engine.reported_figures import reported_figures
 from evalharness.engine.stopping import error_bounds_of, follow, measured_sequentially
 from evalharness.engine.summarising import case_results, error_bounds, failures, summarise, unjudged
@@ -39,21 +41,21 @@ NOT_IN_CASES = (
     "output_tokens",
     "sequential.",
 )
-_ALWAYS = (
-    "what is said in words (why, notes, reasons, recommendations)",
-    "which trials were the slowest",
-    "how often a trial was tried (attempts)",
-    "the environment it ran in",
+_ALWAYS: tuple[Code, ...] = (
+    "believed.words",
+    "believed.slowest_trials",
+    "believed.attempts",
+    "believed.environment",
 )
-_FILE = (
-    "what the suite says (case_threshold, max_error_rate, retry_failed, weights, clusters)",
-    "whose run it was and when (names, variant, regrade_of, timestamp)",
-    "how long the whole run took",
+_FILE: tuple[Code, ...] = (
+    "believed.suite",
+    "believed.run",
+    "believed.duration",
 )
-_UNTOLD_BY_CASES = (
-    "the cases themselves",
-    "verdicts by grader, tokens, the whole cost",
-    "of the cases that failed or were not judged: how many of their trials did",
+_UNTOLD_BY_CASES: tuple[Code, ...] = (
+    "believed.cases",
+    "believed.grades_and_tokens",
+    "believed.trials_of_failures",
 )
 OUTLINE = ("weight", "cluster", "category", "criticality", "topic")
 MIXED = ("skipped", "awaiting", "pending")
@@ -75,23 +77,24 @@ def verify_report(
     found = _anew(report.model_copy(update={"sequential": decided}), known, measured)
     counted = Counted(known, report.metadata.trials_per_case, measured)
     gate = suite.gate if suite else gate_told(report, counted)
+    unread = () if suite else _of_checks(unread_checks(report))
     compared = [*_compared(report, found), *recompare(report, comparison), *rejudge(report, counted, gate, comparison)]
     compared += [*_consistent(report), *(_as_in_suite(report, found) if suite else ())]
     return Verified(
         figures=len(compared),
         rows=len(rows),
         mismatches=(*odd, *_mismatches(compared)),
-        believed=(*(() if suite else _of_file(report)), *_believed(report, comparison)),
+        believed=(*(() if suite else _of_file(report)), *unread, *_believed(report, comparison)),
     )
 
 
 def verify_cases(report: Report) -> Verified:
     """Of a report without its trials: what follows from its cases."""
-    later = ["all that follows later answers (retry_failed)"] if report.metadata.retry_failed else []
-    decided = ["what the sequential run decided, and from which trials"] if report.sequential else []
-    untold = list(_checks_untold(report))
-    checks = [f"what the gate found for {', '.join(untold)}"] if untold else []
-    believed = (*_UNTOLD_BY_CASES, *decided, *later, *checks, *_of_file(report), *_believed(report))
+    later = [finding("believed.later_answers")] if report.metadata.retry_failed else []
+    decided = [finding("believed.sequential_decision")] if report.sequential else []
+    untold = list(dict.fromkeys((*_checks_untold(report), *unread_checks(report))))
+    cases = map(finding, _UNTOLD_BY_CASES)
+    believed = (*cases, *decided, *later, *_of_checks(untold), *_of_file(report), *_believed(report))
     rows = len(report.cases)
     if odd := list(_odd_cases(report)):
         return Verified(figures=len(odd), rows=rows, basis="cases", mismatches=tuple(odd), believed=believed)
@@ -144,8 +147,9 @@ def _untold_by_older(report: Report) -> Iterator[str]:
 def _odd_cases(report: Report) -> Iterator[Mismatch]:
     for case in report.cases:
         if not 0 <= case.passed <= case.trials or case.errors < 0:
-            told = f"{case.passed} of {case.trials} passed, {case.errors} errors"
-            yield Mismatch(figure=f"cases.{case.case_id}", told=told, found="impossible")
+            counts = {"passed": case.passed, "trials": case.trials, "errors": case.errors}
+            impossible = finding("verify.impossible", "error")
+            yield Mismatch(figure=f"cases.{case.case_id}", told=finding("verify.counts", **counts), found=impossible)
 
 
 def _follows_from_cases(figure: str) -> bool:
@@ -177,16 +181,16 @@ def _sound_rows(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> tuple
     for row in outcomes:
         place = (row.case_id, row.trial_index)
         what = (
-            "no case of the report"
+            finding("verify.unknown_case", "error")
             if row.case_id not in known
-            else "told before"
+            else finding("verify.duplicate_trial", "error")
             if place in seen
-            else f"not one of the {trials} planned"
+            else finding("verify.unplanned_trial", "error", planned=trials)
             if not 0 <= row.trial_index < trials
-            else ""
+            else None
         )
         seen.add(place)
-        if what:
+        if what is not None:
             odd.append(Mismatch(figure=f"trials.{row.case_id}#{row.trial_index + 1}", told=row.state, found=what))
         else:
             sound.append(row)
@@ -246,28 +250,42 @@ def _mismatches(compared: Iterable[Judged]) -> Iterator[Mismatch]:
 
 
 def _same(figure: str, told: Any, found: Any) -> bool:
+    """A sentence that an older version wrote is believed: it is not known what it was made of."""
+    if isinstance(told, Finding):
+        if told.code == "text" or not isinstance(found, Finding):
+            return told.code == "text"
+        return told.code == found.code and _same(figure, told.params, found.params)
+    if isinstance(told, list) and isinstance(found, list):
+        return len(told) == len(found) and all(_same(figure, *each) for each in zip(told, found, strict=True))
+    if isinstance(told, Mapping) and isinstance(found, Mapping):
+        return told.keys() == found.keys() and all(_same(figure, told[key], found[key]) for key in told)
     if isinstance(told, float | int) and isinstance(found, float | int):
         is_time = figure.endswith("_s") or "latency_s." in figure
         return math.isclose(told, found, rel_tol=1e-9, abs_tol=CLOSE_S if is_time else CLOSE)
     return bool(told == found)
 
 
-def _of_file(report: Report) -> tuple[str, ...]:
-    gate = ("what the gate asks for (its checks, their limits, required cases)",) if report.gate else ()
-    return (*_FILE, *gate)
+def _of_checks(checks: Sequence[str]) -> tuple[Finding, ...]:
+    return (finding("believed.checks", checks=list(checks)),) if checks else ()
 
 
-def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[str]:
-    yield from _ALWAYS
+def _of_file(report: Report) -> Iterator[Finding]:
+    yield from map(finding, _FILE)
+    if report.gate:
+        yield finding("believed.gate")
+
+
+def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[Finding]:
+    yield from map(finding, _ALWAYS)
     if not report.cases:
-        yield "the figures of its cases, which are not kept"
+        yield finding("believed.lost_cases")
     if report.comparison is not None:
-        yield "the rule of the comparison (alpha, power, margin, tolerance)"
+        yield finding("believed.comparison_rule")
     if report.comparison is not None and comparison is None:
         yield from believed_of_comparison(report.comparison)
     if report.sequential is not None:
-        yield "what the sequential run was planned to decide"
+        yield finding("believed.sequential_plan")
     if report.judging:
-        yield "what judges took and cost"
+        yield finding("believed.judging")
     if report.flaky or report.items is not None:
-        yield "what other runs say about flaky cases and items"
+        yield finding("believed.other_runs")

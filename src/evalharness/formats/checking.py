@@ -164,7 +164,7 @@ def _check_reference(findings: Findings, place: FieldPath, reference: str, noun:
     try:
         file = reference_file(reference, findings.source.path.parent / root)
     except UsageError as error:
-        findings.add(place, f"{error.message}; {error.hint}")
+        findings.add(place, f"{error.message}; {error.plain_hint}")
         return
     if file is not None and not is_file(file):
         # A target can still be replaced by --target; a grader cannot.

@@ -11,9 +11,7 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.variables import needed
 from evalharness.errors import InvalidFile
 from evalharness.formats.evals.layout import is_config
-from evalharness.formats.not_suites import not_a_suite, passed_over
 from evalharness.formats.recognising import SESSIONS, Format, mentions_a_suite, named_format, recognise
-from evalharness.formats.session_folders import holds_sessions, load_sessions
 from evalharness.formats.syntax.source import ENDINGS, Source, read_source
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
@@ -67,7 +65,11 @@ def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
 
 def load_source(source: Source, forced: Format | None = None) -> LoadedFile:
     format_ = forced or recognise(source.data)
-    return LoadedFile(source.path, None, (not_a_suite(source),)) if format_ is None else _load(source, format_)
+    if format_ is not None:
+        return _load(source, format_)
+    from evalharness.formats.not_suites import not_a_suite  # here: most files are suites
+
+    return LoadedFile(source.path, None, (not_a_suite(source),))
 
 
 def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
@@ -75,6 +77,8 @@ def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
 
     A folder of recorded sessions comes itself, in place of its files; folders below it hold what belongs to them.
     """
+    from evalharness.formats.session_folders import holds_sessions  # here: a file named outright needs none of it
+
     has_sessions = forced in (None, SESSIONS) and holds_sessions(folder, forced=forced is not None)
     if has_sessions:
         yield folder
@@ -91,6 +95,8 @@ def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
 def _load_met(path: Path, forced: Format | None) -> LoadedFile:
     """A file of a folder. A broken one counts as a suite when it mentions what only suites have."""
     if path.is_dir():
+        from evalharness.formats.session_folders import load_sessions
+
         sessions = load_sessions(path, forced=forced is not None)
         return LoadedFile(path, sessions.suite, sessions.problems, SESSIONS.name, sessions.files)
     try:
@@ -104,6 +110,8 @@ def _load_met(path: Path, forced: Format | None) -> LoadedFile:
     found = recognise(source.data)
     if found is not None and forced in (None, found):
         return _load(source, found)
+    from evalharness.formats.not_suites import passed_over
+
     return LoadedFile(path, None, (passed_over(source, found),), is_passed_over=True)
 
 

@@ -14,6 +14,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from evalharness.domain.finding import Finding, finding
 from evalharness.errors import UsageError
 
 _PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
@@ -41,8 +42,8 @@ class RateRow:
     decimals: int
     tasks: int | None
     trials: int | None = None
-    problem: str = ""
-    note: str = ""
+    problem: Finding | None = None
+    note: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class _Written:
     is_percent: bool
     tasks: Decimal | None
     trials: Decimal | None
-    odd: list[str]
+    odd: list[Finding]
     """Figures that are no numbers."""
 
 
@@ -68,19 +69,19 @@ def _row(row: _Written, is_mixed: bool) -> RateRow:
     rates = dict(sorted(row.rates.items()))
     decimals = max(map(_decimals, rates.values()), default=0) + (2 if row.is_percent else 0)
     odd = row.odd + [
-        f"pass^{k} is {rate}, which is no share of trials" for k, rate in rates.items() if not 0 <= rate <= whole
+        finding("rates.no_share", "error", k=k, rate=str(rate)) for k, rate in rates.items() if not 0 <= rate <= whole
     ]
     for what, number in (("tasks", row.tasks), ("trials", row.trials)):
         if number is not None and (number < 1 or number != number.to_integral_value()):
-            odd.append(f"there are {number} {what}, which is no number of {what}")
+            odd.append(finding("rates.no_number", "error", what=what, number=str(number)))
     return RateRow(
         row.label,
         {k: rate / whole for k, rate in rates.items()},
         decimals,
         _at_most(row.tasks, MOST_TASKS + 1),
         _at_most(row.trials, MOST_TASKS * MOST_TRIALS + 1),
-        problem=next(iter(odd), ""),
-        note="read as shares of 1, unlike the rows in percent" if is_mixed and rates and not row.is_percent else "",
+        problem=next(iter(odd), None),
+        note=finding("rates.read_as_shares") if is_mixed and rates and not row.is_percent else None,
     )
 
 
@@ -129,7 +130,9 @@ def _written(value: Mapping[str, Any], place: tuple[str, ...]) -> _Written:
             figures[int(named[1])] = written
     rates = {k: found for k, figure in figures.items() if (found := _rate(figure))}
     odd = [
-        f"pass^{k} is '{figures[k]}', which is no number" for k in figures if k not in rates and _is_told(figures[k])
+        finding("rates.no_rate", "error", k=k, written=str(figures[k]))
+        for k in figures
+        if k not in rates and _is_told(figures[k])
     ]
     name = next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str)), "")
     label = name or " ".join(part for part in place if part != "results") or "the row"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName
-from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
-from evalharness.formats.evals.native import load_native, looks_native
 from evalharness.formats.problems import Findings
-from evalharness.formats.recorded_sessions import load_session, looks_like_session
 from evalharness.formats.syntax.source import Source
-from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
-from evalharness.formats.workflow_datasets import load_workflow_dataset, looks_like_dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +18,56 @@ class Format:
     """One way of writing a suite. `marks` are words by which a file too broken to be read is still known to be one."""
 
     name: str
-    looks: Callable[[Any], bool]
-    load: Callable[[Source], tuple[Suite | None, Findings]]
+    looks_at: str
+    """The function that knows its own, and the one that reads it: imported when they are first called."""
+    loads_by: str
     marks: tuple[bytes, ...]
 
+    def looks(self, data: Any) -> bool:
+        return bool(_imported(self.looks_at)(data))
 
-NATIVE = Format("native", looks_native, load_native, (b"test_cases",))
-SESSIONS = Format("recorded-sessions", looks_like_session, load_session, (b'"agentName"',))
+    def load(self, source: Source) -> tuple[Suite | None, Findings]:
+        loaded: tuple[Suite | None, Findings] = _imported(self.loads_by)(source)
+        return loaded
+
+
+def _imported(path: str) -> Callable[[Any], Any]:
+    module, _, name = path.partition(":")
+    function: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
+NATIVE = Format(
+    "native",
+    "evalharness.formats.evals.native:looks_native",
+    "evalharness.formats.evals.native:load_native",
+    (b"test_cases",),
+)
+SESSIONS = Format(
+    "recorded-sessions",
+    "evalharness.formats.recorded_sessions:looks_like_session",
+    "evalharness.formats.recorded_sessions:load_session",
+    (b'"agentName"',),
+)
 """Of this one a folder is a suite, too: see `loading.py`."""
 FORMATS = (
     Format(
         "eval-harness",
-        looks_eval_harness,
-        load_eval_harness,
+        "evalharness.formats.evals.eval_harness:looks_eval_harness",
+        "evalharness.formats.evals.eval_harness:load_eval_harness",
         (b"eval_suite", b"expected_output", b"capability_eval", b"regression_eval"),
     ),
     NATIVE,
-    Format("task-suite", looks_like_task_suite, load_task_suite, (b'"tasks"', b"tasks:", b"expectedPatterns")),
+    Format(
+        "task-suite",
+        "evalharness.formats.task_suites:looks_like_task_suite",
+        "evalharness.formats.task_suites:load_task_suite",
+        (b'"tasks"', b"tasks:", b"expectedPatterns"),
+    ),
     Format(
         "workflow-dataset",
-        looks_like_dataset,
-        load_workflow_dataset,
+        "evalharness.formats.workflow_datasets:looks_like_dataset",
+        "evalharness.formats.workflow_datasets:load_workflow_dataset",
         (b"workflowName", b'"assertions"', b"assertions:"),
     ),
     SESSIONS,

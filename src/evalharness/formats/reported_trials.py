@@ -13,10 +13,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
 from evalharness.domain.trial import Outcome, TrialState
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.formats.problems import in_words
 
-HOW_TO = "write one: eval-harness show RUN --json > report.json"
+HOW_TO = Hint("hint.write_report", first="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from evalharness.domain.report import CaseState, Report, RunMetadata, Summary
 from evalharness.domain.session_checks import state_of
 from evalharness.domain.session_results import EvalRun, Result
 from evalharness.domain.trial import GRADED
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.formats.problems import in_words
 from evalharness.stats.thresholds import SAME
 
@@ -28,7 +28,7 @@ MOST_TRIALS = 1_000_000
 MOST = 1e15
 """Of seconds, dollars and weights: the sums of larger ones are no numbers any more."""
 _FROM_0_ON = ("duration_s", "longest_s", "cost_usd", "dearest_usd", "weight")
-HOW_TO = "write one: eval-harness baseline RUN -o FILE.json"
+HOW_TO = Hint("hint.write_baseline_file")
 
 
 def read_report(path: Path) -> Report:
@@ -37,9 +37,7 @@ def read_report(path: Path) -> Report:
     document = data if isinstance(data, Mapping) else {}
     several = document.get("eval_reports")
     if isinstance(several, list) and len(several) != 1:
-        raise UsageError(
-            f"{path} holds the reports of {len(several)} runs", hint="one is needed: eval-harness show RUN --json"
-        )
+        raise UsageError(f"{path} holds the reports of {len(several)} runs", hint=Hint("hint.one_report"))
     written = several[0] if several else document.get("eval_report")
     if isinstance(written, Mapping):
         return _report(path, written)
@@ -48,7 +46,7 @@ def read_report(path: Path) -> Report:
     if isinstance(document.get("sessions"), list):
         raise UsageError(
             f"{path} holds recorded sessions, which do not tell the files they belong to",
-            hint="take the results beside it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json",
+            hint=Hint("hint.results_beside"),
         )
     raise UsageError(f"{path} is no report", hint=HOW_TO)
 

@@ -138,7 +138,7 @@ async def ask_runner(
         async with services.isolated().session(str(folder)) as session:
             result = await session.run(request)
     except TargetUnavailable as error:
-        raise Unscored(f"{error.message}; {error.hint}" if error.hint else error.message) from error
+        raise Unscored(f"{error.message}; {error.plain_hint}" if error.plain_hint else error.message) from error
     finally:
         await asyncio.to_thread(remove_folder, folder)
     first, _, rest = result.stdout.partition(b"\n")

@@ -41,7 +41,7 @@ def known_comparator(name: str) -> str:
     try:
         split_reference(name)
     except UsageError as error:
-        raise ValueError(f"{error.message}; {error.hint}") from None
+        raise ValueError(f"{error.message}; {error.plain_hint}") from None
     return name
 
 

@@ -57,4 +57,4 @@ def _took(model: str, embedded: Embedded) -> tuple[Judging, ...]:
 
 def due(error: UsageError) -> Grade:
     """No verdict until somebody installs or names what is missing; `regrade` gives it then."""
-    return Grade(state="awaiting", reason=f"{error.message}: {error.hint}" if error.hint else error.message)
+    return Grade(state="awaiting", reason=f"{error.message}: {error.plain_hint}" if error.plain_hint else error.message)

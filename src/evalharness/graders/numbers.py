@@ -53,7 +53,7 @@ class Numeric(Grader):
         if number is None:
             return Grade.of(False, reason=f"{problem}: {shown(context.text)}")
         allowed = max(self.options.absolute, self.options.relative * abs(self.options.value))
-        # Tolerances are written in decimal: 0.3 must be within 0.1 of 0.2 although binary rounding says otherwise.
+        # Tolerances are written in decimal: 1.1 must be within 0.1 of 1.0 although binary rounding says otherwise.
         slack = 4 * math.ulp(max(abs(number), abs(self.options.value)))
         distance = abs(number - self.options.value)
         passed = distance <= allowed + (slack if allowed else 0.0)

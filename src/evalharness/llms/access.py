@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.transcript import Usage
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.posting import Posting
@@ -21,7 +22,7 @@ def nobody_counts(_usage: Usage) -> None:
     """For models whose tokens nobody pays for."""
 
 
-def nobody_listens(_note: str) -> None:
+def nobody_listens(_note: Finding) -> None:
     """For models of which nobody makes a report."""
 
 
@@ -36,7 +37,7 @@ class Access:
     """Shared by all that are open; not theirs to close."""
     used: Callable[[Usage], None] = field(default=nobody_counts, repr=False)
     """What no reply tells: the tokens of replies that nobody could read."""
-    told: Callable[[str], None] = field(default=nobody_listens, repr=False)
+    told: Callable[[Finding], None] = field(default=nobody_listens, repr=False)
     """What whoever reads the report must know of the model; the same thing may be told many times."""
     lost: Callable[[int], None] = field(default=nobody_counts_lost, repr=False)
     """How many bytes were sent in vain: no reply came that tells anything."""

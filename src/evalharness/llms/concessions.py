@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Container, Mapping
 
+from evalharness.domain.finding import Finding, finding
 from evalharness.errors import ModelUnavailable
 
 REFUSALS = (400, 422)
@@ -40,9 +41,9 @@ def refused_field(error: ModelUnavailable, sent: Container[str], words_for: Mapp
     return None
 
 
-def left_out(model: str, field: str) -> str:
+def left_out(model: str, field: str) -> Finding:
     """For those who read the report: what they asked for was not what the model was asked."""
-    return f"{model} takes no {field}: it was left out"
+    return finding("model.field_left_out", "warning", model=model, field=field)
 
 
 def in_words(schema: Mapping[str, object], text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Literal
 from evalharness import registry
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.model import Embedder, Llm
+from evalharness.domain.finding import Finding
 from evalharness.domain.model_name import ModelName
 from evalharness.errors import UsageError
 from evalharness.llms.access import Access
@@ -50,7 +51,7 @@ class OpenModels:
         self._embedders: dict[ModelName, Embedder] = {}
         self._posting: Posting | None = None
         self._prices: Prices | None = None
-        self._notes: dict[str, None] = {}
+        self._notes: dict[Finding, None] = {}
 
     def llm(self, name: str) -> Llm:
         if name not in self._by_name:
@@ -76,7 +77,7 @@ class OpenModels:
         """Whether what this model costs can be added up, and so capped."""
         return self._price(parse_name(name)) is not None
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         return tuple(self._notes)
 
     def trouble(self) -> str:
@@ -110,7 +111,7 @@ class OpenModels:
                 may_ask_again=self._purse.check if self._purse is not None else anybody_may,
             )
 
-        def told(note: str) -> None:
+        def told(note: Finding) -> None:
             self._notes[note] = None
 
         endpoint = endpoint_of(name, provider, self._environment)

@@ -14,8 +14,9 @@ from evalharness.domain.calibration import (
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import chance, count, interval
 from evalharness.domain.record import Json
-from evalharness.reports.figures import judging_text
 from evalharness.reports.screen import Part, Screen
+from evalharness.reports.wording import judging_text
+from evalharness.reports.words import say
 
 SHOWN_CASES = 3
 
@@ -34,7 +35,7 @@ class CalibrationReport:
         for position, took in enumerate(calibration.judging):
             self._screen.line("cost" if position == 0 else "", judging_text(took))
         for note in calibration.notes:
-            self._screen.line("note", note)
+            self._screen.line("note", say(note))
 
     def _examples(self, found: ExampleCalibration) -> None:
         self._screen.say((found.grader, "bold"), f"  {_where(found)}, judged by {found.judge}", _dim(found.scale))

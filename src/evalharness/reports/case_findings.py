@@ -12,6 +12,7 @@ from evalharness.domain.item_analysis import CaseItem
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import Recommendation, Report
 from evalharness.reports.figures import Line
+from evalharness.reports.words import say
 
 NAMED = 3
 MOST_ADVICE = 6
@@ -66,7 +67,7 @@ def items(report: Report) -> Iterator[Line]:
 
 def advice(report: Report) -> Iterator[Line]:
     for position, found in enumerate(_first_of_all_kinds(report.recommendations)):
-        yield Line("" if position else "advice", found.text, f"({_listed(found.cases)})" if found.cases else "")
+        yield Line("" if position else "advice", say(found.finding), f"({_listed(found.cases)})" if found.cases else "")
     if len(report.recommendations) > MOST_ADVICE:
         yield Line("", f"… and {len(report.recommendations) - MOST_ADVICE:,} more in --json")
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import shlex
 
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
-from evalharness.domain.plain_numbers import LARGEST_RATIO, change, count, digits, percent, points
+from evalharness.domain.plain_numbers import LARGEST_RATIO, change, count, digits
+from evalharness.reports.comparison_words import figure_label, size_of
 from evalharness.reports.screen import Screen
 from evalharness.reports.wording import duration, money, naming
+from evalharness.reports.words import say
 from evalharness.stats.thresholds import SAME
 
 COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "INCONCLUSIVE": "yellow"}
@@ -30,12 +32,12 @@ class ComparisonReport:
     def show(self, comparison: Comparison) -> None:
         verdict = comparison.verdict
         self._screen.say()
-        self._screen.say((verdict, f"bold {COLOURS[verdict]}"), f"  {comparison.why}")
+        self._screen.say((verdict, f"bold {COLOURS[verdict]}"), f"  {say(comparison.why)}")
         if comparison.settle:
             by = f"(at level {comparison.alpha:g}, if all shares stay as they are)"
-            self._screen.line("to settle it", comparison.settle, by)
+            self._screen.line("to settle it", say(comparison.settle), by)
         for note in comparison.notes:
-            self._screen.line("note", note)
+            self._screen.line("note", say(note))
         self._screen.say()
         self._screen.line("before", *_run_text(comparison.old))
         self._screen.line("now", *_run_text(comparison.new))
@@ -77,7 +79,7 @@ class ComparisonReport:
         chance = f"   p {_p(case.p)}, q {_p(case.q)}" if is_tested else ""
         self._screen.say("  ", case.case_id, told, (f"   {', '.join(marks)}" if marks else "", "red"), (chance, "dim"))
         if case.divergence:
-            self._screen.say((f"      {self._screen.one_line(case.divergence, 300)}", "dim"))
+            self._screen.say((f"      {self._screen.one_line(say(case.divergence), 300)}", "dim"))
 
     def _more(self, hidden: int) -> None:
         if hidden > 0:
@@ -107,18 +109,18 @@ def baseline_line(comparison: Comparison) -> str:
     found = _decisive(comparison)
     _, moved, interval = difference_text(found, comparison.n_cases)
     if found.metric != "pass_rate":
-        moved = f"{found.label} {moved}"
+        moved = f"{figure_label(found.metric)} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
-        shows = found.why if found.metric == "critical" or found.incomparable else _shows(found)
-        settle = f"to settle it: {comparison.settle}" if comparison.settle else ""
+        shows = say(found.why) if found.metric == "critical" or found.incomparable else _shows(found)
+        settle = f"to settle it: {say(comparison.settle)}" if comparison.settle else ""
         finds = f": {'; '.join(part for part in (shows, settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
-        finds = f" of {_size(comparison.margin, found)} or more"
+        finds = f" of {size_of(comparison.margin, found.unit)} or more"
     aside = decided_by(found, comparison)
     verdict = f"{comparison.verdict}{finds}{f' ({aside})' if aside else ''}"
     source = f"against {comparison.old.source or comparison.old.run_name}"
-    return "   ".join(part for part in (moved, interval, verdict, source, comparison.left_out) if part)
+    return "   ".join(part for part in (moved, interval, verdict, source, say(comparison.left_out)) if part)
 
 
 def baseline_basis(comparison: Comparison) -> str:
@@ -136,7 +138,7 @@ def baseline_basis(comparison: Comparison) -> str:
 def compared_text(comparison: Comparison) -> str:
     """`3 of 50 cases changed; compared on 47`, and how many trials that are."""
     trials = _trials_text(comparison.differences["pass_rate"])
-    return f"{comparison.left_out or count(comparison.n_cases, 'case')} ({trials})"
+    return f"{say(comparison.left_out) or count(comparison.n_cases, 'case')} ({trials})"
 
 
 def _trials_text(found: Difference) -> str:
@@ -228,7 +230,7 @@ def _shows(found: Difference) -> str:
     """The smallest loss that can be seen; where there is none, why, and what would help."""
     loss = "rise" if found.unit == "ratio" else "drop"
     if found.detectable is not None:
-        return f"shows {loss}s from {_size(found.detectable, found)} on"
+        return f"shows {loss}s from {size_of(found.detectable, found.unit)} on"
     if not found.n_cases:
         return f"can show no drop at all: no case has a {found.metric} in both runs"
     is_rate = found.metric in ("pass_rate", "critical")
@@ -237,10 +239,6 @@ def _shows(found: Difference) -> str:
     units = "clusters" if "cluster" in found.interval_method else "cases"
     more = "cases or trials" if is_rate and units == "cases" else units
     return f"can show no {loss} at all: too few {units} that could get worse, more {more} would help"
-
-
-def _size(loss: float, found: Difference) -> str:
-    return percent(loss) if found.unit == "ratio" else points(loss)
 
 
 def _case_text(case: CaseChange) -> str:

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from evalharness.domain.case import observation
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import Report
 from evalharness.reports.sequential_text import outcome_of
-from evalharness.reports.wording import duration, interval_of, money, told_apart, with_interval
+from evalharness.reports.wording import duration, interval_of, judging_text, money, told_apart, with_interval
 
 LEAST_LEVEL = 0.9
 
@@ -147,17 +146,6 @@ def _cost(report: Report) -> Iterator[Line]:
 def _judges(report: Report) -> Iterator[Line]:
     for position, took in enumerate(report.judging):
         yield Line("judges" if position == 0 else "", judging_text(took))
-
-
-def judging_text(took: Judging) -> str:
-    parts = [count(took.calls, "call")]
-    if took.cached:
-        parts.append(f"{count(took.cached, 'verdict')} from the cache")
-    if took.calls:
-        tokens = f"{took.input_tokens:,} tokens in, {took.output_tokens:,} out"
-        parts.append(tokens if took.input_tokens or took.output_tokens else "tokens not told")
-        parts.append("at an unknown price" if took.cost_usd is None else money(took.cost_usd))
-    return f"{took.model}: {', '.join(parts)}"
 
 
 def is_sure(found: Measurement) -> bool:

@@ -8,6 +8,7 @@ from evalharness.domain.gate import GateCheck, GateResult
 from evalharness.domain.report import Report
 from evalharness.reports.comparison_text import baseline_basis, baseline_line
 from evalharness.reports.screen import Part, Screen
+from evalharness.reports.words import say
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INCONCLUSIVE": "yellow", "INVALID": "magenta"}
 MEANING = {
@@ -30,7 +31,7 @@ class GateReport:
         self.block(report)
         if report.gate is None:
             self._screen.say(
-                (report.verdict, "bold"), f"  {report.why}; the gate judges only what is finished and valid"
+                (report.verdict, "bold"), f"  {say(report.why)}; the gate judges only what is finished and valid"
             )
 
     def block(self, report: Report) -> None:
@@ -40,9 +41,9 @@ class GateReport:
             told = report.gate.notes if report.gate else ()
             for note in report.comparison.notes:
                 if note not in told:
-                    self._screen.line("", "", note)
+                    self._screen.line("", "", say(note))
         elif report.not_compared and not (report.gate and report.gate.verdict == "INVALID"):  # which says the same
-            self._screen.line("vs baseline", report.not_compared)
+            self._screen.line("vs baseline", say(report.not_compared))
         for position, parts in enumerate(_lines(report.gate) if report.gate else ()):
             self._screen.labelled("" if position else "gate", *parts)
 
@@ -50,9 +51,9 @@ class GateReport:
 def _lines(gate: GateResult) -> Iterator[list[Part]]:
     for check in gate.checks:
         mark, colour = _mark(check)
-        yield [(mark, colour), f" {check.text}", (f"   ({check.basis})" if check.basis else "", "dim")]
+        yield [(mark, colour), f" {say(check.text)}", (f"   ({say(check.basis)})" if check.basis else "", "dim")]
     for note in gate.notes:
-        yield [(note, "dim")]
+        yield [(say(note), "dim")]
     counts = ", which counts as passed here" if (gate.verdict, gate.exit_code) == ("INCONCLUSIVE", 0) else ""
     yield [(gate.verdict, f"bold {COLOURS[gate.verdict]}"), f"  {MEANING[gate.verdict]}{counts}"]
 

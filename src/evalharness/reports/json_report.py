@@ -14,6 +14,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun, WrittenTrials
 from evalharness.domain.trial import Trial
+from evalharness.reports.words import with_texts
 
 OUTPUT_HEAD = 500
 _BEGINNING = re.compile(r'\s*(\Z|\{\s*"(eval_reports?|gate_report|error)"\s*:)')
@@ -40,9 +41,10 @@ class JsonReporter(Reporter):
 
 
 def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str], str]) -> Iterator[str]:
-    head = report.model_dump(mode="json", exclude={"slowest"})
+    head = with_texts(report, exclude={"slowest"})
     unknown = [name for name, value in report.metrics.items() if value is None]
     head["measurements"] |= {name: dict.fromkeys(Measurement.model_fields) for name in unknown}
+    head["recommendations"], head["findings"] = _advice(head["recommendations"])
     text = json.dumps(head, ensure_ascii=False, indent=1)
     shown = redact(text)
     # Redacting may write the document anew, without its line breaks, or leave nothing of it but a text.
@@ -56,6 +58,15 @@ def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str]
         data = trial_data(trial) if isinstance(trial, Trial) else trial
         yield separator + redact(json.dumps(data, ensure_ascii=False))
     yield "\n ]\n}"
+
+
+def _advice(recommendations: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """What to do next, in words, and what is behind each: texts are what is read of this by most."""
+    findings = [each["finding"] for each in recommendations]
+    return [
+        {"kind": each["kind"], "text": found["text"], "cases": each["cases"]}
+        for each, found in zip(recommendations, findings, strict=True)
+    ], findings
 
 
 def _grounds(grade: Grade) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.reports.figures import is_sure
 from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import harmless
+from evalharness.reports.words import say
 
 VERDICTS = {"failed": "failure", "error": "error"}
 COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -78,7 +79,7 @@ class _Writer:
         )
         self._properties(report)
         if itself:
-            why = f"the run is {report.verdict}: {report.why}"
+            why = f"the run is {report.verdict}: {say(report.why)}"
             self._case("the run itself", self._of, 0, itself, why)
         for case, verdict in zip(report.cases, verdicts, strict=True):
             reason = told.get(case.case_id, case.state)
@@ -96,7 +97,7 @@ class _Writer:
         name = f"gate of {self._of}"
         self._open("testsuite", name=name, **_counts(verdicts))
         for check, verdict in zip(checks, verdicts, strict=True):
-            text = check.text + (f"\ncases: {', '.join(check.cases)}" if check.cases else "")
+            text = say(check.text) + (f"\ncases: {', '.join(check.cases)}" if check.cases else "")
             self._case(check.name, name, 0, verdict, text)
         self._stream.write("</testsuite>\n")
 

@@ -8,6 +8,7 @@ from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.trial_plan import PlanRow, TrialPlan
 from evalharness.reports.screen import Part, Screen
 from evalharness.reports.wording import duration, money
+from evalharness.reports.words import say
 
 
 class PlanReport:
@@ -20,7 +21,7 @@ class PlanReport:
         self._screen.line("asked", _asked(plan), f"(one-sided, paired, α {plan.alpha:g}, power {plan.power:g})")
         self._screen.line("judging by", _basis(plan), _variances(plan))
         for note in plan.notes:
-            self._screen.line("", note)
+            self._screen.line("", say(note))
         if plan.is_possible:
             self._table(plan)
         self._screen.say()
@@ -93,7 +94,7 @@ def _asked(plan: TrialPlan) -> str:
 
 def _basis(plan: TrialPlan) -> str:
     if plan.spread.basis == "assumed":
-        return f"nothing: {plan.why_no_run}, so the worst is assumed, every case passing half the time"
+        return f"nothing: {say(plan.why_no_run)}, so the worst is assumed, every case passing half the time"
     on = f" on {plan.run_target}" if plan.run_target else ""
     run = f"run {plan.run_name}{on}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
     rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"

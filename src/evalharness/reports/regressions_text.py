@@ -10,6 +10,7 @@ from evalharness.domain.task_change import TaskChange
 from evalharness.errors import UsageError
 from evalharness.reports.comparison_text import ComparisonReport
 from evalharness.reports.screen import Screen
+from evalharness.reports.words import say
 
 SHOWN = 10
 """Tasks of each kind."""
@@ -26,7 +27,7 @@ class RegressionsReport:
         for line in _task_lines(found):
             self._screen.line("scores", line)
         for note in found.notes:
-            self._screen.line("note", note)
+            self._screen.line("note", say(note))
         if found.verdict == "INVALID" or len(found.comparisons) > 1:
             self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
 

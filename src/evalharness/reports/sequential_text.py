@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalharness.domain.plain_numbers import count, percent, points
 from evalharness.domain.sequential import SequentialPlan, SequentialResult
+from evalharness.reports.words import say
 
 
 def announced(plan: SequentialPlan, cap: int) -> str:
@@ -25,13 +26,13 @@ def outcome_of(result: SequentialResult) -> tuple[str, str]:
     """The sentence, and what it rests on."""
     trials = f"{result.trials_used:,} of {count(result.cap, 'trial')}"
     if result.at_the_cap:
-        return f"the rule had not decided after {trials}: {result.why}", f"({result.rule}; seed {result.seed})"
+        return f"the rule had not decided after {trials}: {say(result.why)}", f"({result.rule}; seed {result.seed})"
     if result.decision != "UNDECIDED":
-        told = f"decided after {trials}: {result.why}{_beside_the_interval(result)}"
+        told = f"decided after {trials}: {say(result.why)}{_beside_the_interval(result)}"
     elif result.is_over or result.trials_used == result.cap:
-        told = f"not decided by {trials}: {result.why}"
+        told = f"not decided by {trials}: {say(result.why)}"
     else:
-        told = f"not decided so far, after {trials}: {result.why}"
+        told = f"not decided so far, after {trials}: {say(result.why)}"
     basis = [
         _spent(result),
         f"{result.rule}, α {result.alpha:g}{f', β {result.beta:g}' if result.floor is not None else ''}",

@@ -23,6 +23,7 @@ from evalharness.reports.figures import figures
 from evalharness.reports.gate_text import GateReport
 from evalharness.reports.screen import Part, Screen, screen_on
 from evalharness.reports.wording import history_text, naming, with_interval
+from evalharness.reports.words import say
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
 FIRST_FAILURES = 5
@@ -59,7 +60,7 @@ class _Writer:
         cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
         self._screen.say()
         for note in report.notes:
-            self._screen.say(note)
+            self._screen.say(say(note))
         if report.notes:
             self._screen.say()
         self._screen.say(
@@ -78,7 +79,7 @@ class _Writer:
         self._awaited(run, report)
         for line in advice(report):
             self._screen.line(*line)
-        why = f"  {report.why}" if report.why else ""
+        why = f"  {say(report.why)}" if report.why else ""
         self._screen.say(
             (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
         )
@@ -118,7 +119,7 @@ class _Writer:
         headings = ("run", "suite", "on", "cases passed", *rates, "errors", "verdict")
         self._screen.table(headings, [_row(run, report) for run, report in runs])
         for note in asked_at_once([report.comparison for _, report in runs if report.comparison]):
-            self._screen.line("note", note)
+            self._screen.line("note", say(note))
         self._cases_side_by_side(runs)
 
     def _cases_side_by_side(self, runs: Sequence[tuple[Run, Report]]) -> None:
@@ -185,7 +186,7 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
 
 def _larger_cap(run: Run, report: Report) -> str:
     """A run that has spent all it may needs a larger purse to go on."""
-    if not report.why.startswith("the spend cap"):
+    if report.why is None or report.why.code != "run.spend_cap":
         return ""
     return " --max-cost USD" if run.options.max_cost_usd or run.suite.config.max_cost_usd else " --max-tokens N"
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.rate_check import RateCheck
 from evalharness.domain.verified import Verified
 from evalharness.reports.screen import Part, Screen
+from evalharness.reports.words import say
 
 MOST_SHOWN = 20
 MARKS = {True: ("✓ possible  ", "green"), False: ("✗ impossible", "red"), None: ("? unchecked ", "yellow")}
@@ -39,11 +41,11 @@ class VerifiedReport:
             if len(wrong) > MOST_SHOWN:
                 self._screen.say(f"… and {len(wrong) - MOST_SHOWN:,} more")
         if verified.believed:
-            self._screen.say((f"not checked: {'; '.join(verified.believed)}", "dim"))
+            self._screen.say((f"not checked: {'; '.join(map(say, verified.believed))}", "dim"))
 
     def show_rates(self, checks: Sequence[RateCheck]) -> None:
         for check in checks:
-            self._screen.say(MARKS[check.possible], f"  {check.label}  {check.text}")
+            self._screen.say(MARKS[check.possible], f"  {check.label}  {say(check.text)}")
         if any(check.possible is False for check in checks):
             text = "an impossible row comes from other numbers of tasks or trials, from trials that were left out,"
             self._screen.say((f"{text} or from another formula than the mean of C(c,k)/C(n,k)", "dim"))
@@ -56,4 +58,6 @@ class VerifiedReport:
 def _shown(value: Any) -> str:
     if value is None:
         return "–"
+    if isinstance(value, Finding):
+        return say(value)
     return f"{value:.10g}" if isinstance(value, float) else str(value)

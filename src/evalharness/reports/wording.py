@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.plain_numbers import digits, interval, percent
+from evalharness.domain.plain_numbers import count, digits, interval, percent
 
+Words: TypeAlias = str | Callable[..., str]
+"""For a finding: a template, or a function of its parameters."""
 MOST_DECIMALS = 12
 LONGEST_COST_USD = 1e15
 _CONTROL = re.compile(
@@ -73,9 +77,35 @@ def money(cost_usd: float, finer: int = 0) -> str:
     return f"${shown}"
 
 
+def judging_text(took: Judging) -> str:
+    parts = [count(took.calls, "call")]
+    if took.cached:
+        parts.append(f"{count(took.cached, 'verdict')} from the cache")
+    if took.calls:
+        tokens = f"{took.input_tokens:,} tokens in, {took.output_tokens:,} out"
+        parts.append(tokens if took.input_tokens or took.output_tokens else "tokens not told")
+        parts.append("at an unknown price" if took.cost_usd is None else money(took.cost_usd))
+    return f"{took.model}: {', '.join(parts)}"
+
+
+def listed(names: Sequence[str], number: int) -> str:
+    """`number` is how many there are, of which these are the first."""
+    return ", ".join(names) + (f" and {number - len(names):,} more" if number > len(names) else "")
+
+
+def shortened(names: Sequence[str], number: int) -> str:
+    """The same, where it matters little how many more there are."""
+    return ", ".join(names) + (" …" if number > len(names) else "")
+
+
 def told_apart(low: float, high: float, worded: Callable[[float, int], str]) -> int:
     """How many digits more than usual it takes for two unlike ends to read unlike."""
     return next((more for more in range(MOST_DECIMALS) if low == high or worded(low, more) != worded(high, more)), 0)
+
+
+def removal_command(baseline: str, suite: str) -> str:
+    """What gives up a baseline."""
+    return f"eval-harness baseline rm {shlex.quote(baseline)} --suite {shlex.quote(suite)}"
 
 
 def naming(store: str | None) -> str:

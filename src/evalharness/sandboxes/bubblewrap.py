@@ -21,7 +21,7 @@ from typing import ClassVar
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.options import Options
 from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
-from evalharness.errors import SandboxUnavailable
+from evalharness.errors import Hint, SandboxUnavailable
 from evalharness.sandboxes import dropping_root, wrapping
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
 from evalharness.sandboxes.disk_use import is_larger_than
@@ -32,7 +32,6 @@ from evalharness.sandboxes.system_calls import filter_program
 
 LOOK_S = 0.05
 NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
-UNPROTECTED = "or run without isolation: --sandbox none"
 Look = partial[Ended | None]
 """Says which limit has been passed, if any; it may be given the first process."""
 
@@ -70,7 +69,7 @@ class Bubblewrap(Sandbox, SandboxSession):
                 if not os.access(f"/usr/bin/{program}", os.X_OK):
                     raise SandboxUnavailable(
                         f"code that nobody vouches for is run in a sandbox, and {package} is not installed",
-                        hint=f"install the package: apt-get install {package}; {UNPROTECTED}",
+                        hint=Hint("hint.unprotected", first=f"install the package: apt-get install {package}"),
                     )
             self._groups = Cgroups.find() if self.options.control_groups else None
             self._filter = filter_program()
@@ -189,7 +188,7 @@ def _check_started(request: ProcessRequest, result: ProcessResult, told: bytes) 
         said = result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}"
         raise SandboxUnavailable(
             f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
-            hint=f"bubblewrap 0.8 or newer and user namespaces are needed; {UNPROTECTED}",
+            hint=Hint("hint.unprotected", first="bubblewrap 0.8 or newer and user namespaces are needed"),
         )
 
 

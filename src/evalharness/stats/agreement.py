@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, get_args
 
 from evalharness.errors import UnknownName, UsageError
 from evalharness.stats.bootstrap import BootstrapInterval, bootstrap_interval
-from evalharness.stats.thresholds import reaches
+from evalharness.stats.thresholds import LEVEL, reaches
 
 Ratings: TypeAlias = Sequence[Sequence[Hashable | None]]
 Measure: TypeAlias = Callable[[Ratings], float | None]
@@ -89,7 +89,7 @@ def gwet_ac1(ratings: Ratings, categories: Sequence[Hashable] | None = None) -> 
 
 
 def agreement_interval(
-    ratings: Ratings, measure: Measure, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+    ratings: Ratings, measure: Measure, *, level: float = LEVEL, resamples: int = 2000, seed: int = 0
 ) -> BootstrapInterval | None:
     """Bootstrap over items of any measure: `agreement_interval(ratings, krippendorff_alpha)`.
 

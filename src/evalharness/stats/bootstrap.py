@@ -17,6 +17,7 @@ from typing import TypeVar
 from evalharness.errors import UsageError
 from evalharness.stats.intervals import upper_probability
 from evalharness.stats.medians import quantile
+from evalharness.stats.thresholds import LEVEL
 
 Item = TypeVar("Item")
 Statistic = Callable[[Sequence[Item]], float | None]
@@ -42,7 +43,7 @@ def bootstrap_interval(
     items: Sequence[Item],
     statistic: Statistic[Item],
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = 2000,
     seed: int = 0,
 ) -> BootstrapInterval | None:

@@ -8,12 +8,13 @@ Exact intervals for independent trials are in `proportions.py`, values outside [
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalharness.errors import UsageError
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.student import normal_quantile, student_t_quantile
+from evalharness.stats.thresholds import LEVEL
 
 # Equal estimates can differ in the last bits after averaging; such a spread is no evidence of any.
 _NO_VARIANCE = 1e-24
@@ -29,12 +30,8 @@ class Interval:
     method: str
     n_eff: float
 
-    def design_effect(self, total_trials: int) -> float:
-        """How many of the trials that were run stand for one independent trial."""
-        return total_trials / self.n_eff
 
-
-def wilson(successes: float, n: float, level: float = 0.95) -> Interval:
+def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
     """Wilson's score interval for `successes` in `n` independent trials."""
     if not (0 < n < math.inf and 0 <= successes <= n):
         raise UsageError(f"an interval needs 0 <= successes <= n and n > 0, got {successes} and {n}")
@@ -45,7 +42,7 @@ def wilson(successes: float, n: float, level: float = 0.95) -> Interval:
 def clustered_wilson(
     estimates: Sequence[float],
     total_trials: int,
-    level: float = 0.95,
+    level: float = LEVEL,
     weights: Sequence[float] | None = None,
 ) -> Interval | None:
     """Interval for the mean of one estimate per case (or cluster); None if there is no estimate.
@@ -63,16 +60,6 @@ def clustered_wilson(
     mean = weighted_mean(zip(estimates, weights, strict=True))
     n_eff = _effective_trials(estimates, weights, mean, total_trials)
     return _score_interval(mean, n_eff, student_t_quantile(upper, len(estimates) - 1), level, "clustered Wilson")
-
-
-def cluster_means(values_by_cluster: Mapping[Hashable, Sequence[float]]) -> list[float]:
-    """One mean per cluster, in the mapping's order, for suites whose cases share a document, repository or user.
-
-    Cluster sizes as `weights` keep `clustered_wilson` on the mean over cases where clusters differ in size.
-    """
-    if not all(values_by_cluster.values()):
-        raise UsageError("a cluster without values has no mean")
-    return [math.fsum(values) / len(values) for values in values_by_cluster.values()]
 
 
 def upper_probability(level: float) -> float:

@@ -14,11 +14,9 @@ from typing import Literal
 
 from evalharness.errors import UsageError
 from evalharness.stats.student import student_t_quantile
-from evalharness.stats.thresholds import reaches
+from evalharness.stats.thresholds import LEVEL, reaches
 
 FEWEST_TARGETS = 5
-LEVEL = 0.95
-"""One-sided: a correlation is called negative only where so few targets would seldom give it by chance."""
 Flag = Literal["everyone passes", "everyone fails", "negative discrimination"]
 # Below this a spread is what rounding leaves of none.
 _NO_VARIANCE = 1e-18
@@ -95,6 +93,7 @@ def _flag(difficulty: float, discrimination: float | None, targets: int) -> Flag
 
 def _beyond_chance(targets: int) -> float:
     """The correlation that Student's test of one calls significant."""
+    # One-sided: it is called negative only where so few targets would seldom give it by chance.
     quantile = student_t_quantile(LEVEL, targets - 2)
     return quantile / math.sqrt(targets - 2 + quantile**2)
 

@@ -1,4 +1,4 @@
-"""What is typical of figures without an upper limit, such as latency and cost: median, quantiles, geometric mean.
+"""What is typical of figures without an upper limit, such as latency and cost: median and quantiles.
 
 A few slow trials carry a mean and its standard error away, so neither is offered here. Values must be independent:
 one per case, not one per trial. Rates and scores between 0 and 1 are in `intervals.py`.
@@ -10,14 +10,11 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 
 from evalharness.errors import UsageError
 from evalharness.stats.beta import regularised_beta
 from evalharness.stats.intervals import upper_probability
-from evalharness.stats.student import student_t_quantile
-
-_LARGEST_LOG = 700.0  # exp of more is no finite number
+from evalharness.stats.thresholds import LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Estimate:
     method: str
 
 
-def median(values: Sequence[float], level: float = 0.95) -> Estimate | None:
+def median(values: Sequence[float], level: float = LEVEL) -> Estimate | None:
     """The median between two of the values themselves, chosen by rank: right whatever the distribution is."""
     tail = 1 - upper_probability(level)
     ordered = _sorted(values)
@@ -67,26 +64,6 @@ def quantile(values: Sequence[float], p: float) -> float:
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
-
-
-def geometric_mean(values: Sequence[float], level: float = 0.95) -> Estimate | None:
-    """exp of the mean of the logarithms, with Student's interval on the logarithms; every value above 0."""
-    upper = upper_probability(level)
-    if not all(0 < value < math.inf for value in values):
-        raise UsageError("a geometric mean needs values above 0", hint="use the median where values may be 0")
-    if not values:
-        return None
-    logs = [math.log(value) for value in values]
-    centre = fmean(logs)
-    value = math.exp(centre)
-    if len(values) == 1:
-        return Estimate(value, None, None, 0.0, "one value only")
-    if max(values) == min(values):  # an interval of no width would claim certainty
-        return Estimate(value, None, None, 0.0, "all values are equal")
-    half = student_t_quantile(upper, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    if abs(centre) + half > _LARGEST_LOG:
-        return Estimate(value, None, None, 0.0, "too few values for their spread")
-    return Estimate(value, math.exp(centre - half), math.exp(centre + half), level, "Student's t on logarithms")
 
 
 def _sorted(values: Sequence[float]) -> list[float]:

@@ -1,7 +1,7 @@
 """Two runs on the same cases, one figure per case: tests of change and an interval for the mean difference.
 
-McNemar's test for one pass/fail trial per side, Wilcoxon's signed ranks for scores, beside the test of `sign_flips.py`.
-Several pass/fail trials per case are `stratified.py`. Differences are new - old throughout: below 0 is worse.
+McNemar's test for one pass/fail trial per side; the test for scores is `sign_flips.py`, the one for several pass/fail
+trials per case `stratified.py`. Differences are new - old throughout: below 0 is worse.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from evalharness.errors import UsageError
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
-from evalharness.stats.sign_flips import sign_flip
 from evalharness.stats.student import student_t_quantile
 from evalharness.stats.sum_laws import COIN, law_of_sum
+from evalharness.stats.thresholds import LEVEL
 
 # Equal differences can differ in the last bits; such a spread is no evidence of any.
 _NO_VARIANCE = 1e-24
@@ -45,24 +45,8 @@ def mcnemar_exact(b: int, c: int) -> PValues:
     return PValues(law.at_least(b), law.at_most(b), "McNemar's exact test", b + c, law.error_bound)
 
 
-def wilcoxon_signed_rank(differences: Sequence[float], seed: int = 0) -> PValues:
-    """Wilcoxon's signed-rank test, a secondary figure: it asks about the middle of the differences, not their mean.
-
-    Differences of 0 are left out, equal sizes share their mean rank.
-    """
-    _check(differences, math.inf)
-    sizes = sorted(abs(difference) for difference in differences if difference)
-    places: dict[float, list[int]] = {}
-    for place, size in enumerate(sizes, start=1):
-        places.setdefault(size, []).append(place)
-    rank = {size: (taken[0] + taken[-1]) / 2 for size, taken in places.items()}
-    ranked = sign_flip([math.copysign(rank[abs(each)], each) for each in differences if each], seed)
-    method = ranked.method.replace("sign-flip test", "Wilcoxon signed-rank test")
-    return PValues(ranked.p_less, ranked.p_greater, method, ranked.n, ranked.error_bound, ranked.seed)
-
-
 def paired_difference(
-    differences: Sequence[float], level: float = 0.95, weights: Sequence[float] | None = None, span: float = 1.0
+    differences: Sequence[float], level: float = LEVEL, weights: Sequence[float] | None = None, span: float = 1.0
 ) -> PairedDifference | None:
     """The mean of one difference per case with Student's interval; None without cases.
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 
 from evalharness.errors import UsageError
-from evalharness.stats.intervals import upper_probability
 from evalharness.stats.student import normal_quantile
+from evalharness.stats.thresholds import ALPHA, POWER
 
 _LARGEST_SIZE = 1e12
 
 
-def mde_fixed_cases(within: float, cases: int, trials: float, alpha: float = 0.05, power: float = 0.8) -> float:
+def mde_fixed_cases(within: float, cases: int, trials: float, alpha: float = ALPHA, power: float = POWER) -> float:
     """The smallest drop on these cases that a one-sided test finds with this power, both runs having `trials` each.
 
     `within` is `within_variance` of a run.
@@ -29,7 +29,7 @@ def mde_fixed_cases(within: float, cases: int, trials: float, alpha: float = 0.0
 
 def mde_sampled_cases(
     cases: float, difference_variance: float, var_a: float, var_b: float, k_a: float, k_b: float,
-    alpha: float = 0.05, power: float = 0.8,
+    alpha: float = ALPHA, power: float = POWER,
 ) -> float:  # fmt: skip
     """The smallest mean difference between two runs on the same cases that a two-sided test finds with this power.
 
@@ -43,7 +43,7 @@ def mde_sampled_cases(
 
 def sample_size_paired(
     delta: float, difference_variance: float, var_a: float, var_b: float, k_a: float, k_b: float,
-    alpha: float = 0.05, power: float = 0.8,
+    alpha: float = ALPHA, power: float = POWER,
 ) -> int:  # fmt: skip
     """How many cases show a mean difference `delta`; the other way round from `mde_sampled_cases`."""
     _check_positive(delta=delta)
@@ -52,7 +52,7 @@ def sample_size_paired(
 
 
 def sample_size_mcnemar(
-    discordant: float, delta: float, alpha: float = 0.05, power: float = 0.8, *, two_sided: bool = True
+    discordant: float, delta: float, alpha: float = ALPHA, power: float = POWER, *, two_sided: bool = True
 ) -> int:
     """Cases with one trial each that show a difference `delta` in pass rate.
 
@@ -63,58 +63,6 @@ def sample_size_mcnemar(
     z_alpha, z_power = _quantiles(alpha, power, two_sided)
     root = z_alpha * math.sqrt(discordant) + z_power * math.sqrt(discordant - delta * delta)
     return _rounded_up(1, root / delta)
-
-
-def sample_size_unpaired(
-    p1: float, p2: float, alpha: float = 0.05, power: float = 0.8, *, two_sided: bool = True
-) -> int:
-    """Independent trials per run that tell pass rates p1 and p2 apart when the runs share no cases."""
-    if not (0 <= p1 <= 1 and 0 <= p2 <= 1) or p1 == p2:
-        raise UsageError(f"needs two different rates from 0 to 1, got {p1} and {p2}")
-    z_alpha, z_power = _quantiles(alpha, power, two_sided)
-    mean = (p1 + p2) / 2
-    root = z_alpha * math.sqrt(2 * mean * (1 - mean)) + z_power * math.sqrt(p1 * (1 - p1) + p2 * (1 - p2))
-    return _rounded_up(1, root / (p1 - p2))
-
-
-def sample_size_half_width(half_width: float, rate: float = 0.5, level: float = 0.95) -> int:
-    """Independent trials after which the interval of a rate near `rate` reaches this far to each side."""
-    _check_positive(half_width=half_width)
-    if not 0 < rate < 1:
-        raise UsageError(f"needs a rate between 0 and 1, got {rate}")
-    return _rounded_up(rate * (1 - rate), normal_quantile(upper_probability(level)) / half_width)
-
-
-def trials_for_effect(
-    effect: float,
-    within: float,
-    cases: int,
-    *,
-    difference_variance: float = 0.0,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    two_sided: bool = False,
-) -> int | None:
-    """The fewest trials per case and run that show `effect` on so many cases; None if more cases are needed.
-
-    Without `difference_variance` the cases are fixed, and some number of trials always suffices.
-    """
-    _check_positive(effect=effect, cases=cases)
-    _check_variances(within, difference_variance)
-    # What the noise of trials may add before the effect drowns; exactly nothing left is rounding, not room.
-    room = cases * (effect / _reach(alpha, power, two_sided)) ** 2 - difference_variance
-    if within == 0 and room >= 0:
-        return 1
-    if room <= 1e-12 * difference_variance:
-        return None
-    return _rounded_up(2 * within / room)
-
-
-def more_trials_help(between: float, within: float, trials: float) -> bool:
-    """False once the noise of trials is below a quarter of the spread between cases: then only more cases help."""
-    _check_positive(trials=trials)
-    _check_variances(between, within)
-    return within > 0 and within / trials >= between / 4
 
 
 def _paired_variance(difference_variance: float, var_a: float, var_b: float, k_a: float, k_b: float) -> float:

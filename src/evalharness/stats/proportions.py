@@ -1,4 +1,4 @@
-"""Exact statements about a rate from independent trials: intervals, and what a run without a failure proves.
+"""Exact intervals for a rate from independent trials, against which the default interval is measured.
 
 Clopper and Pearson's interval never covers less than it says, at the price of width. The equal-tailed interval of a
 uniform prior is narrower, and right on average over all rates. The default of reports is clustered Wilson, in
@@ -7,14 +7,13 @@ uniform prior is narrower, and right on average over all rates. The default of r
 
 from __future__ import annotations
 
-import math
-
 from evalharness.errors import UsageError
 from evalharness.stats.beta import beta_quantile
 from evalharness.stats.intervals import Interval, upper_probability
+from evalharness.stats.thresholds import LEVEL
 
 
-def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
+def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
     """The rates that `successes` of `n` do not refute at either side."""
     upper, lower = _check(successes, n, level)
     failures = n - successes
@@ -27,7 +26,7 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
     )
 
 
-def uniform_beta(successes: int, n: int, level: float = 0.95) -> Interval:
+def uniform_beta(successes: int, n: int, level: float = LEVEL) -> Interval:
     """The middle `level` of what is believed about the rate when every rate was equally likely before."""
     upper, lower = _check(successes, n, level)
     return Interval(
@@ -37,23 +36,6 @@ def uniform_beta(successes: int, n: int, level: float = 0.95) -> Interval:
         method="uniform Beta",
         n_eff=float(n),
     )
-
-
-def zero_failures_bound(n: int, level: float = 0.95) -> float:
-    """The failure rate that n trials without a failure rule out: at 95 % about 3/n."""
-    upper_probability(level)
-    if n < 1:
-        raise UsageError(f"a bound needs at least one trial, got {n}")
-    return -math.expm1(math.log1p(-level) / n)
-
-
-def trials_to_certify(rate: float, level: float = 0.95) -> int:
-    """How many trials, all of them passing, show that the pass rate is at least `rate`."""
-    upper_probability(level)
-    if not 0 < rate < 1:
-        raise UsageError(f"a pass rate that trials can certify lies between 0 and 1, got {rate}")
-    # 1 - level is rounded: 2.0000000000000004 trials are 2.
-    return math.ceil(math.log1p(-level) / math.log(rate) * (1 - 1e-12))
 
 
 def _check(successes: int, n: int, level: float) -> tuple[float, float]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from evalharness.errors import UsageError
 from evalharness.stats.beta import log_beta
 from evalharness.stats.intervals import Interval
+from evalharness.stats.thresholds import ALPHA, BETA, LEVEL
 
 _MOST_TRIALS = 100_000
 _LOG_LARGEST = math.log(sys.float_info.max)
@@ -40,20 +40,7 @@ def e_value_floor(s: int, f: int, p0: float) -> float:
     return _e_value(_log_incomplete_beta(p0, s + 1, f + 1) - (s + 1) * math.log(p0) - f * math.log1p(-p0))
 
 
-def betting_e_value(xs: Iterable[float], lam: float = 0.5) -> float:
-    """Evidence that bounded losses (-1 to 1, above 0 is worse) have a mean above 0: what a bettor's 1 has grown to.
-
-    `lam` is the share staked on each loss, from -½ to ½, fixed before the first one is seen.
-    """
-    if not -0.5 <= lam <= 0.5:
-        raise UsageError(f"a stake lies between -0.5 and 0.5, got {lam}")
-    losses = list(xs)
-    if not all(-1 <= loss <= 1 for loss in losses):
-        raise UsageError("every loss must lie between -1 and 1", hint="divide by the width of the scale first")
-    return _e_value(math.fsum(math.log1p(lam * loss) for loss in losses))
-
-
-def confidence_sequence(s: int, f: int, level: float = 0.95) -> Interval:
+def confidence_sequence(s: int, f: int, level: float = LEVEL) -> Interval:
     """An interval for the pass rate that holds at all times at once, however often it is looked at.
 
     It is 1.6 to 1.8 times as wide as Wilson's, which holds for a number of trials that was fixed in advance.
@@ -79,8 +66,8 @@ class Sprt:
 
     p0: float
     p1: float
-    alpha: float = 0.05
-    beta: float = 0.2
+    alpha: float = ALPHA
+    beta: float = BETA
 
     def __post_init__(self) -> None:
         _check_design(self.p0, self.p1, self.alpha, self.beta)
@@ -114,7 +101,7 @@ class FixedDesign:
     too_low_at: int
 
 
-def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.2) -> FixedDesign:
+def fixed_design(p0: float, p1: float, alpha: float = ALPHA, beta: float = BETA) -> FixedDesign:
     """The fewest trials that tell p0 from p1 with the same two risks as `Sprt`, all run before looking."""
     _check_design(p0, p1, alpha, beta)
     good, low = _Binomial(p0), _Binomial(p1)

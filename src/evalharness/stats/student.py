@@ -24,20 +24,6 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-def student_t_cdf(t: float, df: float) -> float:
-    """P(T <= t) with df degrees of freedom; the lower tail keeps its relative accuracy."""
-    _check_df(df)
-    if math.isnan(t):
-        raise UsageError("t must be a number")
-    if math.isinf(t):
-        return float(t > 0)
-    if df == 1:  # Cauchy: its tail outlives the square of t
-        return 0.5 + math.atan(t) / math.pi if t > -1 else math.atan(-1 / t) / math.pi
-    outside, inside = _split(t, df)
-    tail = 0.5 * regularised_beta_split(df / 2, 0.5, outside, inside)
-    return tail if t <= 0 else 1 - tail
-
-
 def student_t_quantile(p: float, df: float) -> float:
     """The t with P(T <= t) = p."""
     _check_df(df)

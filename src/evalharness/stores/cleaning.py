@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 from pydantic_core import to_json
 
 from evalharness.domain.case import as_text
+from evalharness.domain.finding import Finding
 from evalharness.domain.gate import METRIC
 from evalharness.domain.record import DEEPEST, LARGEST_INTEGER_BITS, Json, Record
 from evalharness.domain.transcript import Transcript
@@ -39,6 +40,8 @@ class Cleaner:
         return cast(Cleaned, self._own(value))
 
     def _record(self, record: AnyRecord) -> AnyRecord:
+        if isinstance(record, Finding):
+            return record.model_copy(update={"params": self._params(record.params)})
         changes: dict[str, Any] = {}
         cuts_before = self.cuts
         for name, field in type(record).model_fields.items():
@@ -49,6 +52,12 @@ class Cleaner:
         if isinstance(record, Transcript) and self.cuts > cuts_before:
             changes["truncated"] = True
         return record.model_copy(update=changes)
+
+    def _params(self, value: Any) -> Any:
+        """Of a finding: its keys and numbers are the harness's own."""
+        if isinstance(value, Mapping):
+            return {key: self._params(each) for key, each in value.items()}
+        return [self._params(each) for each in value] if isinstance(value, list) else self._own(value)
 
     def _text(self, text: str) -> str:
         whole = _whole_characters(text)

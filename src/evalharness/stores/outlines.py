@@ -1,4 +1,4 @@
-"""Runs read without building their suites case by case: outlines, plans, gates, and what past runs asked."""
+"""Runs read without building their suites case by case: outlines, gates, and what past runs asked."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from evalharness.domain.case_result import CaseOutlines
 from evalharness.domain.gate import Gate
-from evalharness.domain.run import CaseLock
-from evalharness.domain.stored import PastRun, RunOutline, RunPlan
+from evalharness.domain.stored import PastRun, RunOutline
 from evalharness.errors import StoreError
 from evalharness.stores.encoding import cases_from, report_from, unpack
 
@@ -25,18 +23,6 @@ def outline_from(columns: dict[str, Any], report: bytes | None, cases: bytes | N
     with _readable(columns["name"]):
         kept = cases_from(cases) if cases else ()
         return RunOutline(**columns, report=report_from(report, columns["name"]).model_copy(update={"cases": kept}))
-
-
-def plan_from(name: str, body: bytes) -> RunPlan:
-    with _readable(name):
-        run = _parsed(unpack(body))
-        suite, lock = run["suite"], run["lock"]
-        return RunPlan(
-            variant=run.get("variant", ""),
-            trials=lock["trials"],
-            case_threshold=suite.get("case_threshold", 1.0),
-            cases=_cases(suite, lock["cases"]),
-        )
 
 
 def gate_from(name: str, body: bytes) -> Gate | None:
@@ -58,6 +44,14 @@ def past_run_from(run_id: str, name: str, planned: int, body: bytes) -> PastRun 
     return None
 
 
+def variant_from(head: bytes) -> str:
+    """From the beginning of what is stored of a run: the variant stands there, before the suite, which may be long."""
+    with suppress(*_UNREADABLE):
+        text = zlib.decompressobj().decompress(head) if head[:1] == b"x" else head
+        return str(from_json(text, allow_partial=True).get("variant", ""))
+    return ""
+
+
 def _parsed(body: bytes) -> Any:
     return from_json(body, cache_strings="keys")  # hardly a value comes twice
 
@@ -71,23 +65,3 @@ def _readable(name: str) -> Iterator[None]:
             f"run {name} cannot be read from the store",
             hint="it is damaged, or was written by another version of evalharness",
         ) from error
-
-
-def _cases(suite: dict[str, Any], locks: dict[str, Any]) -> CaseOutlines:
-    """As they were written: what has its default value is left out."""
-    cases, eval_type = suite.get("test_cases", ()), suite.get("eval_type", "")
-    joined = CaseLock.joined  # looked up once: that takes longer than the joining
-
-    def column(key: str, default: Any) -> list[Any]:
-        return [case.get(key, default) for case in cases]
-
-    ids, topics = [case["id"] for case in cases], column("category", "")
-    return CaseOutlines(
-        ids,
-        [joined(lock["case"], lock["graders"]) if (lock := locks.get(case_id)) else "" for case_id in ids],
-        column("weight", 1.0),
-        column("cluster", ""),
-        [own or eval_type or topic for own, topic in zip(column("eval_type", ""), topics, strict=True)],
-        column("criticality", ""),
-        topics,
-    )

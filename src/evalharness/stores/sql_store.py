@@ -27,11 +27,10 @@ from evalharness.domain.stored import (
     RunLine,
     RunLink,
     RunOutline,
-    RunPlan,
     SuiteLine,
 )
-from evalharness.domain.trial import Outcome, Trial, TrialFigures
-from evalharness.errors import StoreError, UnknownName, UsageError
+from evalharness.domain.trial import Outcome, Trial
+from evalharness.errors import Hint, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.settings import now, timestamp
 from evalharness.stores import statements
@@ -50,14 +49,13 @@ from evalharness.stores.encoding import (
     trial_row,
 )
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
-from evalharness.stores.outlines import gate_from, outline_from, past_run_from, plan_from
+from evalharness.stores.outlines import gate_from, outline_from, past_run_from, variant_from
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
 
 _TRIES = 1000
 _PAGE_OF_BODIES = 100
 _PAGE = 500
-_PAGE_OF_FIGURES = 10_000
 
 
 class SqlStore:
@@ -138,7 +136,7 @@ class SqlStore:
             names = generate_run_id(moment, self._rng), generate_run_name(self._rng)
             if not connection.execute(statements.FIND_NAMES, names).fetchone():
                 return names
-        raise StoreError("no free run name was found", hint="remove old runs: eval-harness store prune")
+        raise StoreError("no free run name was found", hint=Hint("hint.prune_store"))
 
     def claim(self, run: Run) -> AbstractContextManager[None]:
         if self._place == MEMORY:
@@ -183,7 +181,8 @@ class SqlStore:
     def remove_run(self, run: Run) -> None:
         with self.claim(run), self._database.transaction() as connection:
             if kept := self.baseline_of(run.id):
-                raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
+                hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
+                raise UsageError(f"{kept.told} and is kept", hint=hint)
             connection.execute(statements.REMOVE_TRIALS, (self._seq(run.id),))
             connection.execute(statements.REMOVE_RUN, (run.id,))
             connection.execute(statements.REMOVE_UNUSED_BUDGETS)
@@ -214,9 +213,6 @@ class SqlStore:
         *about, report, cases = self._of_run(statements.READ_OUTLINE, self._run_id(reference))
         return outline_from(dict(zip(statements.OUTLINE_COLUMNS, about, strict=True)), report, cases)
 
-    def plan_of(self, run_id: str) -> RunPlan:
-        return plan_from(*self._of_run(statements.READ_BODY, run_id))
-
     def gate_of(self, run_id: str) -> Gate | None:
         return gate_from(*self._of_run(statements.READ_BODY, run_id))
 
@@ -233,6 +229,10 @@ class SqlStore:
             seq, *about = rows[0]
             if past := past_run_from(*about):
                 yield past
+
+    def variants(self, suite_name: str, most: int) -> set[str]:
+        heads = self._database.read(statements.PAST_RUN_HEADS, (self._clean(suite_name), most))
+        return {variant_from(head) for (head,) in heads}
 
     def suite_names(self) -> list[str]:
         return [name for (name,) in self._database.read(statements.SUITE_NAMES)]
@@ -293,10 +293,6 @@ class SqlStore:
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
         return map(Outcome._make, self._pages(statements.OUTCOME_COLUMNS, self._seq(run_id), None, _PAGE))
-
-    def figures(self, run_id: str) -> Iterator[TrialFigures]:
-        rows = self._pages(statements.FIGURE_COLUMNS, self._seq(run_id), None, _PAGE_OF_FIGURES)
-        return map(TrialFigures._make, rows)
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         rows = self._database.read(statements.JUDGED, (self._seq(run_id),))

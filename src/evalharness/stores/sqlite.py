@@ -8,20 +8,19 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from evalharness.contracts.store import MEMORY
-from evalharness.errors import StoreError
+from evalharness.errors import Hint, StoreError
 from evalharness.stores.dialect import BEGIN, COMPACT, SETTINGS, TABLES, WRITE_AHEAD_LOG
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.statements import ADD_VERSION, LAST_VERSION, MAKE_VERSIONS
 
 _RETRY_PAUSE_S = 0.01
-_OTHER_STORE = "name another store with --store"
 _RESUME = "then resume the run"
 
 
@@ -135,12 +134,12 @@ class Database:
         if not tables:
             return 0
         if ("schema_version",) not in tables:
-            raise StoreError(f"{self.place} is not a store but a database of another program", hint=_OTHER_STORE)
+            raise StoreError(f"{self.place} is not a store but a database of another program", hint=_other_store())
         version: int = connection.execute(LAST_VERSION).fetchone()[0] or 0
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"the store {self.place} was written by a newer evalharness (schema {version})",
-                hint=f"update evalharness, or {_OTHER_STORE}",
+                hint=_other_store("update evalharness"),
             )
         return version
 
@@ -170,21 +169,26 @@ def _make_room(path: Path) -> None:
     folder = path.parent
     try:
         if path.is_dir():
-            raise StoreError(f"{path} is a folder, not a store", hint=_OTHER_STORE)
+            raise StoreError(f"{path} is a folder, not a store", hint=_other_store())
         if folder.is_dir():
             return
         folder.mkdir(parents=True, exist_ok=True)
         if folder.name == ".evalharness":
             (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     except (FileExistsError, NotADirectoryError) as error:
-        raise StoreError(f"the store {path} cannot be made: {folder} is no folder", hint=_OTHER_STORE) from error
+        raise StoreError(f"the store {path} cannot be made: {folder} is no folder", hint=_other_store()) from error
     except OSError as error:
         raise StoreError(
-            f"the store {path} cannot be made: {error.strerror}", hint=f"check {folder}, or {_OTHER_STORE}"
+            f"the store {path} cannot be made: {error.strerror}", hint=_other_store(f"check {folder}")
         ) from error
 
 
-_BY_CODE = MappingProxyType(
+def _other_store(first: str = "") -> Hint:
+    """`first` is what may help as well."""
+    return Hint("hint.other_store", first=first)
+
+
+_BY_CODE: Mapping[int, tuple[str, str | Hint]] = MappingProxyType(
     {
         sqlite3.SQLITE_BUSY: (
             "the store {place} has been locked by another process for {timeout_s:g} s",
@@ -197,16 +201,16 @@ _BY_CODE = MappingProxyType(
         ),
         sqlite3.SQLITE_READONLY: (
             "the store {place} cannot be written: it is read-only",
-            f"make the file and its folder writable, or {_OTHER_STORE}",
+            _other_store("make the file and its folder writable"),
         ),
         sqlite3.SQLITE_CANTOPEN: (
             "the store {place} cannot be opened: {error}",
-            f"check that its folder can be read and written, or {_OTHER_STORE}",
+            _other_store("check that its folder can be read and written"),
         ),
-        sqlite3.SQLITE_NOTADB: ("{place} is not a store but another kind of file", _OTHER_STORE),
+        sqlite3.SQLITE_NOTADB: ("{place} is not a store but another kind of file", _other_store()),
         sqlite3.SQLITE_CORRUPT: (
             "the store {place} is damaged: {error}",
-            f"put the file aside for repair, or {_OTHER_STORE}",
+            _other_store("put the file aside for repair"),
         ),
         sqlite3.SQLITE_CONSTRAINT: (
             "the store {place} refused the results ({error}): the run was removed while it was being run",
@@ -214,7 +218,7 @@ _BY_CODE = MappingProxyType(
         ),
     }
 )
-_UNKNOWN = ("the store {place} cannot be used: {error}", _OTHER_STORE)
+_UNKNOWN: tuple[str, str | Hint] = ("the store {place} cannot be used: {error}", _other_store())
 
 
 def _explanation(error: sqlite3.Error, place: str, timeout_s: float) -> StoreError:

@@ -7,7 +7,7 @@ file.
 
 from __future__ import annotations
 
-from evalharness.domain.trial import Outcome, TrialFigures
+from evalharness.domain.trial import Outcome
 from evalharness.stores.dialect import insert, insert_once, marks, taken_over, upsert
 
 # Schema
@@ -43,6 +43,10 @@ LINKS_SINCE = (
 PAST_RUN_BEFORE = (
     "SELECT seq, id, name, planned, body FROM runs WHERE suite_name = ? AND seq < ? "
     "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
+)
+PAST_RUN_HEADS = (
+    "SELECT substr(body, 1, 4096) FROM runs WHERE suite_name = ? AND regrade_of = '' AND finished_at IS NOT NULL "
+    "ORDER BY seq DESC LIMIT ?"
 )
 SUITE_NAMES = "SELECT DISTINCT suite_name FROM runs ORDER BY suite_name"
 PROGRESS = "SELECT stopped, elapsed_s FROM runs WHERE id = ?"
@@ -97,7 +101,6 @@ def _columns(fields: tuple[str, ...]) -> str:
 
 BODY_COLUMNS = "case_id, idx, seed, body"
 OUTCOME_COLUMNS = _columns(Outcome._fields)
-FIGURE_COLUMNS = _columns(TrialFigures._fields)
 
 # Baselines
 

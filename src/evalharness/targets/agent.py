@@ -50,7 +50,7 @@ class AgentOptions(ModelOptions):
         try:
             named_tools(tools or ())
         except UsageError as error:
-            raise ValueError(f"{error.message} {error.hint}".strip()) from None
+            raise ValueError(f"{error.message} {error.plain_hint}".strip()) from None
         return tools
 
 

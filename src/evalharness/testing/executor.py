@@ -8,6 +8,7 @@ from types import TracebackType
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.contracts.store import JudgeCache
+from evalharness.domain.finding import Finding
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import SpendCapReached
 
@@ -60,5 +61,5 @@ class FakeSession:
     def cancel(self) -> None:
         self._is_cancelled = True
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         return ()

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.embedded import Embedded
+from evalharness.domain.finding import Finding
 from evalharness.errors import UsageError
 from evalharness.testing.scripted import Script
 
@@ -64,7 +65,7 @@ class FakeModels(Models):
     def price_known(self, name: str) -> bool:  # noqa: ARG002 - fakes cost nothing
         return True
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         return ()
 
     def trouble(self) -> str:

@@ -29,11 +29,10 @@ from evalharness.domain.stored import (
     RunLine,
     RunLink,
     RunOutline,
-    RunPlan,
     SuiteLine,
 )
-from evalharness.domain.trial import GRADED, Outcome, Trial, TrialFigures
-from evalharness.errors import StoreError, UnknownName, UsageError
+from evalharness.domain.trial import GRADED, Outcome, Trial
+from evalharness.errors import Hint, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.settings import now, timestamp
 from evalharness.stores import encoding, outlines
@@ -196,7 +195,8 @@ class FakeStore:
     def remove_run(self, run: Run) -> None:
         with self.claim(run), self._kept.lock:
             if kept := self.baseline_of(run.id):
-                raise UsageError(f"{kept.told} and is kept", hint=f"give that up first: {kept.removal}")
+                hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
+                raise UsageError(f"{kept.told} and is kept", hint=hint)
             del self._kept.runs[self._run(run.id).id]
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:
@@ -227,10 +227,6 @@ class FakeStore:
         run = self._meant_by(reference)
         return outlines.outline_from({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
 
-    def plan_of(self, run_id: str) -> RunPlan:
-        run = self._run(run_id)
-        return outlines.plan_from(run.name, run.body)
-
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)
         return outlines.gate_from(run.name, run.body)
@@ -248,6 +244,10 @@ class FakeStore:
             is_meant = run.id in earlier and run.finished_at is not None and not run.regrade_of
             if is_meant and (past := outlines.past_run_from(run.id, run.name, run.planned, run.body)):
                 yield past
+
+    def variants(self, suite_name: str, most: int) -> set[str]:
+        finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and not run.regrade_of]
+        return {outlines.variant_from(run.body) for run in finished[:most]}
 
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})
@@ -296,9 +296,6 @@ class FakeStore:
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
         return (Outcome._make(map(row.get, Outcome._fields)) for row in self._run(run_id).rows())
-
-    def figures(self, run_id: str) -> Iterator[TrialFigures]:
-        return (TrialFigures._make(map(row.get, TrialFigures._fields)) for row in self._run(run_id).rows())
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]

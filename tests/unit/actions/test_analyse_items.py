@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from stored_records import make_report, make_run, make_trial
 
 from evalharness.actions.analyse_items import MOST_TRIALS, analyse_items
+from evalharness.domain.case import Case
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.harness import evaluate
 from evalharness.redaction import Redactor
 from evalharness.stores.sql_store import SqlStore
 
@@ -48,3 +52,17 @@ def test_runs_that_do_not_count_are_looked_at_all_the_same(store: SqlStore) -> N
     assert analyse_items(store, newest) is not None
     newest = tried(store, "e", "oracle", trials=MOST_TRIALS // 4)
     assert analyse_items(store, newest) is None, "every run looked at costs, used or not"
+
+
+def test_reports_of_python_callers_have_it_too(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text("\n".join(f"def up_to_{letter}(x): return x if x <= '{letter}' else '?'" for letter in "abcde"))
+    suite = Suite(name="letters", cases=tuple(Case(id=letter, input=letter, expected=letter) for letter in "abcde"))
+    place = str(tmp_path / "store.db")
+    found = []
+    for letter in "abcde":
+        run = evaluate(suite, f"{agent}:up_to_{letter}", store=place)
+        assert run.report is not None
+        found.append(run.report.items)
+    assert found[:4] == [None] * 4
+    assert found[4] is not None and len(found[4].runs) == 5

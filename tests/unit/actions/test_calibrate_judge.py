@@ -10,6 +10,7 @@ from evalharness.domain.grade import Judging
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.spending import Spending
 from evalharness.graders.judges.calibrating import Candidate
+from evalharness.reports.words import say
 from evalharness.sandboxes.none import NoSandbox
 
 
@@ -19,7 +20,7 @@ def test_only_the_judge_that_is_being_asked_is_named() -> None:
     judges, asked, spending = [first, second], [], Spending()
 
     def told() -> str:
-        return waits_for(judges, asked, spending, services)
+        return say(waits_for(judges, asked, spending, services))
 
     assert told() == "waiting for scripted/one.yaml: 0 questions answered"
     spending.checks.append(Judging(model=first.name, calls=1))

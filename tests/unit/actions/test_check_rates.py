@@ -11,6 +11,7 @@ import pytest
 from evalharness.actions.check_rates import check_rates, parse_tasks
 from evalharness.domain.rate_check import RateCheck
 from evalharness.errors import UnknownName, UsageError
+from evalharness.reports.words import say
 
 VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text())
 
@@ -33,22 +34,22 @@ def test_reference(vector: dict[str, Any], tmp_path: Path) -> None:
 def test_a_row_as_it_was_published(tmp_path: Path) -> None:
     [found] = checked(tmp_path, '{"pass_1": 0.420, "pass_2": 0.273, "pass_3": 0.220, "pass_4": 0.200, "tasks": 50}')
     assert found.histogram == (14, 12, 10, 4, 10)
-    assert "for instance 14 passed 0×, 12 passed 1×" in found.text
+    assert "for instance 14 passed 0×, 12 passed 1×" in say(found.text)
 
 
 def test_an_impossible_row_says_what_cannot_be(tmp_path: Path) -> None:
     row = {"pass_1": 9.79, "pass_2": 7.22, "pass_3": 5.67, "pass_4": 3.09, "tasks": 97}
     [found] = checked(tmp_path, {"telecom": row})
     assert (found.label, found.possible) == ("telecom", False)
-    assert "cannot come from 97 tasks × 4 trials" in found.text
-    assert "of 97 tasks would have to have passed 2 of 4 trials" in found.text
+    assert "cannot come from 97 tasks × 4 trials" in say(found.text)
+    assert "of 97 tasks would have to have passed 2 of 4 trials" in say(found.text)
 
 
 def test_a_single_rate_is_a_multiple_of_one_trial(tmp_path: Path) -> None:
     table = {"old": {"pass_1": 64.2}, "sound": {"pass_1": 64.5}}
     old, sound = checked(tmp_path, table, {"": 50}, trials=4)
     assert (old.possible, sound.possible) == (False, True)
-    assert "pass^1 is no multiple of 1/200" in old.text
+    assert "pass^1 is no multiple of 1/200" in say(old.text)
 
 
 def test_a_table_may_tell_fewer_k_than_there_were_trials(tmp_path: Path) -> None:
@@ -62,9 +63,9 @@ def test_the_trials_that_a_row_tells_are_those_it_is_checked_by(tmp_path: Path) 
     row = {"pass^k": [0.625, 0.3571, 0.1786, 0.0714], "tasks": 1}
     assert [each.possible for each in checked(tmp_path, row)] == [False]
     [found] = checked(tmp_path, row | {"trials": 8}, trials=4)
-    assert (found.possible, found.trials, "× 8 trials" in found.text) == (True, 8, True)
+    assert (found.possible, found.trials, "× 8 trials" in say(found.text)) == (True, 8, True)
     [found] = checked(tmp_path, row | {"trials": 3})
-    assert (found.possible, "takes 4 trials" in found.text) == (False, True)
+    assert (found.possible, "takes 4 trials" in say(found.text)) == (False, True)
 
 
 @pytest.mark.parametrize(("tasks", "trials"), [(4, 16), (500, 2000)])
@@ -102,7 +103,7 @@ def test_figures_that_contradict_each_other_are_impossible(row: Any, trials: int
 def test_too_little_is_neither_right_nor_wrong(row: Any, why: str, tmp_path: Path) -> None:
     [found] = checked(tmp_path, row)
     assert found.possible is None
-    assert why in found.text
+    assert why in say(found.text)
 
 
 def test_tasks_are_given_for_all_rows_or_by_name(tmp_path: Path) -> None:
@@ -121,12 +122,12 @@ def test_tasks_must_be_numbers(written: str) -> None:
 
 def test_fewer_trials_than_a_row_tells_of_make_it_impossible(tmp_path: Path) -> None:
     [found] = checked(tmp_path, {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, trials=1)
-    assert (found.possible, "takes 2 trials" in found.text) == (False, True)
+    assert (found.possible, "takes 2 trials" in say(found.text)) == (False, True)
 
 
 def test_a_row_without_figures_is_told(tmp_path: Path) -> None:
     full, empty = checked(tmp_path, {"full": {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, "empty": {"pass_1": None}})
-    assert (full.possible, empty.possible, empty.text) == (True, None, "it has no figure")
+    assert (full.possible, empty.possible, say(empty.text)) == (True, None, "it has no figure")
 
 
 def test_one_bad_row_does_not_end_the_check_of_the_others(tmp_path: Path) -> None:
@@ -134,6 +135,6 @@ def test_one_bad_row_does_not_end_the_check_of_the_others(tmp_path: Path) -> Non
     path.write_text("model,pass^1,pass^2,tasks\nodd,140,20,50\nshares,0.5,0.25,4\npercent,50,25,4\n")
     odd, shares, percent = check_rates(path, {})
     assert [each.possible for each in (odd, shares, percent)] == [False, True, True]
-    assert "pass^1 is 140, which is no share of trials" in odd.text
-    assert shares.text.endswith("(read as shares of 1, unlike the rows in percent)")
+    assert "pass^1 is 140, which is no share of trials" in say(odd.text)
+    assert say(shares.text).endswith("(read as shares of 1, unlike the rows in percent)")
     assert shares.histogram == percent.histogram

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evalharness.domain.case import Case
+from evalharness.domain.case import Case, session_file
 from evalharness.domain.session import (
     EvalCriteria,
     Session,
     answer_of,
     questions_of,
     recorded_seconds,
-    session_file,
     tools_called_in,
 )
 

@@ -8,6 +8,7 @@ import pytest
 from evalharness.contracts.target import Target
 from evalharness.engine.attempting import open_target
 from evalharness.errors import HarnessError, TargetUnavailable, UsageError
+from evalharness.reports.words import say
 
 
 class Closed:
@@ -31,7 +32,7 @@ def test_a_target_that_cannot_be_opened_says_why(error: HarnessError, message: s
     """A mistake in the command or a file stays one: it is no fault of the target."""
     with pytest.raises(type(error)) as caught:
         asyncio.run(open_target(cast(Target, Closed(error)), "mine"))
-    assert (caught.value.message, caught.value.hint) == (message, hint)
+    assert (caught.value.message, say(caught.value.hint)) == (message, hint)
 
 
 def test_what_a_target_raises_on_opening_is_named_with_its_place() -> None:

@@ -16,6 +16,7 @@ from evalharness.domain.gate import GateResult, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing import compare
 from evalharness.errors import UsageError
+from evalharness.reports.words import say
 from evalharness.stats.flips import strict_flips_false_alarm
 
 VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text(encoding="utf-8"))
@@ -35,22 +36,24 @@ class TestVerdict:
     def test_a_clear_loss_is_a_regression_told_in_plain_words(self) -> None:
         found = compared(mixed(4), mixed(3))
         assert found.verdict == "REGRESSION"
-        assert found.why == (
+        assert say(found.why) == (
             "10 points fewer trials pass than before (70 % → 60 %): "
             "a drop this large would come up in 22 of 1,000 runs if nothing had changed"
         )
-        assert found.settle == ""
+        assert say(found.settle) == ""
 
     def test_a_clear_gain_rules_a_loss_out(self) -> None:
         found = compared(mixed(3), mixed(4))
         assert found.verdict == "NO REGRESSION"
-        assert found.why.startswith("10 points more trials pass than before (60 % → 70 %): a rise this large would")
-        assert found.why.endswith("a drop of 5 points or more is ruled out")
+        assert say(found.why).startswith(
+            "10 points more trials pass than before (60 % → 70 %): a rise this large would"
+        )
+        assert say(found.why).endswith("a drop of 5 points or more is ruled out")
 
     def test_many_cases_that_stay_rule_a_loss_out(self) -> None:
         same = report(*alike(400, 1, 1))
         found = compared(same, same)
-        assert (found.verdict, found.why) == (
+        assert (found.verdict, say(found.why)) == (
             "NO REGRESSION",
             "as many trials pass as before (100 %): a drop of 5 points or more is ruled out",
         )
@@ -59,12 +62,12 @@ class TestVerdict:
         half = report(*alike(50, 4, 2))
         fewer = report(*alike(14, 4, 1), *alike(8, 4, 3, first=14), *alike(28, 4, 2, first=22))
         found = compared(half, fewer)
-        assert (found.verdict, found.why) == (
+        assert (found.verdict, say(found.why)) == (
             "INCONCLUSIVE",
             "3 points fewer trials pass than before (50 % → 47 %), which may be chance: "
             "a drop this large would come up in 32 of 100 runs if nothing had changed",
         )
-        assert found.settle == (
+        assert say(found.settle) == (
             "8 times as many trials per case in both runs (32, now 4) would make the same drop a REGRESSION"
         )
 
@@ -90,12 +93,12 @@ class TestMargins:
     def test_a_loss_within_the_tolerance_never_fails_and_says_so(self) -> None:
         found = compared(mixed(4), mixed(3), tolerance=0.1, margin=0.2)
         assert found.verdict == "NO REGRESSION"
-        assert found.why.endswith(
+        assert say(found.why).endswith(
             "20 points or more is ruled out, and this one is within the 10 points that are accepted"
         )
         undecided = compared(mixed(4), mixed(3), tolerance=0.1)
         assert undecided.verdict == "INCONCLUSIVE"
-        assert "more than chance explains but within the 10 points that are accepted" in undecided.why
+        assert "more than chance explains but within the 10 points that are accepted" in say(undecided.why)
         assert compared(mixed(4), mixed(3), tolerance=0.09).verdict == "REGRESSION"
 
     def test_a_wider_margin_is_ruled_out_sooner(self) -> None:
@@ -128,7 +131,9 @@ class TestSize:
     def test_four_cases_with_one_trial_can_never_fail_and_say_so(self, passes: int) -> None:
         found = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, passes)))
         assert found.verdict == "INCONCLUSIVE"
-        assert found.why.startswith("too small to ever show a loss: with 4 cases × 1 trial even a drop to 0 % would")
+        assert say(found.why).startswith(
+            "too small to ever show a loss: with 4 cases × 1 trial even a drop to 0 % would"
+        )
 
     def test_five_cases_with_one_trial_can_fail(self) -> None:
         assert compared(report(*alike(5, 1, 1)), report(*alike(5, 1, 0))).verdict == "REGRESSION"
@@ -138,7 +143,7 @@ class TestSize:
         old, new = report(*alike(5, 1, 1, score=0.5)), report(*alike(5, 1, 0, score=0.0))
         found = compared(old, new)
         assert found.verdict == "INCONCLUSIVE"
-        assert found.why == (
+        assert say(found.why) == (
             "too small to ever show a loss: with 5 cases × 1 trial even a drop to 0 % would come up in "
             "31 of 1,000 runs by chance, in 62 of 1,000 for one of all the figures that are checked, "
             "and the limit is 50 of 1,000; 100 points fewer trials pass than before (100 % → 0 %); "
@@ -163,12 +168,12 @@ class TestSize:
         found = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 0, score=0.4)))
         assert found.decisive == ("pass_rate", "score")
         same = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 4, score=0.5)))
-        assert "too small" not in same.differences["score"].why
+        assert "too small" not in say(same.differences["score"].why)
 
     def test_where_nothing_passed_nothing_can_get_worse(self) -> None:
         found = compared(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
-        assert "no trial passed before" in found.why
-        assert found.settle.startswith("nothing: ")
+        assert "no trial passed before" in say(found.why)
+        assert say(found.settle).startswith("nothing: ")
 
 
 class TestMetrics:
@@ -179,7 +184,7 @@ class TestMetrics:
         score = found.differences["score"]
         assert (score.gated, score.verdict, found.verdict) == (True, "REGRESSION", "REGRESSION")
         assert score.p == pytest.approx(2**-12)
-        assert found.why.startswith("the score is 10 points lower than before (90 % → 80 %)")
+        assert say(found.why).startswith("the score is 10 points lower than before (90 % → 80 %)")
         assert "score" not in compared(mixed(4), mixed(3)).differences
 
     def test_the_score_weighs_cases_as_the_report_does(self) -> None:
@@ -203,13 +208,13 @@ class TestMetrics:
         assert (latency.unit, latency.gated) == ("ratio", False)
         assert latency.value == pytest.approx(0.5)
         assert latency.p == pytest.approx(2**-10)
-        assert latency.why.startswith("answers take 50 % longer than before: a rise this large would come up in")
+        assert say(latency.why).startswith("answers take 50 % longer than before: a rise this large would come up in")
         assert found.verdict != "REGRESSION"
         assert found.differences["cost"].value == 0
         gated = compared(old, new, metrics=("pass_rate", "latency"))
         assert gated.verdict == "REGRESSION"
         besides = "as many trials pass as before (100 %): INCONCLUSIVE"
-        assert gated.why == f"{gated.differences['latency'].why}; {besides}"
+        assert say(gated.why) == f"{say(gated.differences['latency'].why)}; {besides}"
 
     def test_ratios_are_means_of_ratios(self) -> None:
         """Twice as slow and twice as fast is no change, however slow the one case is."""
@@ -236,7 +241,9 @@ class TestMetrics:
         assert alone.verdict == "REGRESSION"
         assert both.differences["pass_rate"].p_adjusted == pytest.approx(2 / 32)
         assert both.verdict != "REGRESSION"
-        assert "in 62 of 1,000 runs for one of all the figures that are checked" in both.differences["pass_rate"].why
+        assert "in 62 of 1,000 runs for one of all the figures that are checked" in say(
+            both.differences["pass_rate"].why
+        )
 
     def test_a_metric_without_figures_cannot_be_gated(self) -> None:
         with pytest.raises(UsageError, match="cost cannot be compared: no case has a cost above 0, told by all its"):
@@ -253,7 +260,7 @@ class TestCriticalCases:
         assert found.critical is not None
         assert (found.critical.n_cases, found.critical.verdict) == (3, "REGRESSION")
         assert found.verdict == "REGRESSION"
-        assert found.why.startswith(
+        assert say(found.why).startswith(
             "critical cases got worse (c300, c301, c302): "
             "75 points fewer trials of critical cases pass than before (100 % → 25 %)"
         )
@@ -266,12 +273,12 @@ class TestCriticalCases:
         found = compared(old, new)
         assert found.differences["pass_rate"].verdict == "NO REGRESSION"
         assert found.verdict == "INCONCLUSIVE"
-        assert found.why == (
+        assert say(found.why) == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
             "with 3 cases × 1 trial even a drop to 0 % would come up in 12 of 100 runs by chance, "
             "and the limit is 5 of 100; 0.99 points fewer trials pass than before (100 % → 99.01 %): NO REGRESSION"
         )
-        assert found.settle == (
+        assert say(found.settle) == (
             "for the critical cases, twice as many trials per case in both runs (2, now 1) "
             "would make the same drop a REGRESSION"
         )
@@ -282,20 +289,22 @@ class TestCriticalCases:
         old, lost, shaky = (report(case("guard", 3, n, criticality="critical"), *others) for n in (3, 0, 1))
         found = compared(old, lost)
         assert found.verdict == "REGRESSION"
-        assert found.why.startswith("critical cases got worse (guard): 100 points fewer trials of critical cases pass")
+        assert say(found.why).startswith(
+            "critical cases got worse (guard): 100 points fewer trials of critical cases pass"
+        )
         assert found.critical is not None
         assert (found.critical.p, found.critical.detectable) == (0.05, 1.0)
         for new in (shaky, old):
             critical = compared(old, new).critical
             assert critical is not None
-            assert (critical.verdict, "too small" in critical.why) == ("INCONCLUSIVE", False)
+            assert (critical.verdict, "too small" in say(critical.why)) == ("INCONCLUSIVE", False)
 
     def test_a_small_loss_of_critical_cases_leaves_it_open_and_a_gain_does_not(self) -> None:
         few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (3, 4))
         lost = compared(report(*many), report(*few))
         assert (lost.verdict, lost.decisive) == ("INCONCLUSIVE", ("critical",))
         fewer = "25 points fewer trials of critical cases pass than before (100 % → 75 %), which may be chance: "
-        assert lost.why.startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
+        assert say(lost.why).startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
         assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
 
     def test_few_critical_cases_do_not_make_everything_inconclusive(self) -> None:
@@ -324,8 +333,8 @@ class TestSeveralFigures:
 
         found = compared(of(8), of(8))
         assert found.decisive == ("pass_rate", "score")
-        assert found.why.endswith("; the score is the same as before (100 %): INCONCLUSIVE")
-        assert found.settle == (
+        assert say(found.why).endswith("; the score is the same as before (100 %): INCONCLUSIVE")
+        assert say(found.settle) == (
             "for the pass rate, about 59 cases like these (now 8) would mean NO REGRESSION; "
             "for the score, about 76 cases like these (now 8) would mean NO REGRESSION"
         )
@@ -338,8 +347,8 @@ class TestSeveralFigures:
         old = report(*alike(40, 1, 1, cost_usd=1.0))
         new = report(*(case(f"c{n}", 1, 1, cost_usd=costs[n % 4]) for n in range(40)))
         found = compared(old, new, metrics=("pass_rate", "cost"))
-        assert found.why.endswith("is not ruled out; answers cost as much as before: INCONCLUSIVE")
-        rate, _, cost = found.settle.partition("; ")
+        assert say(found.why).endswith("is not ruled out; answers cost as much as before: INCONCLUSIVE")
+        rate, _, cost = say(found.settle).partition("; ")
         assert rate == "for the pass rate, about 59 cases like these (now 40) would mean NO REGRESSION"
         assert cost.startswith("for the cost, about ")
 
@@ -356,7 +365,7 @@ class TestSeveralFigures:
 
         old, new = (4, 4, 3, 3, 3), (3, 4, 3, 4, 3)
         found = compared(of(1, *old), of(1, *new))
-        assert found.settle == (
+        assert say(found.settle) == (
             "for the critical cases, 9 times as many trials per case in both runs (36, now 4) would make the same drop "
             "a REGRESSION; for the pass rate, about 60 cases like these (now 20) would mean NO REGRESSION"
         )
@@ -417,7 +426,9 @@ class TestClusters:
             return compared(old, new)
 
         assert broken(5).verdict == "REGRESSION"
-        assert broken(4).why.startswith("too small to ever show a loss: with 20 cases × 1 trial in 4 clusters even")
+        assert say(broken(4).why).startswith(
+            "too small to ever show a loss: with 20 cases × 1 trial in 4 clusters even"
+        )
 
     def test_so_few_clusters_show_only_what_moves_enough_of_them(self) -> None:
         """Six of two cases each, one trial: five must fall, so it takes a loss of 42 points to show any."""
@@ -446,7 +457,7 @@ class TestNotes:
     def test_other_suites_early_stops_and_broken_runs_are_told(self) -> None:
         old = report(*alike(9, 2, 2), suite_name="billing", sequential=True, name="early-bird-001")
         new = report(*alike(9, 2, 2), verdict="INVALID")
-        notes = compare(old, new, RULE).notes
+        notes = tuple(map(say, compare(old, new, RULE).notes))
         assert any("different suites: billing and checkout" in note for note in notes)
         assert any(note.startswith("early-bird-001 was allowed to stop early") for note in notes)
         assert "the new run is INVALID: why" in notes
@@ -455,7 +466,7 @@ class TestNotes:
         old, new = (
             report(*alike(9, 2, 2), sequential=True, name=name) for name in ("early-bird-001", "brave-otter-042")
         )
-        [note] = compare(old, new, RULE).notes
+        [note] = tuple(map(say, compare(old, new, RULE).notes))
         assert note.startswith("both runs were allowed to stop early")
         assert note.endswith("; their own verdicts stand by themselves")
 
@@ -465,7 +476,9 @@ class TestNotes:
         new = report(*alike(30, 4, 4, score=0.2), retry_failed=True)
         found = compare(old, new, RULE)
         assert (set(found.differences), found.cases) == ({"pass_rate"}, ())
-        assert any(note.startswith("with retry_failed, first answers are compared") for note in found.notes)
+        assert any(
+            note.startswith("with retry_failed, first answers are compared") for note in tuple(map(say, found.notes))
+        )
         with pytest.raises(UsageError, match="score cannot be compared: with retry_failed"):
             compare(old, new, RegressionRule(metrics=("score",)))
 
@@ -473,14 +486,14 @@ class TestNotes:
         unjudged = report(*alike(9, 2, 2), verdict="INVALID")
         gate = GateResult(verdict="INVALID", exit_code=2)
         told = compare(unjudged.model_copy(update={"gate": gate}), report(*alike(9, 2, 2)), RULE)
-        assert told.notes == ()
+        assert tuple(map(say, told.notes)) == ()
 
     def test_quarantined_cases_are_left_out(self) -> None:
         old = report(*alike(9, 2, 2), case("flaky", 2, 2))
         new = report(*alike(9, 2, 2), case("flaky", 2, 0))
         found = compare(old, new, RULE, ignored=frozenset(("flaky", "elsewhere")))
         assert (found.n_cases, found.differences["pass_rate"].value) == (9, 0)
-        assert found.notes == ("left out, because quarantined: flaky",)
+        assert tuple(map(say, found.notes)) == ("left out, because quarantined: flaky",)
 
     def test_both_sides_are_named_with_where_they_came_from(self) -> None:
         found = compare(mixed(4), mixed(4), RULE, old_source="baseline default")

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from evalharness.domain.transcript import ToolCall, Transcript
-from evalharness.engine.diverging import first_divergence, without_answer
+from evalharness.engine import diverging
+from evalharness.reports.words import say
+
+
+def first_divergence(old: Transcript, new: Transcript) -> str:
+    return say(diverging.first_divergence(old, new))
 
 
 def said(content: str, *calls: tuple[str, str]) -> dict[str, Any]:
@@ -131,9 +136,9 @@ def test_strange_messages_are_no_reason_to_fail() -> None:
 
 
 def test_of_a_trial_without_an_answer_only_the_reason_is_known() -> None:
-    assert without_answer(calling("open"), "the target raised\nValueError: no") == (
+    assert say(diverging.without_answer(calling("open"), "the target raised\nValueError: no")) == (
         'step 1: open({"q": "x"}) before, now no step is known: the target raised ValueError: no'
     )
-    assert without_answer(Transcript(output="4"), "time limit of 5 s") == (
+    assert say(diverging.without_answer(Transcript(output="4"), "time limit of 5 s")) == (
         'answer "4" before, now no answer: time limit of 5 s'
     )

@@ -20,6 +20,7 @@ from evalharness.engine.gating import check_trials, judge_gate
 from evalharness.engine.recommending import recommend_limits
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import UsageError
+from evalharness.reports.words import say
 
 TODAY = date(2026, 11, 16)
 P: Any
@@ -90,26 +91,26 @@ def test_a_share_that_is_reached_or_missed() -> None:
 
 def test_what_lies_within_the_noise_is_told() -> None:
     missed = judged({"thresholds": {"pass_rate": 0.9}}, many(87, 13))
-    assert only(missed).text.startswith("pass rate 87 %, 90 % needed; the 95 % interval ")
-    assert only(missed).text.endswith("includes that, so this may be chance")
+    assert say(only(missed).text).startswith("pass rate 87 %, 90 % needed; the 95 % interval ")
+    assert say(only(missed).text).endswith("includes that, so this may be chance")
     met = judged({"thresholds": {"pass_rate": 0.8}}, many(84, 16))
-    assert "reaches below that, so this may be chance" in only(met).text
+    assert "reaches below that, so this may be chance" in say(only(met).text)
     certain = judged({"thresholds": {"pass_rate": 0.5}}, many(95, 5))
-    assert "chance" not in only(certain).text
+    assert "chance" not in say(only(certain).text)
     hopeless = judged({"thresholds": {"pass_rate": 0.9}}, many(40, 60))
-    assert "chance" not in only(hopeless).text
+    assert "chance" not in say(only(hopeless).text)
 
 
 def test_a_missed_threshold_never_reads_as_if_it_were_met() -> None:
-    text = only(judged({"thresholds": {"pass_rate": 0.999}}, many(998, 2))).text
+    text = say(only(judged({"thresholds": {"pass_rate": 0.999}}, many(998, 2))).text)
     assert text.startswith("pass rate 99.8 %, 99.9 % needed")
-    text = only(judged({"thresholds": {"pass_rate": 0.9}}, many(8996, 1004))).text
+    text = say(only(judged({"thresholds": {"pass_rate": 0.9}}, many(8996, 1004))).text)
     assert text.startswith("pass rate 89.96 %, 90 % needed"), "one decimal would read 90 %"
-    text = only(judged({"thresholds": {"pass_rate": 0.967}}, many(29, 1))).text
+    text = say(only(judged({"thresholds": {"pass_rate": 0.967}}, many(29, 1))).text)
     assert text.startswith("pass rate 96.67 %, 96.7 % needed"), "97 % would read as enough"
-    met = only(judged({"thresholds": {"pass_rate": 0.966}}, many(29, 1))).text
+    met = say(only(judged({"thresholds": {"pass_rate": 0.966}}, many(29, 1))).text)
     assert met.startswith("pass rate 97 %, 96.6 % needed")
-    text = only(judged({"thresholds": {"pass_rate": 0.993}}, many(29, 1))).text
+    text = say(only(judged({"thresholds": {"pass_rate": 0.993}}, many(29, 1))).text)
     assert "the 95 % interval 82.1–99.5 % includes that" in text, "82–99 % would not"
 
 
@@ -141,10 +142,10 @@ def test_more_trials_than_there_are_cannot_be_computed(metric: str) -> None:
     gate = Gate.model_validate({"thresholds": {metric: 0.5}})
     result = judged(gate.model_dump(), {"a": [P, P], "b": [P, P]})
     assert (result.verdict, result.exit_code, only(result).computable) == ("INVALID", 2, False)
-    assert "run with --repeat 3" in only(result).text
+    assert "run with --repeat 3" in say(only(result).text)
     with pytest.raises(UsageError) as raised:
         check_trials(gate, suite_of("a", trials=2))
-    assert "--repeat 3" in raised.value.hint
+    assert "--repeat 3" in say(raised.value.hint)
     check_trials(gate, suite_of("a", trials=3))
 
 
@@ -155,13 +156,15 @@ def test_a_group_without_cases_asks_for_no_trials() -> None:
     with pytest.raises(UsageError, match=r"\(thresholds come from evals/config/thresholds.yaml, too\): pass\^3 asks"):
         check_trials(gate, critical, "evals/config/thresholds.yaml")
     result = judged(gate.model_dump(), {"a": P})
-    assert result.notes == ("no case of criticality critical counts here, so its thresholds were not checked",)
+    assert tuple(map(say, result.notes)) == (
+        "no case of criticality critical counts here, so its thresholds were not checked",
+    )
 
 
 def test_errors_that_leave_too_few_trials_are_told() -> None:
     result = judged({"thresholds": {"pass^2": 0.5}}, {"a": [P, P], "b": [P, E]})
     assert result.exit_code == 2
-    assert "1 of 2 cases has fewer than 2 judged trials" in only(result).text
+    assert "1 of 2 cases has fewer than 2 judged trials" in say(only(result).text)
 
 
 def test_thresholds_of_categories_and_criticalities() -> None:
@@ -182,15 +185,17 @@ def test_thresholds_of_categories_and_criticalities() -> None:
         "pass_rate category capability": (0.0, False),
         "pass_rate criticality critical": (1.0, True),
     }
-    assert result.notes == ("no case of category none counts here, so its thresholds were not checked",)
-    assert result.checks[0].text.startswith("pass rate of category strings 50 %, 60 % needed")
-    assert result.checks[2].text.startswith("pass rate of critical cases 100 %")
+    assert tuple(map(say, result.notes)) == (
+        "no case of category none counts here, so its thresholds were not checked",
+    )
+    assert say(result.checks[0].text).startswith("pass rate of category strings 50 %, 60 % needed")
+    assert say(result.checks[2].text).startswith("pass rate of critical cases 100 %")
 
 
 def test_the_share_of_cases_that_passed() -> None:
     result = judged({"thresholds": {"case_pass_rate": 0.5}}, {"a": [P, P], "b": [P, F], "c": [F, F]})
     assert (only(result).value, only(result).passed) == (pytest.approx(1 / 3), False)
-    assert only(result).text.startswith("share of cases passed 33 %, 50 % needed")
+    assert say(only(result).text).startswith("share of cases passed 33 %, 50 % needed")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +225,7 @@ def test_trials_in_error_leave_a_case_undecided_and_never_fail_it() -> None:
 def test_other_numbers_of_trials_than_the_rule_is_about(rule: Any, repeat: int) -> None:
     result = judged({"each_case": rule}, {"a": [P, P]})
     assert result.exit_code == 2
-    assert f"--repeat {repeat}" in only(result).text
+    assert f"--repeat {repeat}" in say(only(result).text)
     with pytest.raises(UsageError, match="each_case asks for 3 trials"):
         check_trials(Gate.model_validate({"each_case": rule}), suite_of("a", trials=2))
 
@@ -230,7 +235,7 @@ def test_required_cases_that_are_missing_or_unjudged_fail_and_are_named() -> Non
     result = judged(gate, {"good": P, "bad": F, "skipped case": S, "other": F})
     assert only(result).cases == ("bad", "gone", "skipped case")
     told = "required cases must pass: missed by bad (failed), gone (not in this run), skipped case (skipped)"
-    assert (only(result).text, result.exit_code) == (told, 1)
+    assert (say(only(result).text), result.exit_code) == (told, 1)
     assert judged({"required_cases": ["good"]}, {"good": P, "bad": F}).exit_code == 0
 
 
@@ -246,7 +251,7 @@ def test_grades_that_are_due_leave_the_gate_open_whatever_the_policy() -> None:
 )
 def test_while_nothing_is_graded_yet_the_gate_is_open(gate: Any) -> None:
     result = judged(gate, {"a": A, "b": A}, not_compared="no case was judged in both")
-    assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), only(result).text
+    assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), say(only(result).text)
     hopeless = judged({"thresholds": {"pass^3": 0.5}}, {"a": [A, A]})
     assert (hopeless.verdict, hopeless.exit_code) == ("INVALID", 2), "grades will not make a third trial"
 
@@ -276,18 +281,25 @@ def test_limits_must_not_even_be_reached(gate: Any, given: Any, passed: bool) ->
     assert only(result).wanted == next(iter(gate.values()))
 
 
+def test_the_last_bit_of_a_sum_does_not_bring_it_below_its_limit() -> None:
+    cases = dict.fromkeys("abcdefgh", P)
+    assert sum([0.1] * 8) < 0.8
+    assert only(judged({"max_cost_usd": 0.8}, cases, cost_usd=0.1)).passed is False
+    assert only(judged({"max_cost_usd": 0.81}, cases, cost_usd=0.1)).passed is True
+
+
 @pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial"])
 def test_a_limit_on_what_was_not_measured_cannot_be_judged(key: str) -> None:
     result = judged({key: 5}, {"a": P})
     assert (result.verdict, result.exit_code) == ("INVALID", 2)
-    assert "no trial said what it cost" in only(result).text
+    assert "no trial said what it cost" in say(only(result).text)
 
 
 @pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s"])
 def test_a_limit_stays_open_while_grades_are_due(key: str) -> None:
     nothing_yet = judged({key: 5}, {"a": A, "b": A})
-    assert (nothing_yet.verdict, nothing_yet.exit_code) == ("INCONCLUSIVE", 4), only(nothing_yet).text
-    assert only(nothing_yet).text.endswith("2 trials still to be graded")
+    assert (nothing_yet.verdict, nothing_yet.exit_code) == ("INCONCLUSIVE", 4), say(only(nothing_yet).text)
+    assert say(only(nothing_yet).text).endswith("2 trials still to be graded")
     half = judged({key: 5}, {"a": A, "b": P}, cost_usd=1.0)
     told = "PASSED" if key == "max_cost_usd" else "INCONCLUSIVE"
     assert half.verdict == told, "what the whole run cost is known"
@@ -304,15 +316,15 @@ def test_of_equal_cases_a_limit_names_the_one_that_the_recommendation_names(key:
     check = only(judged({key: 0.01}, states, cost_usd=1.0))
     _, measured = counted({id_: [state] for id_, state in states.items()}, cost_usd=1.0)
     [advice] = recommend_limits({key: 0.01}, measured.tallies)
-    assert "trial (a)" in check.text
-    assert advice.text.startswith("a has the ")
+    assert "trial (a)" in say(check.text)
+    assert say(advice.finding).startswith("a has the ")
 
 
 def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
     over = only(judged({"max_latency_s": 0.1002}, {"a": P}, duration_s=0.1004))
-    assert (over.passed, over.text) == (False, "slowest trial (a) 0.1004 s, less than 0.1002 s needed")
+    assert (over.passed, say(over.text)) == (False, "slowest trial (a) 0.1004 s, less than 0.1002 s needed")
     within = only(judged({"max_cost_usd": 0.00998}, {"a": P}, cost_usd=0.00996))
-    assert (within.passed, within.text) == (True, "cost $0.00996, less than $0.00998 needed")
+    assert (within.passed, say(within.text)) == (True, "cost $0.00996, less than $0.00998 needed")
 
 
 def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
@@ -320,7 +332,7 @@ def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
     given_up = Outcome("a", 1, S, S, None, f"{GIVEN_UP}decided", 0.0, None, None, None, "[]")
     measured = count_trials(suite, 2, [Outcome("a", 0, P, P, 1.0, "", 0.1, 0.4, None, None, "[]"), given_up])
     result = judge_gate(Gate(max_cost_usd=1), suite, 2, measured, comparison=None, today=TODAY)
-    assert only(result).text == "cost (without 1 trial begun and given up) $0.4000, less than $1 needed"
+    assert say(only(result).text) == "cost (without 1 trial begun and given up) $0.4000, less than $1 needed"
 
 
 def test_a_cost_that_only_some_trials_tell() -> None:
@@ -332,9 +344,9 @@ def test_a_cost_that_only_some_trials_tell() -> None:
         gate = Gate(max_cost_usd=limit)
         return judge_gate(gate, suite, 2, measured, comparison=None, today=TODAY)
 
-    assert "1 judged trial did not say what it cost" in only(result(1)).text
+    assert "1 judged trial did not say what it cost" in say(only(result(1)).text)
     assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "what is known may be too much already"
-    assert only(result(0.3)).text == "cost $0.4000 (1 judged trial did not say), less than $0.3 needed"
+    assert say(only(result(0.3)).text) == "cost $0.4000 (1 judged trial did not say), less than $0.3 needed"
 
 
 def quarantine(case: str, expires: str) -> dict[str, Any]:
@@ -347,16 +359,16 @@ def test_a_quarantined_case_does_not_count() -> None:
     assert judged(gate, states).exit_code == 1
     held = judged({**gate, **quarantine("b", "2026-11-16")}, states)
     assert (held.exit_code, held.quarantined) == (0, ("b",))
-    assert held.notes == ("quarantined until 2026-11-16 (today), so not counted: b (flaky; Ada)",)
+    assert tuple(map(say, held.notes)) == ("quarantined until 2026-11-16 (today), so not counted: b (flaky; Ada)",)
 
 
 def test_a_quarantine_ends_and_may_name_nobody() -> None:
     expired = judged(quarantine("b", "2026-11-15"), {"a": P, "b": F})
     assert (expired.exit_code, expired.quarantined) == (1, ())
-    assert "expired on 2026-11-15, so it counts again: b" in expired.notes[0]
+    assert "expired on 2026-11-15, so it counts again: b" in say(expired.notes[0])
     unknown = judged(quarantine("nobody", "2027-01-01"), {"a": P})
     assert (unknown.exit_code, unknown.quarantined) == (0, ())
-    assert unknown.notes == ("quarantine names nobody, which is no case of this run",)
+    assert tuple(map(say, unknown.notes)) == ("quarantine names nobody, which is no case of this run",)
 
 
 def compared(verdict: Any, *changes: CaseChange, **more: Any) -> Comparison:
@@ -384,33 +396,33 @@ def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool |
     comparison = compared(verdict, change("a", 4, 0, flagged=True), settle="8 trials of each case would show it")
     result = judged({"regression": True, "inconclusive": policy}, {"a": F}, comparison=comparison)
     assert (only(result).passed, result.exit_code, only(result).cases) == (passed, exit_code, ("a",))
-    assert only(result).text.startswith(f"{verdict}: because")
-    assert ("; to settle it: 8 trials" in only(result).text) == (passed is None)
+    assert say(only(result).text).startswith(f"{verdict}: because")
+    assert ("; to settle it: 8 trials" in say(only(result).text)) == (passed is None)
 
 
 def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
     found = compared("NO REGRESSION", n_cases=17, changed=("c3", "c4"), removed=("c5",))
     result = judged({"regression": True, "strict_flips": True}, {"a": P}, comparison=found)
     told = "(2 of 20 cases changed, 1 only in the old run; compared on 17)"
-    assert [check.text.endswith(told) for check in result.checks] == [True, True]
+    assert [say(check.text).endswith(told) for check in result.checks] == [True, True]
     whole = judged({"regression": True}, {"a": P}, comparison=compared("NO REGRESSION", n_cases=20))
-    assert "compared on" not in only(whole).text
+    assert "compared on" not in say(only(whole).text)
 
 
 def test_strict_flips_tells_how_often_it_cries_wolf() -> None:
     quiet = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=0.42))
     assert quiet.exit_code == 0
-    assert "it would in 42 % of runs if nothing had changed" in only(quiet).text
+    assert "it would in 42 % of runs if nothing had changed" in say(only(quiet).text)
     loud = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", change("x", 4, 3)))
     assert (loud.exit_code, only(loud).cases) == (1, ("x",))
-    assert only(loud).text.endswith(": x did")
+    assert say(only(loud).text).endswith(": x did")
 
 
 @pytest.mark.parametrize("gate", [{"regression": True}, {"strict_flips": True}])
 def test_without_a_baseline_nothing_can_be_compared(gate: Any) -> None:
     result = judged(gate, {"a": P}, not_compared="it is gone")
     assert (result.verdict, result.exit_code) == ("INVALID", 2)
-    assert only(result).text == "not compared with a baseline: it is gone"
+    assert say(only(result).text) == "not compared with a baseline: it is gone"
 
 
 def test_what_cannot_be_computed_weighs_more_than_what_is_missed() -> None:

@@ -11,6 +11,7 @@ from evalharness.domain.exit_codes import worst
 from evalharness.domain.gate import GateCheck, GateResult
 from evalharness.domain.report import Summary, TrialCounts
 from evalharness.engine.judging import judge, judge_by_gate, may_be_gated
+from evalharness.reports.words import say
 
 MAX_ERROR_RATE = 0.02
 
@@ -58,7 +59,7 @@ def summary(**cases: int) -> Summary:
 def test_table(found: Summary, stopped: str, verdict: str, exit_code: int, why: str) -> None:
     given = judge(found, MAX_ERROR_RATE, stopped)
     assert given[:2] == (verdict, exit_code)
-    assert why in given[2]
+    assert why in say(given[2])
     assert bool(given[2]) == bool(why)
 
 
@@ -92,7 +93,7 @@ def test_the_share_of_errors_a_suite_allows(rate: float, errors: int, invalid: b
 
 
 def test_a_share_that_is_no_whole_percent_is_shown_as_it_is() -> None:
-    assert "the 2.5 % allowed" in judge(summary(passed=1, errors=1), 0.025, "")[2]
+    assert "the 2.5 % allowed" in say(judge(summary(passed=1, errors=1), 0.025, "")[2])
 
 
 def test_the_worst_of_several_runs_in_any_order() -> None:
@@ -141,7 +142,8 @@ def check(name: str, passed: bool | None, **more: Any) -> GateCheck:
     ],
 )
 def test_with_a_gate_the_gate_alone_decides(gate: GateResult, verdict: str, exit_code: int, why: str) -> None:
-    assert judge_by_gate(gate, summary(passed=3, failed=1, awaiting=2)) == (verdict, exit_code, why)
+    given = judge_by_gate(gate, summary(passed=3, failed=1, awaiting=2))
+    assert (*given[:2], say(given[2])) == (verdict, exit_code, why)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.domain.measurement import Measurement
 from evalharness.engine.comparing import compare
 from evalharness.engine.verifying import verify_cases
+from evalharness.reports.words import say
 
 JITTER = (0.02, -0.02, 0.01, -0.01)
 
@@ -41,11 +42,11 @@ def test_scores_that_one_run_lacks_are_named_and_never_no_regression() -> None:
     new = [case(f"c{n}", 4, 4, score=None if n < 60 else 0.9 + n % 3 / 100) for n in range(200)]
     found = compare(report(*old), report(*new), RegressionRule(metrics=("score",)))
     assert found.verdict == "INCONCLUSIVE"
-    assert found.why == (
+    assert say(found.why) == (
         "scores of 60 cases are told by one of the runs only (c0, c1, c2, c3, c4 and 55 more); "
         "in the others the score is the same as before (91 %)"
     )
-    assert found.settle == "these cases need a score in both runs"
+    assert say(found.settle) == "these cases need a score in both runs"
 
 
 def test_where_no_score_is_told_any_more_nothing_is_ruled_out() -> None:
@@ -53,7 +54,7 @@ def test_where_no_score_is_told_any_more_nothing_is_ruled_out() -> None:
     new = [case(f"c{n}", 4, 4, score=None) for n in range(200)]
     found = compare(report(*old), report(*new), RegressionRule())
     assert found.verdict == "INCONCLUSIVE"
-    assert found.why.startswith("scores of 200 cases are told by one of the runs only")
+    assert say(found.why).startswith("scores of 200 cases are told by one of the runs only")
 
 
 @pytest.mark.parametrize(("metric", "name"), [("score", "score"), ("cost", "cost_usd")])
@@ -63,8 +64,8 @@ def test_judged_trials_without_a_figure_may_hide_a_loss(metric: str, name: str) 
     rule = RegressionRule(metrics=(metric,))
     assert compare(same, same, rule).verdict == "NO REGRESSION"
     found = compare(same, lacking, rule)
-    assert found.verdict == "INCONCLUSIVE" and found.why.startswith("30 judged trials of the two runs without a")
-    assert found.settle == f"all judged trials of both runs need a {metric}"
+    assert found.verdict == "INCONCLUSIVE" and say(found.why).startswith("30 judged trials of the two runs without a")
+    assert say(found.settle) == f"all judged trials of both runs need a {metric}"
 
 
 def test_only_trials_of_cases_that_are_compared_can_hide_a_loss() -> None:
@@ -92,7 +93,9 @@ def test_what_one_run_lacks_is_no_loss_of_the_other() -> None:
     rule = RegressionRule(metrics=("score", "cost"))
     found = compare(report(*old).model_copy(update={"measurements": lacking}), new, rule)
     assert found.verdict == "INCONCLUSIVE"
-    assert found.why.startswith("scores of 30 cases are not told whole by both runs (c1, c3, c5, c7, c9 and 25 more)")
+    assert say(found.why).startswith(
+        "scores of 30 cases are not told whole by both runs (c1, c3, c5, c7, c9 and 25 more)"
+    )
     for difference in (found.differences["score"], found.differences["cost"]):
         assert (difference.n_cases, difference.value, len(difference.incomparable)) == (30, 0.0, 30)
 
@@ -129,7 +132,7 @@ def test_a_loss_of_the_cases_that_lack_nothing_is_one() -> None:
 def test_a_case_that_weighs_nothing_lacks_no_score() -> None:
     cases = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
     bare = case("bare", 4, 4, score=0.9, weight=0.0, unscored=4, least_score=0.0)
-    assert compare(report(*cases, bare), report(*cases, bare), RegressionRule(metrics=("score",))).settle == ""
+    assert say(compare(report(*cases, bare), report(*cases, bare), RegressionRule(metrics=("score",))).settle) == ""
 
 
 def test_what_weighs_nothing_does_not_tell_which_others_lack_a_score() -> None:
@@ -148,16 +151,16 @@ def test_what_trials_lack_does_not_hide_that_a_loss_may_be_chance() -> None:
     found = compare(
         report(*old), report(*new).model_copy(update={"measurements": lacking}), RegressionRule(metrics=("score",))
     )
-    assert found.why.startswith("the score is 11 points lower than before")
-    assert "which may be chance" in found.why
-    assert found.settle.startswith("about ") and found.settle.endswith("would mean REGRESSION")
+    assert say(found.why).startswith("the score is 11 points lower than before")
+    assert "which may be chance" in say(found.why)
+    assert say(found.settle).startswith("about ") and say(found.settle).endswith("would mean REGRESSION")
 
 
 def test_more_cases_rule_a_loss_out_only_where_no_trial_lacks_its_score() -> None:
     few = report(*(case(f"c{n}", 4, 4, score=0.9) for n in range(8)))
     new = few.model_copy(update={"measurements": {"score": Measurement(value=0.9, lacking=1)}})
     found = compare(few, new, RegressionRule(metrics=("score",)))
-    assert found.settle.endswith("would mean NO REGRESSION if no trial lacks its score")
+    assert say(found.settle).endswith("would mean NO REGRESSION if no trial lacks its score")
 
 
 def test_a_score_that_no_run_shares_tells_no_figure_and_costs_no_power() -> None:

@@ -107,7 +107,8 @@ def test_long_calls_behind_instant_ones_run_at_once_all_the_same(instant: int) -
         async with pool(10) as (offloader, _):
             together = threading.Barrier(3, timeout=LONG_S)
             calls = [offloader(int) for _ in range(instant)] + [offloader(together.wait) for _ in range(3)]
-            await asyncio.gather(*calls)
+            results = await asyncio.gather(*calls)
+            assert sorted(results[instant:]) == [0, 1, 2], "all three have met"
 
     asyncio.run(main())
 
@@ -282,6 +283,7 @@ def test_closing_ends_the_threads() -> None:
 def test_a_result_that_comes_after_the_loop_has_ended_is_dropped_in_silence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    others = set(threading.enumerate())  # other tests leave threads behind that never end
     release = threading.Event()
     ended = threading.Event()
 
@@ -297,8 +299,8 @@ def test_a_result_that_comes_after_the_loop_has_ended_is_dropped_in_silence(
     asyncio.run(work())
     release.set()
     assert ended.wait(LONG_S)
-    for thread in threading.enumerate():
-        if thread.name.startswith("evalharness-"):
-            thread.join(LONG_S)
+    for thread in set(threading.enumerate()) - others:
+        thread.join(LONG_S)
+        assert not thread.is_alive()
     sys.stderr.flush()
     assert capsys.readouterr().err == ""

@@ -10,6 +10,7 @@ from evalharness.domain.grade import Judging
 from evalharness.engine.comparing import compare
 from evalharness.engine.pairing import pair_cases
 from evalharness.errors import UsageError
+from evalharness.reports.words import say
 
 
 def test_every_case_is_accounted_for() -> None:
@@ -30,7 +31,7 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
     new = report(case("a", 2, 2), case("b", 2, 2))
     found = compare(old, new, RegressionRule())
     assert found.n_cases == 2
-    assert found.notes == (
+    assert tuple(map(say, found.notes)) == (
         "one case matched by name alone: one of the reports does not tell whether the case was changed since",
     )
 
@@ -67,7 +68,7 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
 def test_nothing_to_compare_says_what_to_do(old: object, new: object, message: str, hint: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
         pair_cases(old, new)  # type: ignore[arg-type]
-    assert hint in raised.value.hint
+    assert hint in say(raised.value.hint)
 
 
 def test_a_change_of_judge_is_not_told_as_a_change_of_the_question() -> None:
@@ -76,7 +77,7 @@ def test_a_change_of_judge_is_not_told_as_a_change_of_the_question() -> None:
         each.model_copy(update={"judging": (Judging(model=name),)}) for each, name in zip(judges, "AB", strict=True)
     )
     told = "1 of 1 changed cases ask the same and are graded in another way: judged by A before, by B now"
-    assert compare(old, new, RegressionRule()).notes == (told,)
+    assert tuple(map(say, compare(old, new, RegressionRule()).notes)) == (told,)
 
 
 def test_everything_quarantined_is_no_comparison() -> None:

@@ -17,11 +17,12 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
 from evalharness.engine.recommending import in_order, recall_passes, recommend, recommend_limits, recommend_quarantine
 from evalharness.engine.tallying import CaseTally, count_trials
+from evalharness.reports.words import say
 
 
 def advised(*outcomes: Outcome, trials: int = 1) -> list[tuple[str, tuple[str, ...]]]:
     suite = suite_of(outcomes)
-    return [(found.text, found.cases) for found in recommend(suite, count_trials(suite, trials, outcomes))]
+    return [(say(found.finding), found.cases) for found in recommend(suite, count_trials(suite, trials, outcomes))]
 
 
 def suite_of(outcomes: Sequence[Outcome]) -> Suite:
@@ -78,7 +79,7 @@ def test_advice_of_one_kind_stands_together() -> None:
         Recommendation(kind="quarantine", text="hold"),
         Recommendation(kind="limit", text="dear"),
     ]
-    assert [found.text for found in in_order(given)] == ["error 0", "error 1", "dear", "never", "hold"]
+    assert [say(found.finding) for found in in_order(given)] == ["error 0", "error 1", "dear", "never", "hold"]
 
 
 class TestLimits:
@@ -107,12 +108,12 @@ class TestLimits:
         self, name: str, wanted: float, told: str, cases: tuple[str, ...]
     ) -> None:
         [found] = recommend_limits({name: wanted}, self.CASES)
-        assert found.text == f"{told}make it leaner, or raise {name if '_' in name else f'the {name}'}"
+        assert say(found.finding) == f"{told}make it leaner, or raise {name if '_' in name else f'the {name}'}"
         assert found.cases == cases
 
     def test_small_sums_are_not_rounded_away(self) -> None:
         [found] = recommend_limits({"spend cap": 0.0}, tallied(row("a", 0, P, cost_usd=0.00003)))
-        assert found.text.startswith("a cost the most, $0.00003: ")
+        assert say(found.finding).startswith("a cost the most, $0.00003: ")
 
     def test_that_nothing_is_known_of_need_no_advice(self) -> None:
         assert not list(recommend_limits({"max_latency_s": 9.0, "pass_rate": 0.9, "interrupted": 0.0}, self.CASES))
@@ -121,16 +122,16 @@ class TestLimits:
     def test_that_all_share_alike_name_them_all_whatever_they_are_called(self) -> None:
         cases = [row(str(number), 0, P, cost_usd=0.5) for number in range(1, 13)]
         [found] = recommend_limits({"spend cap": 0.0}, tallied(*cases))
-        assert found.text.startswith("12 cases come to the same")
+        assert say(found.finding).startswith("12 cases come to the same")
         assert len(found.cases) == 12
 
     def test_of_the_whole_run_add_up_what_trials_told_and_nothing_else(self) -> None:
         silent = tallied(row("a", 0, P, cost_usd=5.0), row("a", 1, P, cost_usd=None), row("b", 0, P, cost_usd=1.0))
         [found] = recommend_limits({"max_cost_usd": 1.0}, silent)
-        assert found.text.startswith("a cost the most, $5.0000: ")
+        assert say(found.finding).startswith("a cost the most, $5.0000: ")
         unjudged = tallied(row("a", 0, P, cost_usd=1.0), row("b", 0, E, cost_usd=2.0), row("b", 1, A, cost_usd=1.5))
         [found] = recommend_limits({"spend cap": 0.0}, unjudged)
-        assert found.text.startswith("b cost the most, $3.5000: ")
+        assert say(found.finding).startswith("b cost the most, $3.5000: ")
 
     def test_of_single_trials_leave_out_what_the_gate_does_not_count(self) -> None:
         overrun = {"max_latency_s": 5.0, "max_cost_usd": 1.0}
@@ -166,8 +167,8 @@ def test_what_passed_in_an_earlier_run_is_nothing_that_the_target_cannot_do() ->
     advice = recommend(*counted({"was fine": [F, F], "never": [F, F]}))
     earlier = [{"never": (2, 0)}, {"was fine": (2, 1), "never": (2, 0)}]
     never, no_more = recall_passes([found for found in advice if found.kind == "never"], earlier)
-    assert (never.text.startswith("1 case fails in every trial: look at it"), never.cases) == (True, ("never",))
-    assert no_more.text.startswith("1 case fails in every trial of this run but passed in earlier ones")
+    assert (say(never.finding).startswith("1 case fails in every trial: look at it"), never.cases) == (True, ("never",))
+    assert say(no_more.finding).startswith("1 case fails in every trial of this run but passed in earlier ones")
     assert (no_more.kind, no_more.cases) == ("flaky", ("was fine",))
     assert list(recall_passes(advice, [])) == list(advice)
 
@@ -195,7 +196,7 @@ class TestQuarantine:
         [found] = recommend_quarantine(self.FLAKY, gate, date(2027, 1, 1))
         assert isinstance(found, Recommendation)
         assert found.cases == ("a",)
-        assert found.text.startswith("1 flaky case counts in the gate, which chance may then decide")
+        assert say(found.finding).startswith("1 flaky case counts in the gate, which chance may then decide")
 
     def test_is_not_suggested_without_a_gate_or_flaky_cases(self) -> None:
         assert list(recommend_quarantine(self.FLAKY, None, TODAY)) == []

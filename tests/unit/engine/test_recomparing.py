@@ -14,6 +14,7 @@ from evalharness.domain.report import Report
 from evalharness.engine.comparing import compare
 from evalharness.engine.recomparing import recompare
 from evalharness.engine.verifying import verify_cases, verify_report
+from evalharness.reports.words import say
 
 CASES = (
     Case(id="a", input="?", criticality="critical"),
@@ -61,10 +62,10 @@ def test_a_comparison_agrees_with_its_report() -> None:
     report, rows, old = told()
     for found in (verify_report(report, rows), verify_cases(report)):
         assert found.mismatches == ()
-        assert any(each.startswith("of the comparison: p-values") for each in found.believed)
+        assert any(each.startswith("of the comparison: p-values") for each in tuple(map(say, found.believed)))
     with_baseline = verify_report(report, rows, comparison=compare(old, report, RULE))
     assert with_baseline.mismatches == ()
-    assert not any("p-values" in each for each in with_baseline.believed)
+    assert not any("p-values" in each for each in tuple(map(say, with_baseline.believed)))
 
 
 @pytest.mark.parametrize("whose", ["old", "new"])
@@ -148,7 +149,9 @@ def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
     report = new.model_copy(update={"comparison": comparison})
     found = verify_report(report, rows)
     assert found.mismatches == ()
-    assert "the baseline's side of the comparison, of which only the worst cases are told" in found.believed
+    assert "the baseline's side of the comparison, of which only the worst cases are told" in tuple(
+        map(say, found.believed)
+    )
     assert verify_report(changed(report, "comparison/differences/pass_rate/new", 0.5), rows).mismatches
 
 

@@ -9,6 +9,7 @@ from reported import F, P, counted, reported
 
 from evalharness.domain.case import Case
 from evalharness.domain.comparison import KEPT_CASES
+from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate, GateCheck, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.sequential import SequentialResult
@@ -17,6 +18,7 @@ from evalharness.engine.comparing import compare
 from evalharness.engine.rejudging import gate_told
 from evalharness.engine.thresholding import Counted
 from evalharness.engine.verifying import verify_cases, verify_report
+from evalharness.reports.words import say
 
 STATES = {"a": [P, P, F], "b": [P, P, P], "c": [F, F, F], "d": [P, F, P]}
 CASES = tuple(Case(id=id_, input="?", category="search" if id_ < "c" else "billing") for id_ in STATES)
@@ -66,10 +68,29 @@ def test_what_a_gate_said_is_said_again(gate: Any) -> None:
 @pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
 def test_a_gate_that_lost_its_checks_does_not_make_failed_cases_pass(gate: Any) -> None:
     report, rows = reported(STATES, CASES, gate)
+    assert report.gate is not None
+    names = ", ".join(sorted(check.name for check in report.gate.checks))
     for found in both(passing(report, checks=()), rows):
+        assert ("gate.checks", "", names) in [(each.figure, each.told, each.found) for each in found.mismatches]
+    for found in both(passing(report, checks=(), asked=None), rows):
         wrong = {each.figure: (each.told, each.found) for each in found.mismatches}
         assert wrong["gate.checks"] == ("", "cases")
         assert wrong["verdict"] == ("PASSED", "FAILED")
+
+
+@pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
+def test_an_older_report_does_not_hold_its_gate_and_agrees_all_the_same(gate: Any) -> None:
+    """Its checks say what they wanted, but for how many trials of each case had to pass: that is believed."""
+    report, rows = reported(STATES, CASES, gate)
+    assert report.gate is not None
+    sentences = tuple(
+        check.model_copy(update={"text": finding("text", text=say(check.text))}) for check in report.gate.checks
+    )
+    old = lied(report, {"checks": sentences, "asked": None})
+    for found in both(old, rows):
+        assert found.mismatches == ()
+        believes = "what the gate found for each_case" in map(say, found.believed)
+        assert believes is ("each_case" in gate)
 
 
 @pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
@@ -89,11 +110,11 @@ def test_a_check_that_the_gate_of_the_run_asks_for_is_missed(gate: Any) -> None:
 def test_what_a_file_cannot_tell_of_its_gate_is_said_to_be_unchecked() -> None:
     report, rows = reported(STATES, CASES, GATES["shares"])
     for found in both(report, rows):
-        assert "what the gate asks for (its checks, their limits, required cases)" in found.believed
+        assert "what the gate asks for (its checks, their limits, required cases)" in tuple(map(say, found.believed))
     suite, _ = counted(STATES, CASES)
     known = suite.model_copy(update={"gate": Gate.model_validate(GATES["shares"])})
     for found in (verify_report(report, rows, known), verify_report(reported(STATES, CASES)[0], rows)):
-        assert not any("gate" in each for each in found.believed)
+        assert not any("gate" in each for each in tuple(map(say, found.believed)))
 
 
 @pytest.mark.parametrize("name", ["regression", "strict_flips"])
@@ -127,8 +148,8 @@ def test_a_limit_that_was_changed_is_told_where_the_gate_is_known() -> None:
         {"name": "pass_rate tag x"},
         {"name": "somewhat_good"},
         {"name": "pass_rate", "wanted": None},
-        {"name": "each_case", "text": "all good"},
-        {"name": "cases", "text": "every case must pass"},
+        {"name": "each_case", "text": finding("text", text="all good")},
+        {"name": "cases", "text": finding("text", text="every case must pass")},
         {"name": "required_cases", "cases": ("b",), "passed": True},
     ],
     ids=str,
@@ -159,11 +180,11 @@ def test_flips_that_are_not_told_one_by_one_are_believed() -> None:
     unflipped = tuple(case.model_copy(update={"flipped": False}) for case in whole.cases[:KEPT_CASES])
     assert new.gate is not None
     flips = GateCheck(name="strict_flips", passed=False, text="…", cases=("case-7",))
-    gate = {"checks": (*new.gate.checks, flips), "verdict": "FAILED", "exit_code": 1}
+    gate = {"checks": (*new.gate.checks, flips), "verdict": "FAILED", "exit_code": 1, "asked": None}
     told = lied(new, gate, verdict="FAILED", exit_code=1, comparison=whole.model_copy(update={"cases": unflipped}))
     found = verify_report(told, rows)
     assert not any(each.figure.startswith(("gate", "verdict")) for each in found.mismatches)
-    assert "whether others failed that always passed (strict_flips)" in found.believed
+    assert "whether others failed that always passed (strict_flips)" in tuple(map(say, found.believed))
     wrong = verify_report(passing(told, checks=(*new.gate.checks, flips)), rows).mismatches
     assert {"gate.verdict", "verdict"} <= {each.figure for each in wrong}
 
@@ -175,5 +196,6 @@ def test_a_sequential_run_is_checked_for_what_it_had_to_decide() -> None:
     report, _ = reported(STATES, CASES, {"thresholds": {"pass@1": 0.1}})
     suite, measured = counted(STATES, CASES)
     told = Counted(suite, 3, measured)
-    asked = gate_told(report.model_copy(update={"sequential": result}), told)
+    older = lied(report, {"asked": None}, sequential=result)
+    asked = gate_told(older, told)
     assert asked is not None and asked.thresholds.default == {"pass_at_1": 0.1, "pass_rate": 0.9}

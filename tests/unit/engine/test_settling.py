@@ -12,6 +12,7 @@ from compared import airline, alike, case, report
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing import compare
+from evalharness.reports.words import say
 
 CASES = re.compile(r"about ([\d,]+) cases like these .*\(now .+\) would mean (REGRESSION|NO REGRESSION)")
 TRIALS = re.compile(
@@ -40,17 +41,17 @@ def settled(old: Report, new: Report, **rule: Any) -> tuple[str, str]:
     by = RegressionRule(**rule)
     found = compare(old, new, by)
     assert found.verdict == "INCONCLUSIVE"
-    if wanted := TRIALS.search(found.settle):
+    if wanted := TRIALS.search(say(found.settle)):
         times = 2 if wanted[1] else int(wanted[2])
         assert compare(enlarged(old, trials=times), enlarged(new, trials=times), by).verdict == wanted[3]
         assert compare(enlarged(old, trials=times - 1), enlarged(new, trials=times - 1), by).verdict == "INCONCLUSIVE"
-    elif wanted := CASES.search(found.settle):
+    elif wanted := CASES.search(say(found.settle)):
         number = int(wanted[1].replace(",", ""))
         copies = -(-number // len(old.cases))
         assert compare(enlarged(old, copies), enlarged(new, copies), by).verdict == wanted[2]
         if copies > 2:
             assert compare(enlarged(old, copies // 2), enlarged(new, copies // 2), by).verdict == "INCONCLUSIVE"
-    return found.settle, found.verdict
+    return say(found.settle), found.verdict
 
 
 def other_ways() -> tuple[Report, Report]:

@@ -9,6 +9,7 @@ import pytest
 
 from evalharness.engine.spending import Spending
 from evalharness.errors import SpendCapReached
+from evalharness.reports.words import say
 
 
 def spend(purse: Spending, *costs: float) -> int:
@@ -204,7 +205,7 @@ def test_calls_that_were_broken_off_are_told() -> None:
         purse.end("m", 0.001, 5, broken_off=True)
 
     asyncio.run(run())
-    assert "1 request without a whole reply" in " ".join(purse.notes)
+    assert "1 request without a whole reply" in " ".join(map(say, purse.notes))
 
 
 def test_a_server_that_is_down_is_not_asked_one_by_one() -> None:
@@ -298,7 +299,7 @@ def test_both_caps_are_told() -> None:
     purse = Spending(max_cost_usd=5.0, max_tokens=100)
     purse.charge(0.5, 100)
     assert purse.is_used_up
-    assert purse.told == "spent $0.5000 of $5 and 100 of 100 tokens"
+    assert say(next(purse.notes)) == "spent $0.5000 of $5 and 100 of 100 tokens"
 
 
 @pytest.mark.parametrize(
@@ -313,7 +314,7 @@ def test_both_caps_are_told() -> None:
 def test_small_sums_are_not_rounded_away(spent: float, cap: float, told: str) -> None:
     purse = Spending(max_cost_usd=cap)
     purse.charge(spent, 1)
-    assert purse.told == told
+    assert say(next(purse.notes)) == told
 
 
 def test_every_new_sum_is_kept() -> None:
@@ -329,5 +330,5 @@ def test_what_has_no_price_is_said_to_be_uncounted() -> None:
     purse = Spending(max_cost_usd=1.0)
     purse.charge(None, 5)
     assert not purse.is_used_up
-    assert "1 answer without a known cost" in " ".join(purse.notes)
-    assert "known cost" not in " ".join(Spending(max_tokens=5, unpriced=3).notes)
+    assert "1 answer without a known cost" in " ".join(map(say, purse.notes))
+    assert "known cost" not in " ".join(map(say, Spending(max_tokens=5, unpriced=3).notes))

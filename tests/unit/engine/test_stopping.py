@@ -14,6 +14,7 @@ from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED, SequentialPlan
 from evalharness.domain.trial import Outcome, TrialState
 from evalharness.engine.stopping import Stopping, error_bounds_of, follow, measured_sequentially, planned_order
 from evalharness.reports.sequential_text import outcome_of
+from evalharness.reports.words import say
 from evalharness.stats.sequential import confidence_sequence, e_value_discordant_pairs
 
 CASES = [f"case-{number}" for number in range(40)]
@@ -86,7 +87,7 @@ class TestFloor:
         assert heard(stopping, [*["passed"] * 3, "awaiting", *["passed"] * 116]) == 0
         result = stopping.result()
         assert (result.decision, result.trials_used, result.floor_met) == ("UNDECIDED", 3, None)
-        assert f"{stopping.order[3][0]} comes next and still awaits its grade" in result.why
+        assert f"{stopping.order[3][0]} comes next and still awaits its grade" in say(result.why)
 
     def test_one_in_quarantine_may_wait(self) -> None:
         first = planned_order(CASES, 3, 7)[0][0]
@@ -121,8 +122,8 @@ class TestFloor:
         rows = [row(key, "passed" if number < passed else "failed") for number, key in enumerate(order)]
         result = follow(FLOOR, [key[0] for key in order], 1, rows)
         assert (result.decision, result.trials_used) == (decision, passed + failed)
-        assert told in result.why
-        assert ("chance" in result.why) == (passed == 8)
+        assert told in say(result.why)
+        assert ("chance" in say(result.why)) == (passed == 8)
 
     def test_at_the_cap_an_interval_above_the_floor_passes(self) -> None:
         """Wald's test of 90 % against 89.5 % is far from decided then."""
@@ -131,7 +132,7 @@ class TestFloor:
         assert (result.decision, result.trials_used) == ("PASSED", 120)
         assert result.low is not None
         assert result.low > 0.9
-        assert result.why.endswith("120 of 120 passed (100 %), more than the 90 % asked for")
+        assert say(result.why).endswith("120 of 120 passed (100 %), more than the 90 % asked for")
 
     def test_while_grades_are_due_or_trials_are_left_the_count_decides_nothing(self) -> None:
         order = planned_order(CASES[:3], 1, 7)

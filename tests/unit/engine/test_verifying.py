@@ -10,6 +10,7 @@ from reported import A, E, F, P, S, changed, numbers, older, reported, told_numb
 from evalharness.domain.case import Case
 from evalharness.domain.verified import Verified
 from evalharness.engine.verifying import verify_cases, verify_report
+from evalharness.reports.words import say
 
 STATES = {"a": [P, P, F, P], "b": [P, P, P, P], "c": [F, F, E, F], "d": [S, S, S, S], "e": [P, F, P, F]}
 CASES = (
@@ -63,7 +64,7 @@ def test_whether_it_was_sequential_is_checked_and_words_are_told_as_believed() -
         "metadata.sequential"
     ]
     for found in (verify_report(report, outcomes), verify_cases(report)):
-        assert "what is said in words (why, notes, reasons, recommendations)" in found.believed
+        assert "what is said in words (why, notes, reasons, recommendations)" in tuple(map(say, found.believed))
 
 
 def test_a_change_is_told_with_its_figure() -> None:
@@ -97,7 +98,7 @@ def test_how_many_errors_are_allowed_is_believed_or_not_known() -> None:
     forgery = report.model_copy(update={"verdict": "PASSED", "exit_code": 0, "metadata": older})
     found = verify_report(forgery, outcomes)
     assert found.mismatches == ()
-    assert any("max_error_rate" in each for each in found.believed)
+    assert any("max_error_rate" in each for each in tuple(map(say, found.believed)))
 
 
 def test_a_gate_judges_no_run_that_is_not_whole() -> None:
@@ -127,7 +128,7 @@ def test_rows_that_cannot_be_are_told() -> None:
     stranger = outcomes[0]._replace(case_id="z")
     late = outcomes[0]._replace(trial_index=7)
     found = verify_report(report, [*outcomes, outcomes[0], stranger, late])
-    assert [(each.figure, each.found) for each in found.mismatches] == [
+    assert [(each.figure, say(each.found)) for each in found.mismatches] == [
         ("trials.a#1", "told before"),
         ("trials.z#1", "no case of the report"),
         ("trials.a#8", "not one of the 2 planned"),
@@ -153,7 +154,7 @@ class TestWithoutTrials:
         report, _ = reported(STATES, CASES)
         found = verify_cases(report)
         assert (found.basis, found.rows, found.mismatches) == ("cases", 5, ())
-        assert "the cases themselves" in found.believed
+        assert "the cases themselves" in tuple(map(say, found.believed))
 
     @pytest.mark.parametrize(
         "place",
@@ -178,13 +179,13 @@ class TestWithoutTrials:
         retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
         found = verify_cases(retried)
         assert found.mismatches == ()
-        assert "all that follows later answers (retry_failed)" in found.believed
+        assert "all that follows later answers (retry_failed)" in tuple(map(say, found.believed))
         assert verify_cases(changed(retried, "metrics/pass_at_1", 0.5)).mismatches
 
     def test_cases_that_cannot_be_are_told(self) -> None:
         report, _ = reported({"a": [P, F], "b": [P, P]})
         [wrong] = verify_cases(changed(report, "cases/0/passed", 3)).mismatches
-        assert (wrong.figure, wrong.told) == ("cases.a", "3 of 2 passed, 0 errors")
+        assert (wrong.figure, say(wrong.told)) == ("cases.a", "3 of 2 passed, 0 errors")
 
     @pytest.mark.parametrize("limit", [0.001, 5], ids=["too dear", "within the limit, or not"])
     @pytest.mark.parametrize("name", ["max_cost_usd", "max_cost_usd_per_trial"])
@@ -196,7 +197,7 @@ class TestWithoutTrials:
         for told, is_believed in ((report, False), (older(report), True)):
             found = verify_cases(told)
             assert found.mismatches == ()
-            assert (f"what the gate found for {name}" in found.believed) == is_believed
+            assert (f"what the gate found for {name}" in tuple(map(say, found.believed))) == is_believed
             assert "gate.verdict" in disputed(verify_cases(told.model_copy(update={"gate": passed})))
 
     @pytest.mark.parametrize(("name", "lacks"), [("score", "unscored"), ("cost_usd", "unpriced")])
@@ -212,8 +213,8 @@ class TestWithoutTrials:
         report, rows = reported({**states, "c": [P, P]}, gate=gate, unscored=missing)
         assert report.gate is not None
         assert (report.gate.verdict, report.gate.checks[0].computable) == ("INVALID", False)
-        assert report.gate.checks[0].text.endswith("but 3 of 6 judged trials have no score, or lack a grade in it")
-        assert "the score leaves out 3 of 6 judged trials, which have none" in report.notes
+        assert say(report.gate.checks[0].text).endswith("but 3 of 6 judged trials have no score, or lack a grade in it")
+        assert "the score leaves out 3 of 6 judged trials, which have none" in map(say, report.notes)
         assert verify_cases(report).mismatches == () == verify_report(report, rows).mismatches
         for enough, verdict in ((0.5, "PASSED"), (0.9, "FAILED")):
             told, _ = reported(states, gate={"thresholds": {"score": enough}}, unscored={("a", 1)})
@@ -222,7 +223,7 @@ class TestWithoutTrials:
     def test_a_single_trial_without_a_score_is_told_in_the_singular(self) -> None:
         report, _ = reported({"a": [P, P]}, gate={"thresholds": {"score": 0.8}}, unscored={("a", 1)})
         assert report.gate is not None
-        assert report.gate.checks[0].text.endswith("but 1 of 2 judged trials has no score, or lacks a grade in it")
+        assert say(report.gate.checks[0].text).endswith("but 1 of 2 judged trials has no score, or lacks a grade in it")
 
     @pytest.mark.parametrize("gate", [{"max_latency_s": 5}, {"each_case": 2}], ids=str)
     def test_trials_to_be_graded_are_told_from_skipped_ones(self, gate: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from evalharness.errors import UsageError
 from evalharness.formats.rate_tables import RateRow, read_rate_table
+from evalharness.reports.words import say
 
 
 def rows(tmp_path: Path, text: str, ending: str = ".json") -> list[RateRow]:
@@ -42,8 +43,8 @@ def test_groups_give_rows_their_names(tmp_path: Path) -> None:
     )
     retail, air = rows(tmp_path, text)
     assert (retail.label, retail.rates, retail.tasks) == ("retail", {1: Decimal("0.816")}, None)
-    assert (air.label, air.rates, retail.note) == ("air", {1: Decimal("0.9")}, "")
-    assert air.note == "read as shares of 1, unlike the rows in percent"
+    assert (air.label, air.rates, say(retail.note)) == ("air", {1: Decimal("0.9")}, "")
+    assert say(air.note) == "read as shares of 1, unlike the rows in percent"
 
 
 def test_rows_in_a_list_are_called_by_their_names_or_numbers(tmp_path: Path) -> None:
@@ -60,13 +61,13 @@ def test_a_table_with_semicolons(tmp_path: Path) -> None:
 def test_a_figure_that_is_no_number_is_told(figure: str, tmp_path: Path) -> None:
     listed, alone = rows(tmp_path, f'[{{"pass^k": ["{figure}", 20]}}, {{"pass_1": "{figure}"}}]')
     [line] = rows(tmp_path, f'model,pass^1,pass^2,tasks\nbig,"{figure}",20,50\n', ".csv")
-    assert {row.problem for row in (listed, alone, line)} == {f"pass^1 is '{figure}', which is no number"}
+    assert {say(row.problem) for row in (listed, alone, line)} == {f"pass^1 is '{figure}', which is no number"}
 
 
 @pytest.mark.parametrize("figure", ["", "-", "–", "N/A"])
 def test_a_figure_that_is_left_out_is_none(figure: str, tmp_path: Path) -> None:
     [row] = rows(tmp_path, f"model,pass^1,pass^2,tasks\nbig,{figure},20,50\n", ".csv")
-    assert (row.rates, row.problem) == ({2: Decimal("0.2")}, "")
+    assert (row.rates, say(row.problem)) == ({2: Decimal("0.2")}, "")
 
 
 def test_a_comma_separated_table(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_row_may_tell_its_trials(tmp_path: Path) -> None:
     [row] = rows(tmp_path, "agent,num_trials,pass^1\n,8,0.5\n", ".csv")
     assert (row.trials, row.label) == (8, "row 1")
     [row] = rows(tmp_path, '{"pass^1": 0.42, "trials": 2.5}')
-    assert "no number of trials" in row.problem
+    assert "no number of trials" in say(row.problem)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_row_may_tell_its_trials(tmp_path: Path) -> None:
 )
 def test_a_row_without_a_figure_stays(text: str, ending: str, tmp_path: Path) -> None:
     big, empty = rows(tmp_path, text, ending)
-    assert (big.label, empty.label, empty.rates, empty.note, empty.tasks) == ("big", "empty", {}, "", 10)
+    assert (big.label, empty.label, empty.rates, say(empty.note), empty.tasks) == ("big", "empty", {}, "", 10)
 
 
 def test_digits_are_those_that_were_written(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_a_file_without_such_rates_holds_no_rows(text: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("text", ['{"pass_1": 140}', '{"pass_1": -0.1}'])
 def test_what_is_no_share_is_a_problem_of_its_row(text: str, tmp_path: Path) -> None:
     [row] = rows(tmp_path, text)
-    assert "no share of trials" in row.problem
+    assert "no share of trials" in say(row.problem)
 
 
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def test_the_oldest_form_loads(tmp_path: Path) -> None:
 
 
 def test_unknown_keys_of_a_session_are_ignored(tmp_path: Path) -> None:
-    case_of(tmp_path, asked("hi", "search", thinking=True, harness_session={"a": 1}))
+    (tmp_path / "plain").mkdir()
+    plain = case_of(tmp_path / "plain", asked("hi", "search"))
+    assert case_of(tmp_path, asked("hi", "search", thinking=True, harness_session={"a": 1})) == plain
 
 
 def test_longest_first_then_by_name(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.errors import UsageError
 from evalharness.formats.written_reports import read_report
 from evalharness.reports.json_report import JsonReporter
+from evalharness.reports.words import say
 
 CASES = (CaseResult(case_id="a", key="k", trials=3, passed=2, state="failed", score=2 / 3), CaseResult(case_id="b"))
 
@@ -72,7 +73,7 @@ def test_what_is_no_report_is_refused_in_words(tmp_path: Path, data: Any, told: 
     path = written(tmp_path, data)
     with pytest.raises(UsageError) as refusal:
         read_report(path)
-    assert told in f"{refusal.value.message} {refusal.value.hint}"
+    assert told in f"{refusal.value.message} {say(refusal.value.hint)}"
     assert str(path) in refusal.value.message
 
 

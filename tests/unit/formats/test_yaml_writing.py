@@ -75,6 +75,11 @@ def test_containers() -> None:
     ]
 
 
+def test_a_key_that_is_too_long_for_one_line_stands_before_a_question_mark() -> None:
+    assert yaml_lines({"k" * 1000: 1}) == [f"{'k' * 1000}: 1"]
+    assert yaml_lines({"k" * 1001: 1}) == [f"? {'k' * 1001}", ": 1"]
+
+
 def test_long_lists_stand_below_each_other() -> None:
     assert yaml_lines({"k": ["x" * 50, "y" * 50]}) == ["k:", "  - " + "x" * 50, "  - " + "y" * 50]
 

@@ -123,6 +123,7 @@ def test_a_reply_is_read(reply: str, value: Any) -> None:
         ('{"value": {"float": []}}', "cannot be read"),
         ('{"value": ' + "1" * 5000 + "}", "cannot be read"),
         ('{"value": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+        ('{"value": ' + "[" * 102 + "]" * 102 + "}", "nested too deeply"),
     ],
 )
 def test_a_reply_may_be_anything(reply: str, told: str) -> None:

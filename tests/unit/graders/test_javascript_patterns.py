@@ -119,6 +119,8 @@ def test_any_text_is_found_by_its_own_escaped_form(text: str) -> None:
 @given(st.text(alphabet=r"ab1\d\w[]^$.*+?{},()|<>=!:-kxuc ", max_size=20))
 def test_whatever_is_written_is_translated_or_refused(pattern: str) -> None:
     try:
-        regex.compile(from_javascript(pattern))
-    except (UsageError, regex.error):
+        translated = regex.compile(from_javascript(pattern))
+    except (UsageError, regex.error) as refusal:
+        assert str(refusal), "it says why"
         return
+    assert bool(translated.pattern) == bool(pattern), "nothing is lost as a whole"

@@ -11,6 +11,7 @@ from judged import HonestLlm, JudgeLlm, SayingLlm
 from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable, UsageError
 from evalharness.graders.judges.validating import validate_judge
+from evalharness.reports.words import say
 
 
 def test_one_call_is_enough() -> None:
@@ -32,7 +33,7 @@ def test_one_that_denies_what_is_plain_is_refused() -> None:
     llm = SayingLlm(lambda request: json.dumps({**HonestLlm().verdict(request), "result": "fail"}))
     with pytest.raises(UsageError, match="it said no: so it is") as caught:
         asyncio.run(validate_judge(llm))
-    assert "--judge-model" in caught.value.hint
+    assert "--judge-model" in say(caught.value.hint)
 
 
 def test_one_that_slips_now_and_then_is_believed() -> None:
@@ -66,7 +67,7 @@ def test_one_that_keeps_silent_is_given_up_within_its_time() -> None:
         ModelUnavailable, match=r"the judge test/judge gave no reply within 0\.05 s; .* heard: 429: too many requests"
     ) as caught:
         asyncio.run(validate_judge(HangingLlm(), limit_s=0.05))
-    assert (caught.value.exit_code, "--judge-model" in caught.value.hint) == (3, True)
+    assert (caught.value.exit_code, "--judge-model" in say(caught.value.hint)) == (3, True)
 
 
 @pytest.mark.parametrize(("status", "next_step"), [(401, "check the key"), (403, "the key"), (404, "the model's name")])
@@ -77,4 +78,4 @@ def test_one_that_refuses_is_told_with_what_to_look_at(status: int, next_step: s
 
     with pytest.raises(ModelUnavailable, match=f"the judge test/judge refused: {status}: no") as caught:
         asyncio.run(validate_judge(RefusingLlm()))
-    assert next_step in caught.value.hint
+    assert next_step in say(caught.value.hint)

@@ -13,6 +13,7 @@ from loop_server import serving
 from misbehaving_server import RATES, MisbehavingServer, hurried
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
+from evalharness.domain.finding import Finding
 from evalharness.domain.model_name import ModelName
 from evalharness.domain.strict_json import only_object
 from evalharness.domain.transcript import Usage
@@ -22,6 +23,7 @@ from evalharness.llms.anthropic import Anthropic, reply_of, request_body
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.posting import Posting
 from evalharness.llms.providers import PROVIDERS, endpoint_of
+from evalharness.reports.words import say
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
@@ -139,26 +141,24 @@ def test_no_empty_message_is_ever_sent(blank: str) -> None:
             request_body("m", ChatRequest(messages=messages))
 
 
-def test_a_seed_is_left_out_and_thrown_away_replies_are_paid_for() -> None:
+async def test_a_seed_is_left_out_and_thrown_away_replies_are_paid_for() -> None:
     bodies = [{"content": 3, "usage": {"input_tokens": 7, "output_tokens": 1}}, reply({"type": "text", "text": "hi"})]
     used: list[Usage] = []
-    notes: list[str] = []
+    notes: list[Finding] = []
 
     async def handler(_request: web.Request) -> web.Response:
         return web.json_response(bodies.pop(0))
 
-    async def run() -> ChatReply:
-        posting = Posting(clock=hurried(100))
-        async with serving(handler) as url:
-            access = Access("anthropic", Endpoint(url), {}, Path(), posting, used.append, notes.append)
-            try:
-                return await Anthropic("m", access).chat(asking(seed=4))
-            finally:
-                await posting.close()
-
-    assert asyncio.run(run()).text == "hi"
+    posting = Posting(clock=hurried(100))
+    async with serving(handler) as url:
+        access = Access("anthropic", Endpoint(url), {}, Path(), posting, used.append, notes.append)
+        try:
+            found = await Anthropic("m", access).chat(asking(seed=4))
+        finally:
+            await posting.close()
+    assert found.text == "hi"
     assert used == [Usage(input_tokens=7, output_tokens=1)]
-    assert notes == ["anthropic/m takes no seed: it was left out"]
+    assert [say(note) for note in notes] == ["anthropic/m takes no seed: it was left out"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_what_is_no_reply_is_refused(body: Any) -> None:
         reply_of(body)
 
 
-def test_a_server_that_cannot_force_a_tool_is_told_in_words_from_then_on() -> None:
+async def test_a_server_that_cannot_force_a_tool_is_told_in_words_from_then_on() -> None:
     bodies: list[dict[str, Any]] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -192,16 +192,14 @@ def test_a_server_that_cannot_force_a_tool_is_told_in_words_from_then_on() -> No
             return web.json_response(told, status=400)
         return web.json_response(reply({"type": "text", "text": '{"a": 1}'}))
 
-    async def run() -> list[str]:
-        posting = Posting()
-        async with serving(handler) as url:
-            llm = Anthropic("m", Access("anthropic", Endpoint(url), {}, Path(), posting))
-            try:
-                return [(await llm.chat(asking(reply_schema=SCHEMA))).text for _ in range(2)]
-            finally:
-                await posting.close()
-
-    assert asyncio.run(run()) == ['{"a": 1}'] * 2
+    posting = Posting()
+    async with serving(handler) as url:
+        llm = Anthropic("m", Access("anthropic", Endpoint(url), {}, Path(), posting))
+        try:
+            replies = [(await llm.chat(asking(reply_schema=SCHEMA))).text for _ in range(2)]
+        finally:
+            await posting.close()
+    assert replies == ['{"a": 1}'] * 2
     assert ["tool_choice" in body for body in bodies] == [True, False, False]
 
 

@@ -15,6 +15,7 @@ from evalharness.engine.spending import Spending
 from evalharness.errors import ModelUnavailable, waited_for
 from evalharness.llms.metering import Meter, Metered, MeteredEmbedder
 from evalharness.llms.prices import Price
+from evalharness.reports.words import say
 
 HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))
 
@@ -34,14 +35,11 @@ class Stumbling(Llm):
         return ChatReply(text="hi", usage=Usage(input_tokens=390, output_tokens=10))
 
 
-def test_a_cap_is_kept_although_the_first_call_came_to_nothing() -> None:
+async def test_a_cap_is_kept_although_the_first_call_came_to_nothing() -> None:
     purse = Spending(max_tokens=1000)
     llm = Metered(Stumbling(), Meter("test/stumbling", None, purse))
 
-    async def run() -> list[ChatReply | BaseException]:
-        return await asyncio.gather(*(llm.chat(HELLO) for _ in range(50)), return_exceptions=True)
-
-    replies = asyncio.run(run())
+    replies = await asyncio.gather(*(llm.chat(HELLO) for _ in range(50)), return_exceptions=True)
     assert [type(reply) for reply in replies].count(ModelUnavailable) == 1
     assert 800 <= purse.tokens <= 1200
 
@@ -78,7 +76,7 @@ def broken_off(llm: Stumbling) -> Spending:
 def test_a_call_that_is_broken_off_is_charged_a_guess_of_its_input_and_told() -> None:
     purse = broken_off(Silent())
     assert (purse.cost_usd, purse.tokens) == (0.002, 2)
-    assert "1 request without a whole reply" in " ".join(purse.notes)
+    assert "1 request without a whole reply" in " ".join(map(say, purse.notes))
 
 
 def test_a_call_that_was_kept_waiting_costs_nothing() -> None:
@@ -86,22 +84,20 @@ def test_a_call_that_was_kept_waiting_costs_nothing() -> None:
     assert (purse.cost_usd, purse.broken_off) == (0.0, 0)
 
 
-def test_who_never_got_its_turn_near_the_cap_says_so() -> None:
+async def test_who_never_got_its_turn_near_the_cap_says_so() -> None:
     """Else the model would be blamed for the time that it was not asked."""
     purse = Spending(max_cost_usd=1.0)
     metered = Metered(Silent(), Meter("test/m", Price(1000.0), purse))
 
-    async def run() -> BaseException | None:
-        first, second = [asyncio.create_task(metered.chat(HELLO)) for _ in range(2)]
-        await asyncio.sleep(0.01)
-        second.cancel()
-        with pytest.raises(asyncio.CancelledError) as caught:
-            await second
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        return waited_for(caught.value)
-
-    assert "its turn had not come" in str(asyncio.run(run()))
+    first, second = [asyncio.create_task(metered.chat(HELLO)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await second
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    found = waited_for(caught.value)
+    assert "its turn had not come" in str(found)
     assert purse.broken_off == 1
 
 
@@ -115,13 +111,10 @@ class Uncounted(Embedder):
         return Embedded([[1.0] for _ in texts])
 
 
-def test_embeddings_that_nobody_counted_are_charged_a_guess_and_keep_the_cap() -> None:
+async def test_embeddings_that_nobody_counted_are_charged_a_guess_and_keep_the_cap() -> None:
     purse = Spending(max_cost_usd=0.5)
     embedder = MeteredEmbedder(Uncounted(), Meter("test/e", Price(1000.0), purse))
 
-    async def run() -> list[Embedded | BaseException]:
-        return await asyncio.gather(*(embedder.embed(["x" * 396]) for _ in range(50)), return_exceptions=True)
-
-    replies = asyncio.run(run())
+    replies = await asyncio.gather(*(embedder.embed(["x" * 396]) for _ in range(50)), return_exceptions=True)
     assert 0.5 <= purse.cost_usd <= 0.6
     assert all(reply.cost_usd is None for reply in replies if isinstance(reply, Embedded)), "a guess is no price"

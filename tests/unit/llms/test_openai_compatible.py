@@ -15,12 +15,14 @@ from loop_server import serving
 from misbehaving_server import hurried
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
+from evalharness.domain.finding import Finding
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.openai_compatible import OpenAiCompatible, reply_of, request_body
 from evalharness.llms.posting import Posting
+from evalharness.reports.words import say
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
@@ -258,10 +260,10 @@ def test_parameters_a_model_does_not_have_are_left_out_from_then_on() -> None:
         return 200, message()
 
     request = asking(temperature=0.0, max_tokens=5, seed=1)
-    notes: list[str] = []
+    notes: list[Finding] = []
     talk(answer, request, request, told=notes.append)
     assert len(bodies) == 5
-    assert notes == [
+    assert [say(note) for note in notes] == [
         "openai/m takes no temperature: it was left out",
         "openai/m takes no seed: it was left out",
     ], "the limit of tokens goes under another name"
@@ -269,22 +271,20 @@ def test_parameters_a_model_does_not_have_are_left_out_from_then_on() -> None:
     assert bodies[-1]["max_completion_tokens"] == 5
 
 
-def test_many_who_meet_a_refusal_at_once_all_get_their_reply() -> None:
+async def test_many_who_meet_a_refusal_at_once_all_get_their_reply() -> None:
     async def handler(request: web.Request) -> web.Response:
         if "temperature" in await request.json():
             return web.json_response({"error": "temperature is not supported"}, status=400)
         return web.json_response(message())
 
-    async def run() -> list[ChatReply]:
-        posting = Posting()
-        async with serving(handler) as url:
-            llm = OpenAiCompatible("m", Access("openai", Endpoint(url), {}, Path(), posting))
-            try:
-                return await asyncio.gather(*(llm.chat(asking(temperature=0.0)) for _ in range(20)))
-            finally:
-                await posting.close()
-
-    assert [reply.text for reply in asyncio.run(run())] == ["hi"] * 20
+    posting = Posting()
+    async with serving(handler) as url:
+        llm = OpenAiCompatible("m", Access("openai", Endpoint(url), {}, Path(), posting))
+        try:
+            replies = await asyncio.gather(*(llm.chat(asking(temperature=0.0)) for _ in range(20)))
+        finally:
+            await posting.close()
+    assert [reply.text for reply in replies] == ["hi"] * 20
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from loop_server import serving
 from misbehaving_server import QUIET, MisbehavingServer
 
 from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
+from evalharness.domain.finding import Finding
 from evalharness.errors import SpendCapReached, UsageError
 from evalharness.llms.opening import OpenModels, deadline_s
+from evalharness.reports.words import say
 
 PRICES = {"openai/m": {"input": 100, "output": 1000}, "openai/e": {"input": 500}}
 HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))
@@ -101,7 +103,9 @@ def test_nothing_is_asked_once_the_purse_is_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("noun", ["llm", "embedder"])
-def test_a_reply_that_makes_no_sense_is_not_asked_for_again_once_the_purse_is_empty(noun: str, tmp_path: Path) -> None:
+async def test_a_reply_that_makes_no_sense_is_not_asked_for_again_once_the_purse_is_empty(
+    noun: str, tmp_path: Path
+) -> None:
     asked: list[int] = []
 
     async def handler(_request: web.Request) -> web.Response:
@@ -109,20 +113,15 @@ def test_a_reply_that_makes_no_sense_is_not_asked_for_again_once_the_purse_is_em
         body = {"choices": [], "data": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 1000}}
         return web.json_response(body)
 
-    async def run() -> None:
-        async with serving(handler) as url:
-            models = OpenModels(environment(url, tmp_path), tmp_path, 4, Wallet(cap_usd=0.1))
-            try:
-                with pytest.raises(SpendCapReached):
-                    await (
-                        models.llm("openai/m").chat(HELLO)
-                        if noun == "llm"
-                        else models.embedder("openai/e").embed(["a"])
-                    )
-            finally:
-                await models.close()
-
-    asyncio.run(run())
+    async with serving(handler) as url:
+        models = OpenModels(environment(url, tmp_path), tmp_path, 4, Wallet(cap_usd=0.1))
+        try:
+            with pytest.raises(SpendCapReached):
+                await (
+                    models.llm("openai/m").chat(HELLO) if noun == "llm" else models.embedder("openai/e").embed(["a"])
+                )
+        finally:
+            await models.close()
     assert len(asked) == 1
 
 
@@ -196,7 +195,7 @@ def test_the_key_goes_into_a_header_and_nowhere_else(tmp_path: Path) -> None:
     assert key not in json.dumps(server.bodies)
 
 
-def test_a_reply_without_usage_is_charged_by_a_guess(tmp_path: Path) -> None:
+async def test_a_reply_without_usage_is_charged_by_a_guess(tmp_path: Path) -> None:
     from aiohttp import web
     from loop_server import serving
 
@@ -205,14 +204,12 @@ def test_a_reply_without_usage_is_charged_by_a_guess(tmp_path: Path) -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.json_response({"choices": [{"message": {"content": "x" * 400}, "finish_reason": "stop"}]})
 
-    async def run() -> ChatReply:
-        async with serving(handler) as url:
-            models = OpenModels(environment(url, tmp_path), tmp_path, 1, wallet)
-            reply = await models.llm("openai/m").chat(HELLO)
-            await models.close()
-            return reply
-
-    assert asyncio.run(run()).cost_usd is None, "a guess is no price"
+    async with serving(handler) as url:
+        models = OpenModels(environment(url, tmp_path), tmp_path, 1, wallet)
+        reply = await models.llm("openai/m").chat(HELLO)
+        await models.close()
+        found = reply
+    assert found.cost_usd is None, "a guess is no price"
     ((cost_usd, tokens),) = wallet.charged
     assert tokens > 100
     assert cost_usd is not None
@@ -233,46 +230,42 @@ def test_a_deadline_can_be_set() -> None:
     assert deadline_s({}) > 600, "longer than the longest wait a server can ask for"
 
 
-def test_what_a_model_was_not_asked_is_noted_once(tmp_path: Path) -> None:
-    async def use(models: OpenModels) -> tuple[str, ...]:
+async def test_what_a_model_was_not_asked_is_noted_once(tmp_path: Path) -> None:
+    async def use(models: OpenModels) -> tuple[Finding, ...]:
         llm = models.llm("anthropic/m")
         for _ in range(2):
             await llm.chat(HELLO.model_copy(update={"seed": 3}))
         return models.notes()
 
-    async def run() -> tuple[str, ...]:
-        async with MisbehavingServer(QUIET).here() as url:
-            models = OpenModels({"ANTHROPIC_BASE_URL": url}, tmp_path, 4)
-            assert models.notes() == ()
-            try:
-                return await use(models)
-            finally:
-                await models.close()
-
-    assert asyncio.run(run()) == ("anthropic/m takes no seed: it was left out",)
+    async with MisbehavingServer(QUIET).here() as url:
+        models = OpenModels({"ANTHROPIC_BASE_URL": url}, tmp_path, 4)
+        assert models.notes() == ()
+        try:
+            found = await use(models)
+        finally:
+            await models.close()
+    assert [say(note) for note in found] == ["anthropic/m takes no seed: it was left out"]
 
 
-def test_that_a_model_takes_no_temperature_is_known_once_it_was_asked(tmp_path: Path) -> None:
+async def test_that_a_model_takes_no_temperature_is_known_once_it_was_asked(tmp_path: Path) -> None:
     async def handler(request: web.Request) -> web.Response:
         if "temperature" in await request.json():
             return web.json_response({"error": "temperature is not supported"}, status=400)
         return web.json_response({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
 
-    async def run() -> list[bool]:
-        async with serving(handler) as url:
-            models = OpenModels({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "key-of-mine-1234"}, tmp_path, 1)
-            llm: Any = models.llm("openai/m")
-            known = [llm.takes_no_temperature]
-            try:
-                await llm.chat(HELLO.model_copy(update={"temperature": 0.0}))
-                return [*known, llm.takes_no_temperature]
-            finally:
-                await models.close()
-
-    assert asyncio.run(run()) == [False, True]
+    async with serving(handler) as url:
+        models = OpenModels({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "key-of-mine-1234"}, tmp_path, 1)
+        llm: Any = models.llm("openai/m")
+        known = [llm.takes_no_temperature]
+        try:
+            await llm.chat(HELLO.model_copy(update={"temperature": 0.0}))
+            replies = [*known, llm.takes_no_temperature]
+        finally:
+            await models.close()
+    assert replies == [False, True]
 
 
-def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
+async def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
     wallet = Wallet()
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
     bodies = [{"choices": [], "usage": usage}, {"choices": [{"message": {"content": "hi"}}], "usage": usage}]
@@ -280,15 +273,13 @@ def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
     async def handler(_request: web.Request) -> web.Response:
         return web.json_response(bodies.pop(0))
 
-    async def run() -> str:
-        async with serving(handler) as url:
-            models = OpenModels(environment(url, tmp_path), tmp_path, 4, wallet)
-            try:
-                return (await models.llm("openai/m").chat(HELLO)).text
-            finally:
-                await models.close()
-
-    assert asyncio.run(run()) == "hi"
+    async with serving(handler) as url:
+        models = OpenModels(environment(url, tmp_path), tmp_path, 4, wallet)
+        try:
+            said = (await models.llm("openai/m").chat(HELLO)).text
+        finally:
+            await models.close()
+    assert said == "hi"
     assert wallet.charged == [(pytest.approx(0.006), 15)] * 2
 
 

@@ -67,43 +67,38 @@ def test_it_never_falls_below_one_and_grows_slowly_after_a_refusal() -> None:
     assert 2 <= pace.limit <= 5
 
 
-def test_who_was_refused_goes_before_those_who_wait() -> None:
+async def test_who_was_refused_goes_before_those_who_wait() -> None:
     order: list[str] = []
 
     async def take(pace: Pace, name: str, again: bool) -> None:
         async with pace.turn(never, again=again):
             order.append(name)
 
-    async def run() -> None:
-        pace = Pace(1, Clock())
-        async with pace.turn(never, again=False):
-            names = [("first", False), ("second", False), ("refused before", True)]
-            waiting = []
-            for name, again in names:
-                waiting.append(asyncio.create_task(take(pace, name, again)))
-                await asyncio.sleep(0)
-        await asyncio.gather(*waiting)
-
-    asyncio.run(run())
+    pace = Pace(1, Clock())
+    async with pace.turn(never, again=False):
+        names = [("first", False), ("second", False), ("refused before", True)]
+        waiting = []
+        for name, again in names:
+            waiting.append(asyncio.create_task(take(pace, name, again)))
+            await asyncio.sleep(0)
+    await asyncio.gather(*waiting)
     assert order == ["refused before", "first", "second"]
 
 
-def test_a_longer_wait_told_later_holds() -> None:
+async def test_a_longer_wait_told_later_holds() -> None:
     clock = hurried(100)
 
-    async def run() -> float:
-        pace = Pace(10, clock)
-        began = clock.now()
-        for wait_s in (5, 60, 1):
-            pace.shut_for(wait_s, BUSY)
-        async with pace.turn(never, again=False) as admitted_at:
-            return admitted_at - began
-
-    assert asyncio.run(run()) >= 60
+    pace = Pace(10, clock)
+    began = clock.now()
+    for wait_s in (5, 60, 1):
+        pace.shut_for(wait_s, BUSY)
+    async with pace.turn(never, again=False) as admitted_at:
+        found = admitted_at - began
+    assert found >= 60
 
 
-def test_turns_are_returned_by_those_who_fail_or_are_cancelled() -> None:
-    async def run() -> None:
+async def test_turns_are_returned_by_those_who_fail_or_are_cancelled() -> None:
+    async with asyncio.timeout(10):
         pace = Pace(1, Clock())
         with pytest.raises(ZeroDivisionError):
             async with pace.turn(never, again=False):
@@ -117,11 +112,9 @@ def test_turns_are_returned_by_those_who_fail_or_are_cancelled() -> None:
         async with pace.turn(never, again=False):
             pass
 
-    asyncio.run(asyncio.wait_for(run(), 10))
 
-
-def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_back() -> None:
-    async def run() -> None:
+async def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_back() -> None:
+    async with asyncio.timeout(10):
         pace = Pace(1, Clock())
         context = pace.turn(never, again=False)
         await context.__aenter__()
@@ -129,14 +122,13 @@ def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_back() 
         await asyncio.sleep(0)
         await context.__aexit__(None, None, None)
         waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+        [ended] = await asyncio.gather(waiting, return_exceptions=True)
+        assert isinstance(ended, asyncio.CancelledError)
         async with pace.turn(never, again=False):
             pass
 
-    asyncio.run(asyncio.wait_for(run(), 10))
 
-
-def test_who_cannot_wait_so_long_is_told_at_once_before_and_after_the_server_said_so() -> None:
+async def test_who_cannot_wait_so_long_is_told_at_once_before_and_after_the_server_said_so() -> None:
     standing = Standing()
     told: list[tuple[str, Fault | None]] = []
 
@@ -144,17 +136,14 @@ def test_who_cannot_wait_so_long_is_told_at_once_before_and_after_the_server_sai
         async with pace.turn(lambda: gives_up_at, again=False):
             told.append((name, pace.shut_by))
 
-    async def run() -> None:
-        pace = Pace(1, standing.clock())
-        async with pace.turn(never, again=False):
-            waiting = [asyncio.create_task(take(pace, name, at)) for name, at in (("patient", 900.0), ("early", 30.0))]
-            await asyncio.sleep(0)
-            pace.shut_for(600, BUSY)
-            waiting.append(asyncio.create_task(take(pace, "late", 30.0)))
-            await asyncio.wait_for(asyncio.gather(*waiting[1:]), 10)
-        waiting[0].cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-        pace.close()
-
-    asyncio.run(run())
+    pace = Pace(1, standing.clock())
+    async with pace.turn(never, again=False):
+        waiting = [asyncio.create_task(take(pace, name, at)) for name, at in (("patient", 900.0), ("early", 30.0))]
+        await asyncio.sleep(0)
+        pace.shut_for(600, BUSY)
+        waiting.append(asyncio.create_task(take(pace, "late", 30.0)))
+        await asyncio.wait_for(asyncio.gather(*waiting[1:]), 10)
+    waiting[0].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    pace.close()
     assert told == [("early", BUSY), ("late", BUSY)]

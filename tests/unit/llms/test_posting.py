@@ -42,33 +42,27 @@ async def ask_all(posting: Posting, base_url: str, count: int) -> list[str | Bas
         await posting.close()
 
 
-def test_every_call_gets_its_own_reply_and_no_request_is_wasted() -> None:
+async def test_every_call_gets_its_own_reply_and_no_request_is_wasted() -> None:
     clock = hurried(400)
     server = MisbehavingServer(RATES, clock=clock)
     posting = Posting(clock=clock, rng=Random(1), ceiling=40, deadline_s=100_000)
 
-    async def run() -> list[str | BaseException]:
-        async with server.here() as url:
-            return await ask_all(posting, url, 300)
-
-    replies = asyncio.run(run())
+    async with server.here() as url:
+        replies = await ask_all(posting, url, 300)
     assert replies == [f"question {number}" for number in range(300)]
     assert set(server.faults) == set(RATES), "every kind of fault was met"
     assert server.requests <= 1.1 * (300 + server.injected_faults)
     assert server.most_under_way <= 40
 
 
-def test_an_outage_of_five_minutes_is_lived_through_without_a_stampede() -> None:
+async def test_an_outage_of_five_minutes_is_lived_through_without_a_stampede() -> None:
     clock = hurried(150)
     start = clock.now()
     server = MisbehavingServer(QUIET, clock=clock, latency_s=1.0, outage=(start, start + 300))
     posting = Posting(clock=clock, rng=Random(2), ceiling=30)
 
-    async def run() -> list[str | BaseException]:
-        async with server.here() as url:
-            return await ask_all(posting, url, 60)
-
-    replies = asyncio.run(run())
+    async with server.here() as url:
+        replies = await ask_all(posting, url, 60)
     assert replies == [f"question {number}" for number in range(60)]
     assert server.faults["outage"] >= 60
     assert clock.now() - start > 300
@@ -76,7 +70,7 @@ def test_an_outage_of_five_minutes_is_lived_through_without_a_stampede() -> None
     assert server.most_under_way <= 30
 
 
-def test_nobody_asks_while_the_server_says_not_before() -> None:
+async def test_nobody_asks_while_the_server_says_not_before() -> None:
     clock = hurried(100)
     asked_at: list[float] = []
 
@@ -86,37 +80,33 @@ def test_nobody_asks_while_the_server_says_not_before() -> None:
             return web.json_response({}, status=429, headers={"Retry-After": "60"})
         return web.json_response({"choices": [{"message": {"content": "fine"}}]})
 
-    async def run() -> list[str | BaseException]:
-        posting = Posting(clock=clock, rng=Random(3))
-        async with serving(handler) as url:
-            first = asyncio.create_task(ask(posting, url))
-            while not asked_at:
-                await asyncio.sleep(0)
-            await clock.sleep(5)  # the refusal has arrived
-            others = await ask_all(posting, url, 20)
-            return [await first, *others]
-
-    assert asyncio.run(run()) == ["fine"] * 21
+    posting = Posting(clock=clock, rng=Random(3))
+    async with serving(handler) as url:
+        first = asyncio.create_task(ask(posting, url))
+        while not asked_at:
+            await asyncio.sleep(0)
+        await clock.sleep(5)  # the refusal has arrived
+        others = await ask_all(posting, url, 20)
+        replies = [await first, *others]
+    assert replies == ["fine"] * 21
     assert min(asked_at[1:]) - asked_at[0] >= 60
 
 
-def test_exhausted_is_unavailable_and_says_what_the_server_said() -> None:
+async def test_exhausted_is_unavailable_and_says_what_the_server_said() -> None:
     clock = hurried(60)
     server = MisbehavingServer({**QUIET, "503": 1.0}, clock=clock)
     posting = Posting(clock=clock, deadline_s=120, rng=Random(4))
 
-    async def run() -> list[str | BaseException]:
-        async with server.here() as url:
-            return await ask_all(posting, url, 3)
-
-    for error in asyncio.run(run()):
+    async with server.here() as url:
+        replies = await ask_all(posting, url, 3)
+    for error in replies:
         assert isinstance(error, ModelUnavailable)
         assert error.message.startswith("openai/m: HTTP 503: too much at once (")
         assert error.status == 503
     assert server.requests > 3, "it was tried again"
 
 
-def test_what_keeps_everybody_waiting_is_known_until_there_is_a_reply() -> None:
+async def test_what_keeps_everybody_waiting_is_known_until_there_is_a_reply() -> None:
     heard: list[str] = []
 
     async def sleep(_: float) -> None:
@@ -129,45 +119,39 @@ def test_what_keeps_everybody_waiting_is_known_until_there_is_a_reply() -> None:
             return web.json_response({"error": {"message": f"busy, {KEY}"}}, status=503)
         return web.json_response({"choices": [{"message": {"content": "hi"}}]})
 
-    async def run() -> list[str | BaseException]:
-        async with serving(reply) as url:
-            return await ask_all(posting, url, 1)
-
-    assert asyncio.run(run()) == ["hi"]
+    async with serving(reply) as url:
+        replies = await ask_all(posting, url, 1)
+    assert replies == ["hi"]
     assert [line.startswith("openai/m: ") and "busy" in line and KEY not in line for line in heard] == [True]
     assert posting.trouble == ""
 
 
-def test_a_wait_that_is_longer_than_the_deadline_is_not_waited_for() -> None:
+async def test_a_wait_that_is_longer_than_the_deadline_is_not_waited_for() -> None:
     server = MisbehavingServer({**QUIET, "429 seconds": 1.0}, retry_after_s=500)
 
-    async def run() -> list[str | BaseException]:
-        async with server.here() as url:
-            return await ask_all(Posting(deadline_s=100), url, 1)
-
-    (error,) = asyncio.run(run())
+    async with server.here() as url:
+        replies = await ask_all(Posting(deadline_s=100), url, 1)
+    (error,) = replies
     assert isinstance(error, ModelUnavailable)
     assert server.requests == 1
 
 
-def test_the_deadline_holds_for_those_who_come_while_the_server_says_not_before() -> None:
+async def test_the_deadline_holds_for_those_who_come_while_the_server_says_not_before() -> None:
     server = MisbehavingServer({**QUIET, "429 seconds": 1.0}, retry_after_s=100_000)
 
-    async def run() -> list[str | BaseException]:
-        posting = Posting(deadline_s=100)
-        async with server.here() as url:
-            with pytest.raises(ModelUnavailable):
-                await ask(posting, url)
-            return await asyncio.wait_for(ask_all(posting, url, 2), 60)
-
-    for error in asyncio.run(run()):
+    posting = Posting(deadline_s=100)
+    async with server.here() as url:
+        with pytest.raises(ModelUnavailable):
+            await ask(posting, url)
+        replies = await asyncio.wait_for(ask_all(posting, url, 2), 60)
+    for error in replies:
         assert isinstance(error, ModelUnavailable)
         assert "HTTP 429 (Retry-After: 100000)" in error.message
         assert error.status == 429
     assert server.requests == 1
 
 
-def test_nobody_asks_again_once_nothing_may_be_spent() -> None:
+async def test_nobody_asks_again_once_nothing_may_be_spent() -> None:
     clock = hurried(500)
     server = MisbehavingServer({**QUIET, "garbage": 1.0}, clock=clock)
 
@@ -175,25 +159,21 @@ def test_nobody_asks_again_once_nothing_may_be_spent() -> None:
         if server.requests >= 3:
             raise SpendCapReached("no more")
 
-    async def run() -> list[str | BaseException]:
-        async with server.here() as url:
-            return await ask_all(Posting(clock=clock, may_ask_again=check), url, 1)
-
-    (error,) = asyncio.run(run())
+    async with server.here() as url:
+        replies = await ask_all(Posting(clock=clock, may_ask_again=check), url, 1)
+    (error,) = replies
     assert isinstance(error, SpendCapReached)
     assert server.requests == 3
 
 
 @pytest.mark.parametrize("kind", ["garbage", "wrong types", "nan", "two objects"])
-def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -> None:
+async def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -> None:
     clock = hurried(500)
     server = MisbehavingServer({**QUIET, kind: 1.0}, clock=clock)
 
-    async def run() -> list[str | BaseException]:
-        async with server.here() as url:
-            return await ask_all(Posting(clock=clock, rng=Random(5)), url, 1)
-
-    (error,) = asyncio.run(run())
+    async with server.here() as url:
+        replies = await ask_all(Posting(clock=clock, rng=Random(5)), url, 1)
+    (error,) = replies
     assert isinstance(error, ModelUnavailable)
     assert "makes no sense" in error.message
     assert server.requests == 8
@@ -214,43 +194,38 @@ def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -> None
         (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "HTTP 429: no money"),
     ],
 )
-def test_what_will_not_pass_is_told_at_once(status: int, body: Json, said: str) -> None:
+async def test_what_will_not_pass_is_told_at_once(status: int, body: Json, said: str) -> None:
     requests: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
         requests.append(request.path)
         return web.json_response(body, status=status, headers={"Location": "http://127.0.0.1:1/"})
 
-    async def run() -> str:
-        posting = Posting()
-        async with serving(handler) as url:
-            with pytest.raises(ModelUnavailable) as caught:
-                await ask(posting, url)
-            await posting.close()
-            assert caught.value.status == status
-            return caught.value.message
-
-    message = asyncio.run(run())
+    posting = Posting()
+    async with serving(handler) as url:
+        with pytest.raises(ModelUnavailable) as caught:
+            await ask(posting, url)
+        await posting.close()
+        assert caught.value.status == status
+        message = caught.value.message
     assert message.startswith(f"openai/m: {said}")
     assert KEY not in message
     assert len(requests) == 1
 
 
-def test_a_server_that_never_spoke_is_given_up_soon() -> None:
+async def test_a_server_that_never_spoke_is_given_up_soon() -> None:
     clock = hurried(20)
 
-    async def run() -> list[str | BaseException]:
-        async with MisbehavingServer().here() as url:
-            pass
-        return await ask_all(Posting(clock=clock, rng=Random(6)), url, 5)
-
-    for error in asyncio.run(run()):
+    async with MisbehavingServer().here() as url:
+        pass
+    replies = await ask_all(Posting(clock=clock, rng=Random(6)), url, 5)
+    for error in replies:
         assert isinstance(error, ModelUnavailable)
         assert "no connection to 127.0.0.1:" in error.message
     assert clock.now() < 450, "not the whole deadline"
 
 
-def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
+async def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
     requests: list[int] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -259,14 +234,12 @@ def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
             await asyncio.sleep(30)
         return web.json_response({"choices": [{"message": {"content": "fine"}}]})
 
-    async def run() -> list[str | BaseException]:
-        async with serving(handler) as url:
-            return await ask_all(Posting(deadline_s=3), url, 1)
-
-    assert asyncio.run(run()) == ["fine"]
+    async with serving(handler) as url:
+        replies = await ask_all(Posting(deadline_s=3), url, 1)
+    assert replies == ["fine"]
 
 
-def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() -> None:
+async def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() -> None:
     """Nor has one that is refused after waiting in line used up its time."""
     in_turn = asyncio.Lock()
     requests: list[str] = []
@@ -280,15 +253,13 @@ def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() 
             return web.json_response({}, status=503)
         return web.json_response({"choices": [{"message": {"content": asked}}]})
 
-    async def run() -> list[str | BaseException]:
-        async with serving(handler) as url:
-            return await ask_all(Posting(deadline_s=2, rng=Random(7)), url, 10)
-
-    assert asyncio.run(run()) == [f"question {number}" for number in range(10)]
+    async with serving(handler) as url:
+        replies = await ask_all(Posting(deadline_s=2, rng=Random(7)), url, 10)
+    assert replies == [f"question {number}" for number in range(10)]
     assert len(requests) == 11
 
 
-def test_a_connection_that_hangs_is_tried_anew_though_others_get_replies() -> None:
+async def test_a_connection_that_hangs_is_tried_anew_though_others_get_replies() -> None:
     asked: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -299,23 +270,20 @@ def test_a_connection_that_hangs_is_tried_anew_though_others_get_replies() -> No
         await asyncio.sleep(0.05)
         return web.json_response({"choices": [{"message": {"content": question}}]})
 
-    async def run() -> None:
-        posting = Posting(deadline_s=2, rng=Random(7))
-        async with serving(handler) as url:
-            hanging = asyncio.create_task(ask(posting, url, "first"))
-            for _ in range(1000):
-                await ask(posting, url, "other")
-                if hanging.done():
-                    break
-            assert await hanging == "first"
-            await posting.close()
-
-    asyncio.run(run())
+    posting = Posting(deadline_s=2, rng=Random(7))
+    async with serving(handler) as url:
+        hanging = asyncio.create_task(ask(posting, url, "first"))
+        for _ in range(1000):
+            await ask(posting, url, "other")
+            if hanging.done():
+                break
+        assert await hanging == "first"
+        await posting.close()
     assert asked.count("first") == 2
     assert asked[-1] == "other" and asked.count("other") < 1000
 
 
-def test_a_server_that_says_nothing_to_anybody_is_given_up_by_all_at_once() -> None:
+async def test_a_server_that_says_nothing_to_anybody_is_given_up_by_all_at_once() -> None:
     async def handler(_: web.Request) -> web.Response:
         await asyncio.sleep(60)
         raise AssertionError("nobody waits so long")
@@ -327,80 +295,70 @@ def test_a_server_that_says_nothing_to_anybody_is_given_up_by_all_at_once() -> N
             await ask(posting, url, f"question {number}")
         ended_at.append(asyncio.get_running_loop().time())
 
-    async def run() -> None:
-        posting = Posting(deadline_s=2, rng=Random(7))
-        async with serving(handler) as url:
-            await asyncio.wait_for(asyncio.gather(*(one(posting, url, number) for number in range(20))), 30)
-            await posting.close()
-
-    asyncio.run(run())
+    posting = Posting(deadline_s=2, rng=Random(7))
+    async with serving(handler) as url:
+        await asyncio.wait_for(asyncio.gather(*(one(posting, url, number) for number in range(20))), 30)
+        await posting.close()
     assert max(ended_at) - min(ended_at) < 0.5
 
 
-def test_refusals_that_are_long_in_coming_use_up_the_deadline_of_all() -> None:
+async def test_refusals_that_are_long_in_coming_use_up_the_deadline_of_all() -> None:
     clock = hurried(200)
 
     async def handler(_: web.Request) -> web.Response:
         await clock.sleep(60)
         return web.Response(status=504, text="gateway timeout")
 
-    async def run() -> list[str | BaseException]:
-        async with serving(handler) as url:
-            return await ask_all(Posting(deadline_s=300, clock=clock, rng=Random(7)), url, 20)
-
-    errors = asyncio.run(run())
+    async with serving(handler) as url:
+        errors = await ask_all(Posting(deadline_s=300, clock=clock, rng=Random(7)), url, 20)
     assert all(isinstance(error, ModelUnavailable) and "HTTP 504" in error.message for error in errors)
     assert clock.now() < 600
 
 
-def test_a_server_of_our_own_is_sent_one_request_at_a_time_and_given_all_the_time_there_is() -> None:
+async def test_a_server_of_our_own_is_sent_one_request_at_a_time_and_given_all_the_time_there_is() -> None:
     server = MisbehavingServer(QUIET, latency_s=1.2)
 
-    async def run() -> list[str]:
-        posting = Posting(deadline_s=2)
-        async with server.here() as url:
-            endpoint = Endpoint(url, is_own=True)
-            body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
-            asked = (posting.post("local/m", endpoint, "chat/completions", body, spoken) for _ in range(3))
-            try:
-                return await asyncio.gather(*asked)
-            finally:
-                await posting.close()
-
-    assert asyncio.run(run()) == ["hello"] * 3
+    posting = Posting(deadline_s=2)
+    async with server.here() as url:
+        endpoint = Endpoint(url, is_own=True)
+        body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+        asked = (posting.post("local/m", endpoint, "chat/completions", body, spoken) for _ in range(3))
+        try:
+            replies = await asyncio.gather(*asked)
+        finally:
+            await posting.close()
+    assert replies == ["hello"] * 3
     assert (server.most_under_way, server.requests) == (1, 3)
 
 
-def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
+async def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
     release = asyncio.Event()
 
     async def handler(request: web.Request) -> web.Response:
         await release.wait()
         return web.json_response({"choices": [{"message": {"content": "fine"}}]})
 
-    async def run() -> str:
-        posting = Posting(ceiling=1)
-        async with serving(handler) as url:
-            stuck = asyncio.create_task(ask(posting, url))
-            waiting = asyncio.create_task(ask(posting, url))
-            last = asyncio.create_task(ask(posting, url))
-            await asyncio.sleep(0.05)
-            waiting.cancel()
-            stuck.cancel()
-            await asyncio.gather(stuck, waiting, return_exceptions=True)
-            release.set()
-            reply = await last
-            await posting.close()
-            return reply
-
-    assert asyncio.run(run()) == "fine"
+    posting = Posting(ceiling=1)
+    async with serving(handler) as url:
+        stuck = asyncio.create_task(ask(posting, url))
+        waiting = asyncio.create_task(ask(posting, url))
+        last = asyncio.create_task(ask(posting, url))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        stuck.cancel()
+        await asyncio.gather(stuck, waiting, return_exceptions=True)
+        release.set()
+        reply = await last
+        await posting.close()
+        said = reply
+    assert said == "fine"
 
 
 @pytest.mark.parametrize(
     ("status", "before_it", "waited_for"),
     [(429, 0, "HTTP 429"), (503, 0, "HTTP 503"), (None, 1, "turn"), (None, 0, None)],
 )
-def test_whoever_ends_a_call_is_told_what_it_waited_for(
+async def test_whoever_ends_a_call_is_told_what_it_waited_for(
     status: int | None, before_it: int, waited_for: str | None
 ) -> None:
     waits = asyncio.Event()
@@ -414,51 +372,45 @@ def test_whoever_ends_a_call_is_told_what_it_waited_for(
             await sleep(0)
         return web.json_response({}, status=status or 200, headers={"Retry-After": "60"})
 
-    async def run() -> BaseException:
-        posting = Posting(ceiling=1, clock=Clock(sleep=sleep))
-        async with serving(handler) as url:
-            *others, call = [asyncio.create_task(ask(posting, url)) for _ in range(before_it + 1)]
-            await waits.wait()
-            call.cancel()
-            with pytest.raises(asyncio.CancelledError) as caught:
-                await call
-            for other in others:
-                other.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await posting.close()
-            return caught.value
-
-    cause = asyncio.run(run()).__cause__
+    posting = Posting(ceiling=1, clock=Clock(sleep=sleep))
+    async with serving(handler) as url:
+        *others, call = [asyncio.create_task(ask(posting, url)) for _ in range(before_it + 1)]
+        await waits.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await call
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await posting.close()
+        found = caught.value
+    cause = found.__cause__
     if waited_for is None:
         assert cause is None, "the model itself took its time"
     else:
         assert isinstance(cause, ModelUnavailable) and waited_for in str(cause)
 
 
-def test_text_that_is_no_utf_8_is_no_reply() -> None:
+async def test_text_that_is_no_utf_8_is_no_reply() -> None:
     bodies = [b'{"choices": [{"message": {"content": "\xff"}}]}', b'{"choices": [{"message": {"content": "fine"}}]}']
 
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=bodies.pop(0), content_type="application/json")
 
-    async def run() -> list[str | BaseException]:
-        async with serving(handler) as url:
-            return await ask_all(Posting(clock=hurried(100)), url, 1)
-
-    assert asyncio.run(run()) == ["fine"]
+    async with serving(handler) as url:
+        replies = await ask_all(Posting(clock=hurried(100)), url, 1)
+    assert replies == ["fine"]
 
 
-def test_a_long_reply_is_read_whole() -> None:
+async def test_a_long_reply_is_read_whole() -> None:
     text = "word " * 400_000
 
     async def handler(request: web.Request) -> web.Response:
         return web.json_response({"choices": [{"message": {"content": text}}]})
 
-    async def run() -> list[str | BaseException]:
-        async with serving(handler) as url:
-            return await ask_all(Posting(), url, 1)
-
-    assert asyncio.run(run()) == [text]
+    async with serving(handler) as url:
+        replies = await ask_all(Posting(), url, 1)
+    assert replies == [text]
 
 
 def test_a_server_in_a_thread_of_its_own_can_be_asked() -> None:
@@ -511,7 +463,7 @@ def test_waits_that_the_server_asked_for_make_the_next_ones_no_longer() -> None:
     assert waits_s(*[(429, {"Retry-After": "1"})] * 4, (502, {}))[-1] == 0.5
 
 
-def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_long() -> None:
+async def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_long() -> None:
     waited = WaitedClock()
     refused: list[str] = []
     is_done, other_replied = asyncio.Event(), asyncio.Event()
@@ -530,48 +482,42 @@ def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_long() ->
             assert await ask(posting, url, "lucky") == "lucky"
             other_replied.set()
 
-    async def run() -> str:
-        posting = Posting(clock=waited.clock, rng=Longest())
-        async with serving(handler) as url:
-            asking = [asyncio.create_task(others(posting, url)) for _ in range(2)]
-            try:
-                return await ask(posting, url, "unlucky")
-            finally:
-                is_done.set()
-                await asyncio.gather(*asking)
-                await posting.close()
-
-    assert asyncio.run(run()) == "unlucky"
+    posting = Posting(clock=waited.clock, rng=Longest())
+    async with serving(handler) as url:
+        asking = [asyncio.create_task(others(posting, url)) for _ in range(2)]
+        try:
+            said = await ask(posting, url, "unlucky")
+        finally:
+            is_done.set()
+            await asyncio.gather(*asking)
+            await posting.close()
+    assert said == "unlucky"
     assert waited.waits_s == [0.5, 1, 2, 4, 4]
 
 
-def test_an_error_told_with_http_200_slows_down_like_its_status() -> None:
+async def test_an_error_told_with_http_200_slows_down_like_its_status() -> None:
     async def handler(_request: web.Request) -> web.Response:
         return web.json_response({"error": {"code": 429, "message": "rate"}})
 
-    async def run() -> tuple[int, list[str | BaseException]]:
-        posting = Posting(clock=hurried(100), deadline_s=20)
-        async with serving(handler) as url:
-            replies = await ask_all(posting, url, 1)
-            return posting.pace_of(Endpoint(url, {"Authorization": f"Bearer {KEY}"})).limit, replies
-
-    limit, [error] = asyncio.run(run())
+    posting = Posting(clock=hurried(100), deadline_s=20)
+    async with serving(handler) as url:
+        replies = await ask_all(posting, url, 1)
+        found = posting.pace_of(Endpoint(url, {"Authorization": f"Bearer {KEY}"})).limit, replies
+    limit, [error] = found
     assert isinstance(error, ModelUnavailable) and error.status == 429
     assert "error 429, told with HTTP 200: rate" in str(error)
     assert limit < FIRST_LIMIT
 
 
-def test_a_refusal_told_with_http_200_is_not_asked_again() -> None:
+async def test_a_refusal_told_with_http_200_is_not_asked_again() -> None:
     asked: list[int] = []
 
     async def handler(_request: web.Request) -> web.Response:
         asked.append(1)
         return web.json_response({"error": {"code": 401, "message": "no such key"}})
 
-    async def run() -> list[str | BaseException]:
-        async with serving(handler) as url:
-            return await ask_all(Posting(), url, 1)
-
-    [error] = asyncio.run(run())
+    async with serving(handler) as url:
+        replies = await ask_all(Posting(), url, 1)
+    [error] = replies
     assert isinstance(error, ModelUnavailable) and "no such key" in str(error)
     assert len(asked) == 1

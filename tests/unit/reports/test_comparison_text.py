@@ -16,6 +16,7 @@ from evalharness.domain.report import Report
 from evalharness.engine.comparing import compare
 from evalharness.reports.comparison_text import ComparisonReport, baseline_basis, baseline_line
 from evalharness.reports.screen import Screen
+from evalharness.reports.words import say
 
 OLD = report(*alike(20, 4, 4), *alike(27, 4, 2, first=20), *alike(3, 4, 2, first=47, key="before"))
 NEW = report(
@@ -305,7 +306,7 @@ def test_a_ratio_beyond_all_measure_is_told_in_words() -> None:
     old = report(*alike(6, 1, 1, cost_usd=1e-9))
     new = report(*(case(f"c{n}", 1, 1, cost_usd=1e6 if n else 1e-9) for n in range(6)))
     found = compared(old, new, metrics=("cost",))
-    assert found.why.startswith("answers cost over 100,000 % more than before")
+    assert say(found.why).startswith("answers cost over 100,000 % more than before")
     told = line(shown(found), "cost")
     assert told.startswith("$0.000000001 → $3162.28   over +100,000 %   95 % interval over +100,000 to over +100,000 %")
     assert "shows rises from over 100,000 % on" in baseline_basis(found)

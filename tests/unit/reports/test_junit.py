@@ -14,6 +14,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.engine.stopping import follow
 from evalharness.reports.junit import JunitReporter
+from evalharness.reports.words import say
 
 GATE = {"thresholds": {"pass_rate": 0.99}, "required_cases": ["good"], "each_case": 1}
 
@@ -93,7 +94,7 @@ def test_a_run_that_broke_is_not_green() -> None:
     error, aside = suite.find("testcase/error"), suite.find("testcase/system-out")
     assert error is not None
     assert aside is not None
-    assert error.attrib["message"] == f"the run is INVALID: {report.why}"
+    assert error.attrib["message"] == f"the run is INVALID: {say(report.why)}"
     assert aside.text == "1 trial ended in error"
 
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.medians import Estimate, geometric_mean, median, quantile
+from evalharness.stats.medians import Estimate, median, quantile
 
 
 def known(estimate: Estimate | None) -> Estimate:
@@ -36,9 +36,7 @@ def test_six_values_are_the_fewest_that_reach_95_percent() -> None:
 
 def test_one_value_has_no_spread() -> None:
     assert median([2.5]) == Estimate(2.5, None, None, 0.0, "one value only")
-    assert geometric_mean([2.5]) == Estimate(pytest.approx(2.5), None, None, 0.0, "one value only")
     assert median([]) is None
-    assert geometric_mean([]) is None
 
 
 def test_one_slow_trial_moves_no_median() -> None:
@@ -62,31 +60,6 @@ def test_quantiles_interpolate() -> None:
     assert quantile([0.1] * 3, 0.35) == 0.1
 
 
-def test_geometric_mean_of_a_small_set() -> None:
-    # logs 0, log 10, log 100: mean log 10, sd log 10, t(.975, 2) = 4.302652729911275
-    found = known(geometric_mean([1, 10, 100]))
-    factor = 10 ** (4.302652729911275 / math.sqrt(3))
-    assert found.value == pytest.approx(10, rel=1e-14)
-    assert (found.low, found.high) == (pytest.approx(10 / factor, rel=1e-9), pytest.approx(10 * factor, rel=1e-9))
-    assert (found.level, found.method) == (0.95, "Student's t on logarithms")
-
-
-def test_equal_values_claim_no_certainty() -> None:
-    assert geometric_mean([0.01] * 5) == Estimate(pytest.approx(0.01), None, None, 0.0, "all values are equal")
-
-
-def test_two_far_values_at_a_high_level_have_no_printable_interval() -> None:
-    found = known(geometric_mean([1.0, 5753.0], 0.99609375))
-    assert found.value == pytest.approx(math.sqrt(5753))
-    assert (found.low, found.high, found.method) == (None, None, "too few values for their spread")
-
-
-@pytest.mark.parametrize("values", [[0.0, 1.0], [-1.0], [math.inf, 1.0], [math.nan, 1.0]])
-def test_geometric_mean_refuses_what_has_no_logarithm(values: list[float]) -> None:
-    with pytest.raises(UsageError, match="above 0"):
-        geometric_mean(values)
-
-
 def test_impossible_input_is_refused() -> None:
     for refused in (
         lambda: quantile([], 0.5),
@@ -94,7 +67,6 @@ def test_impossible_input_is_refused() -> None:
         lambda: quantile([math.nan], 0.5),
         lambda: median([math.inf, 1.0]),
         lambda: median([1.0, 2.0], 95),
-        lambda: geometric_mean([1.0, 2.0], 0),
     ):
         with pytest.raises(UsageError):
             refused()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.paired import PairedDifference, mcnemar_exact, paired_difference, wilcoxon_signed_rank
+from evalharness.stats.paired import PairedDifference, mcnemar_exact, paired_difference
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
@@ -144,16 +144,3 @@ def test_weights_of_one_change_nothing_and_a_heavy_case_pulls_the_mean() -> None
 def test_bad_input_is_refused(values: list[float], options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         paired_difference(values, **options)
-
-
-def test_wilcoxon_by_hand() -> None:
-    # Ranks 1, 2, 3 with signs -, -, +: the positive ranks sum to 3 or less in 5 of 8 ways.
-    test = wilcoxon_signed_rank([-0.1, -5.0, 0.0, 7.0])
-    assert test.p_less == 5 / 8
-    assert test.n == 3
-    assert test.method == "Wilcoxon signed-rank test, exact"
-
-
-def test_wilcoxon_shares_the_rank_of_equal_sizes() -> None:
-    # Ranks 1.5, 1.5, 3: the positive ones sum to 0 in one way, to 1.5 in two.
-    assert wilcoxon_signed_rank([-1.0, 1.0, -2.0]).p_less == 3 / 8

@@ -9,7 +9,7 @@ import pytest
 
 from evalharness.errors import UsageError
 from evalharness.stats.intervals import wilson
-from evalharness.stats.proportions import clopper_pearson, trials_to_certify, uniform_beta, zero_failures_bound
+from evalharness.stats.proportions import clopper_pearson, uniform_beta
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
@@ -47,25 +47,6 @@ def test_coverage_as_published(n: int, p: float) -> None:
         assert math.fsum(chances[x] for x in covered) == pytest.approx(want, abs=5e-4)
 
 
-def test_a_run_without_failures() -> None:
-    assert zero_failures_bound(30) == pytest.approx(0.095, abs=5e-4)
-    assert zero_failures_bound(1, 0.9) == pytest.approx(0.9, rel=1e-14)
-    assert zero_failures_bound(10**9) == pytest.approx(-math.log(0.05) / 10**9, rel=1e-8)
-
-
-@pytest.mark.parametrize(("rate", "trials"), [(0.95, 59), (0.99, 299), (0.999, 2_995)])
-def test_trials_that_certify_a_rate(rate: float, trials: int) -> None:
-    assert trials_to_certify(rate) == trials
-    assert zero_failures_bound(trials) <= 1 - rate < zero_failures_bound(trials - 1)
-
-
-def test_rounding_costs_no_trial() -> None:
-    assert trials_to_certify(0.1, 0.9) == 1
-    assert trials_to_certify(0.5, 0.75) == 2
-    assert trials_to_certify(0.1, 0.999) == 3
-    assert trials_to_certify(0.01, 0.5) == 1
-
-
 @pytest.mark.parametrize(("successes", "n"), [(0, 0), (-1, 5), (6, 5)])
 def test_impossible_counts_are_refused(successes: int, n: int) -> None:
     for interval in (clopper_pearson, uniform_beta):
@@ -78,15 +59,6 @@ def test_impossible_levels_are_refused(level: float) -> None:
     for refused in (
         lambda: clopper_pearson(1, 2, level),
         lambda: uniform_beta(1, 2, level),
-        lambda: zero_failures_bound(5, level),
-        lambda: trials_to_certify(0.9, level),
     ):
         with pytest.raises(UsageError, match="level"):
             refused()
-
-
-def test_nothing_certifies_perfection() -> None:
-    with pytest.raises(UsageError):
-        trials_to_certify(1.0)
-    with pytest.raises(UsageError):
-        zero_failures_bound(0)

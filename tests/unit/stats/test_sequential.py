@@ -13,7 +13,6 @@ from evalharness.stats.intervals import wilson
 from evalharness.stats.sequential import (
     FixedDesign,
     Sprt,
-    betting_e_value,
     confidence_sequence,
     e_value_discordant_pairs,
     e_value_floor,
@@ -67,21 +66,6 @@ def test_negative_counts_are_refused() -> None:
         confidence_sequence(-1, 1)
     with pytest.raises(UsageError):
         Sprt(0.9, 0.8).decision(-1, 0)
-
-
-def test_betting_reference() -> None:
-    assert betting_e_value([1, 1, 0, 1, -1, 1], 0.5) == pytest.approx(2.53125, rel=1e-14)
-    assert betting_e_value([]) == 1.0
-    assert betting_e_value([1.0] * 10_000) == sys.float_info.max
-
-
-def test_betting_refuses_more_than_half_and_losses_off_the_scale() -> None:
-    with pytest.raises(UsageError):
-        betting_e_value([0.5], 0.6)
-    with pytest.raises(UsageError):
-        betting_e_value([0.5, 1.5])
-    with pytest.raises(UsageError):
-        betting_e_value([math.nan])
 
 
 @pytest.mark.parametrize(("s", "f", "want"), [(45, 5, (0.7123, 0.9843)), (270, 30, (0.8287, 0.9498))])

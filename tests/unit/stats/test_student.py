@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from evalharness.errors import UsageError
 from evalharness.stats.beta import regularised_beta
-from evalharness.stats.student import normal_quantile, student_t_cdf, student_t_quantile
+from evalharness.stats.student import normal_quantile, student_t_quantile
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
@@ -24,12 +24,6 @@ def test_quantile_agrees_with_scipy_in_the_lower_tail(tail: float, df: int) -> N
     assert student_t_quantile(tail, df) == pytest.approx(stats.t.ppf(tail, df), rel=1e-10)
 
 
-@pytest.mark.parametrize("df", DEGREES)
-@pytest.mark.parametrize("t", [-300.0, -37.0, -8.0, -2.0, -1.0, -0.3, -1e-3, 0.0, 1e-3, 0.7, 1.96, 6.0, 50.0])
-def test_cdf_agrees_with_scipy(t: float, df: int) -> None:
-    assert student_t_cdf(t, df) == pytest.approx(stats.t.cdf(t, df), rel=1e-10, abs=1e-290)
-
-
 @pytest.mark.parametrize("p", [1e-300, 1e-100, 1e-20, 0.01, 0.3, 0.4, 0.5 - 1e-9])
 def test_one_and_two_degrees_follow_their_closed_forms(p: float) -> None:
     cauchy = -1 / math.tan(math.pi * p) if p < 0.25 else math.tan(math.pi * (p - 0.5))
@@ -38,16 +32,8 @@ def test_one_and_two_degrees_follow_their_closed_forms(p: float) -> None:
 
 
 @pytest.mark.parametrize("df", DEGREES)
-@pytest.mark.parametrize("p", [1e-300, 1e-50, 0.001, 0.24, 0.26, 0.5 - 1e-12])
-def test_cdf_undoes_the_quantile(p: float, df: int) -> None:
-    # A steep tail magnifies the last bit of t, hence less than the accuracy of either function.
-    assert student_t_cdf(student_t_quantile(p, df), df) == pytest.approx(p, rel=1e-11)
-
-
-@pytest.mark.parametrize("df", DEGREES)
 def test_the_distribution_is_symmetric(df: int) -> None:
     assert student_t_quantile(0.5, df) == 0.0
-    assert student_t_cdf(0.0, df) == 0.5
     assert student_t_quantile(0.875, df) == -student_t_quantile(0.125, df)
 
 
@@ -62,14 +48,6 @@ def test_many_degrees_approach_the_normal_law() -> None:
     assert student_t_quantile(0.975, 1_000_000) > normal_quantile(0.975)
 
 
-def test_extreme_t_gives_the_limits() -> None:
-    assert student_t_cdf(-math.inf, 5) == 0.0
-    assert student_t_cdf(math.inf, 5) == 1.0
-    assert student_t_cdf(1e200, 5) == 1.0
-    assert student_t_cdf(-1e200, 1) == pytest.approx(1e-200 / math.pi, rel=1e-14)
-    assert student_t_cdf(5e-324, 3) == 0.5
-
-
 @pytest.mark.parametrize("p", [0.0, 1.0, -0.1, 1.1, math.nan])
 def test_quantiles_refuse_what_is_no_probability(p: float) -> None:
     with pytest.raises(UsageError):
@@ -82,13 +60,6 @@ def test_quantiles_refuse_what_is_no_probability(p: float) -> None:
 def test_impossible_degrees_of_freedom_are_refused(df: int) -> None:
     with pytest.raises(UsageError):
         student_t_quantile(0.9, df)
-    with pytest.raises(UsageError):
-        student_t_cdf(0.9, df)
-
-
-def test_cdf_refuses_nan() -> None:
-    with pytest.raises(UsageError):
-        student_t_cdf(math.nan, 5)
 
 
 @pytest.mark.parametrize("vector", VECTORS["proportion_ci_95"], ids=lambda vector: f"{vector['x']}/{vector['n']}")

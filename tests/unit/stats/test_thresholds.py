@@ -9,9 +9,9 @@ from evalharness.stats.thresholds import reaches
     ("value", "threshold", "does"),
     [
         (0.7, 0.7, True),
-        (0.1 * 3 + 0.4, 0.7, True),
-        (1 - 0.3, 0.7, True),
-        (0.9 - 0.2, 0.7, True),
+        (10.7 - 10, 0.7, True),
+        (1 - 0.9, 0.1, True),
+        (8 * 0.1 + 0.1, 0.9, True),
         (0.699999, 0.7, False),
         (0.0, 0.0, True),
         (1.0, 1.0, True),

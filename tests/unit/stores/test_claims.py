@@ -42,14 +42,17 @@ def test_a_claim_is_refused_while_it_is_held_and_leaves_no_file(path: Path) -> N
 
 def test_claims_of_different_runs_do_not_meet(tmp_path: Path) -> None:
     with claimed(tmp_path / "a.lock", "one"), claimed(tmp_path / "b.lock", "two"):
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.lock", "b.lock"]
+        assert {path.name for path in tmp_path.iterdir()} == {"a.lock", "b.lock"}
+        for taken in ("a", "b"):
+            with pytest.raises(RunBusy), claimed(tmp_path / f"{taken}.lock", "again"):
+                pass
 
 
 def test_a_claim_is_given_back_when_the_work_fails(path: Path) -> None:
     with pytest.raises(ZeroDivisionError), claimed(path, "x"):
         raise ZeroDivisionError
     with claimed(path, "x"):
-        pass
+        assert path.exists()
 
 
 def test_a_claim_ends_with_its_process_even_by_kill_9(path: Path) -> None:

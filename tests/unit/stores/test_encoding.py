@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from evalharness.domain.case import Case
+from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate, Thresholds
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Failure, Group, Report, RunMetadata, Summary
@@ -24,7 +25,17 @@ from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
-from evalharness.stores.encoding import KEPT_TEXT, report_body, run_body, run_from, trial_from, trial_row, unpack
+from evalharness.reports.words import say
+from evalharness.stores.encoding import (
+    KEPT_TEXT,
+    report_body,
+    report_from,
+    run_body,
+    run_from,
+    trial_from,
+    trial_row,
+    unpack,
+)
 from evalharness.stores.sql_store import SqlStore
 
 SECRETS = {
@@ -210,12 +221,23 @@ def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> Non
     assert (read.suite.gate.preset, read.suite.gate.thresholds.default["pass_rate"]) == ("production", 0.5)
     assert read.suite.gate.required_cases == ("the [redacted:AUTH] here",)
     assert read.report is not None
-    assert read.report.why == "[redacted:AUTH]"
+    assert say(read.report.why) == "[redacted:AUTH]"
     row = trial_row(1, trial, redactor)
     again = trial_from("a", 0, 1, row[-1])
     assert [attempt.state for attempt in again.attempts] == ["error", "failed", "awaiting"]
     assert again.attempts[1].reason == "the [redacted:AUTH] here"
     assert json.loads(row[-2]) == [{"state": "unscored", "required": False}]
+
+
+@pytest.mark.parametrize("word", ["gate.not_compared", "comparison.refused", "comparison", "message", "not_compared"])
+def test_what_a_finding_is_made_of_stays_and_what_others_said_in_it_is_redacted(word: str) -> None:
+    refused = finding("comparison.refused", message=f"no {word} there", hint=None)
+    told = finding("gate.not_compared", "error", awaits=False, why=refused)
+    report = report_full_of(run_full_of("x"), "y").model_copy(update={"notes": (told,)})
+    [read] = report_from(report_body(report, Redactor({"AUTH": word})), "brave-otter-042").notes
+    assert (read.code, read.severity) == ("gate.not_compared", "error")
+    expected = "not compared with a baseline: no [redacted:AUTH] there" if len(word) >= 8 else say(told)
+    assert say(read) == expected
 
 
 @pytest.mark.parametrize("shift", range(0, 16, 3))

@@ -13,6 +13,7 @@ from stored_records import make_report
 from evalharness.domain.stored import RegisteredSuite
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
+from evalharness.reports.words import say
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
@@ -160,7 +161,7 @@ def test_a_newer_store_is_refused_and_left_alone(place: str) -> None:
     before = Path(place).read_bytes()
     with pytest.raises(StoreError, match="newer") as refusal:
         opened_and_closed(place)
-    assert "update" in refusal.value.hint
+    assert "update" in say(refusal.value.hint)
     assert Path(place).read_bytes() == before
 
 

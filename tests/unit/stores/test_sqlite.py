@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.errors import StoreError
+from evalharness.reports.words import say
 from evalharness.stores.sqlite import Database
 
 
@@ -35,6 +36,7 @@ def test_results_stay_out_of_version_control(tmp_path: Path) -> None:
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch()
     opened(tmp_path / "store.db").close()
+    assert (tmp_path / "store.db").read_bytes().startswith(b"SQLite format 3")
 
 
 @pytest.mark.parametrize("content", [b"hello", b"name: my suite\ncases: []\n", bytes(range(256)) * 100])
@@ -43,7 +45,7 @@ def test_another_kind_of_file_is_refused_and_left_alone(tmp_path: Path, content:
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"suite\.yaml is not a store") as refusal:
         opened(path)
-    assert "--store" in refusal.value.hint
+    assert "--store" in say(refusal.value.hint)
     assert path.read_bytes() == content
 
 
@@ -65,7 +67,7 @@ def test_a_folder_one_may_not_write_to_is_refused(tmp_path: Path) -> None:
     for place in (folder / "store.db", folder / "new" / "store.db"):
         with pytest.raises(StoreError) as refusal:
             opened(place)
-        assert "--store" in refusal.value.hint
+        assert "--store" in say(refusal.value.hint)
 
 
 def test_commits_are_durable_and_readers_do_not_wait(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_transaction_takes_the_lock_at_once_and_the_next_one_waits_for_it(tmp_
     with one.transaction():
         with pytest.raises(StoreError, match=r"locked by another process for 0\.05 s") as refusal:
             add_version(two, 0)
-        assert "EVALHARNESS_STORE_TIMEOUT" in refusal.value.hint
+        assert "EVALHARNESS_STORE_TIMEOUT" in say(refusal.value.hint)
         assert two.read("SELECT COUNT(*) FROM schema_version") == before
         opened(tmp_path / "store.db", timeout_s=0.05).close()
     add_version(two, 0)

@@ -82,10 +82,34 @@ def test_closing_writes_what_is_left(ledger: Ledger, writer: GroupWriter) -> Non
     assert ledger.items == ["x"]
 
 
-def test_flush_and_close_of_an_unused_writer_do_nothing(writer: GroupWriter) -> None:
+def test_flush_and_close_of_an_unused_writer_do_nothing(ledger: Ledger, writer: GroupWriter) -> None:
+    threads = threading.active_count()
     writer.flush()
+    assert threading.active_count() <= threads, "no thread is started to write nothing"
     writer.close()
     writer.close()
+    assert ledger.groups == []
+
+
+class Waits(threading.Event):
+    """On its clock no time passes; it remembers how long the writer would have waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited_s: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited_s.append(timeout)
+        return self.is_set()
+
+
+def test_a_trial_waits_20_ms_for_others_and_no_longer(ledger: Ledger, writer: GroupWriter) -> None:
+    writer._hurry = waits = Waits()
+    writer.put("x")
+    writer.close()
+    assert ledger.items == ["x"]
+    assert waits.waited_s[0] == 0.02
+    assert set(waits.waited_s) == {0.02}
 
 
 def test_after_a_failed_commit_everybody_is_told_and_nothing_more_is_written(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalharness.actions.execute_runs import NoWatcher
-from evalharness.actions.find_reports import find_reports
-from evalharness.actions.regrade_run import RegradeRequest, regrade_runs, runs_to_regrade
-from evalharness.actions.resume_run import ResumeRequest, resume_runs, runs_to_resume
+from evalharness import Harness, Settings
+from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
+from evalharness.actions.resume_run import ResumeRequest, resume_runs
 from evalharness.actions.run_suite import RunRequest, run_suites
-from evalharness.actions.set_baseline import set_baseline
+from evalharness.contracts.context import Context
 from evalharness.domain.case import Case
+from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.formats.loading import LoadedFile
 from evalharness.testing.store import FakeStore
 
 SECRET = "correct-horse-battery"
@@ -33,30 +32,27 @@ def suite() -> Suite:
 
 def test_a_run_and_what_is_done_with_it_afterwards(tmp_path: Path) -> None:
     store = FakeStore()
+    harness = Harness(Context(store, Settings()))
     file = LoadedFile(tmp_path / "suite.yaml", suite())
-    request = RunRequest(options=RunOptions(max_failures=1, max_concurrency=1))
-    [stopped] = run_suites([file], request, store, NoWatcher())
+    options = RunOptions(max_failures=1, max_concurrency=1)
+    [stopped] = harness.call(run_suites, RunRequest(suites=(file,), options=options))
     assert stopped.report is not None
     assert stopped.report.summary.trials.pending > 0
     assert [run.id for run in store.newest_runs("capitals", 5)] == [stopped.id]
 
-    resume = ResumeRequest(variables={"API_KEY": SECRET})
-    runs, view = runs_to_resume(resume, store)
-    [resumed] = resume_runs(runs, resume, view, NoWatcher())
+    [resumed] = harness.call(resume_runs, ResumeRequest(variables={"API_KEY": SECRET}))
     assert resumed.report is not None
     assert (resumed.report.summary.passed, resumed.report.summary.failed) == (2, 1)
     outputs = [trial.output for trial in store.trials(resumed.id, "telling")]
     assert "Paris, says [redacted:API_KEY]" in outputs
     assert store.progress(resumed.id)[0] == ""
 
-    regrade = RegradeRequest(resumed.name)
-    olds, view = runs_to_regrade(regrade, store)
-    [regraded] = regrade_runs(olds, regrade, view, NoWatcher())
+    [regraded] = harness.call(regrade_runs, RegradeRequest(resumed.name))
     assert regraded.run.report is not None
     assert regraded.run.report.verdict == resumed.report.verdict
     assert [line.name for line in store.list_runs(5)] == [regraded.run.name, resumed.name]
 
-    set_baseline(resumed.name, "default", store)
-    old, new = find_reports(["default", regraded.run.name], store)
-    assert (old.label, new.label) == ("baseline default", regraded.run.name)
-    assert {case.case_id for case in new.report.cases} == {"right", "wrong", "telling"}
+    assert harness.baseline(resumed.name).name == "default"
+    comparison = harness.compare("default", regraded.run.name)
+    assert (comparison.old.run_name, comparison.new.run_name) == (resumed.name, regraded.run.name)
+    assert comparison.n_cases == 3

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evalharness.errors import TargetFailed
-from evalharness.transcripts.reading import Stream, read_stream
+from evalharness.transcripts.reading import MAX_DEPTH, Stream, parse_json, read_stream
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,11 @@ def test_what_is_nested_too_deeply_is_ignored(depth: int) -> None:
     assert read_stream(f'{deep}\n{{"a": 1}}') == Stream([{"a": 1}], 1)
     with pytest.raises(TargetFailed, match="no events received"):
         read_stream(deep)
+
+
+def test_what_is_only_wide_is_read() -> None:
+    wide = [[{}] for _ in range(10 * MAX_DEPTH)]
+    assert parse_json(json.dumps(wide)) == wide
 
 
 def test_broken_documents_are_given_up_after_a_while() -> None:

@@ -10,19 +10,38 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED
-from evalharness.domain.trial import Attempt, Trial
+from evalharness.domain.trial import Attempt, Trial, TrialState
 from evalharness.engine.planning import trial_seed
 
 Stopped = Literal["", "interrupted", "time limit", "spend cap", "max failures", "decided"]
 TrialKey = tuple[str, int]
 MAX_BACKLOG = 1000
 BACKLOG_PAUSE_S = 0.005
+
+
+class StoppingRule(Protocol):
+    """When a sequential run is decided."""
+
+    @property
+    def order(self) -> Iterable[TrialKey]:
+        """In which trials are begun."""
+        ...
+
+    @property
+    def is_over(self) -> bool: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    def hear(self, case_id: str, index: int, state: TrialState, first_state: TrialState) -> bool:
+        """True once no further trial is needed."""
+        ...
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from types import TracebackType
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.contracts.store import JudgeCache
+from evalharness.domain.finding import Finding
 from evalharness.domain.trial import Trial
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.trial_worker import TrialWorker
@@ -48,7 +49,7 @@ class LocalSession:
     ) -> None:
         await self._parts.close()
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         models = self._parts.services.models
         return models.notes() if models is not None else ()
 

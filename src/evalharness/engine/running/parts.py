@@ -21,7 +21,7 @@ from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.attempting import open_target
 from evalharness.engine.offloading import Offloader
 from evalharness.engine.planning import PlannedCase, filled_target, plan_cases
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 
 DEFAULT_CONCURRENCY = 10
 
@@ -164,7 +164,7 @@ async def check_judges(services: Services, budget: Budget, judges: Iterable[str]
         if unpriced:
             raise UsageError(
                 f"the price of {', '.join(unpriced)} is not known, so no cap in dollars can be kept",
-                hint="name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
+                hint=Hint("hint.price_file"),
             )
     if budget.is_used_up:
         return  # nobody will be asked anything, and the report says why

@@ -16,7 +16,7 @@ from evalharness import registry
 from evalharness.domain.case import as_text
 from evalharness.domain.json_paths import MISSING, look_along
 from evalharness.domain.record import Json
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.workspaces import is_workspace_path
 
 TEXT_KEYS = ("id", "name", "description", "category", "cluster", "difficulty", "criticality")
@@ -71,7 +71,7 @@ def parse_mapping(written: Sequence[str]) -> dict[str, Cell]:
     if "input" in mapping and "input" in families:
         raise UsageError("--map input=… and --map input.NAME=… exclude each other")
     if not {"input"} & {*mapping, *families}:
-        raise UsageError("no column is mapped to input", hint="add --map input=COLUMN")
+        raise UsageError("no column is mapped to input", hint=Hint("hint.map_input"))
     return mapping
 
 

@@ -25,7 +25,7 @@ from evalharness.errors import BadReply, NoVerdict, UsageError
 from evalharness.graders.judges.asking import Item, Result, together
 from evalharness.graders.judges.attacks import attacks
 from evalharness.graders.judges.rubric import GradedExample, Model
-from evalharness.graders.judges.validating import HINT
+from evalharness.graders.judges.validating import other_judge
 
 QUESTION = "What is the capital of France?"
 RIGHT = "Paris"
@@ -48,7 +48,7 @@ class Candidate:
         """Raises NoVerdict once it has failed so often without a single verdict."""
         if not self.has_judged and len(self.failures) >= patience:
             times = f"{count(len(self.failures), 'question')} and no verdict, at last: {self.failures[-1]}"
-            raise NoVerdict(f"{self.name} cannot be a judge: {times}", hint=HINT)
+            raise NoVerdict(f"{self.name} cannot be a judge: {times}", hint=other_judge())
 
 
 class Attacked(NamedTuple):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from evalharness.contracts.model import Llm
 from evalharness.domain.grade import Judging
-from evalharness.errors import BadReply, ModelUnavailable, UsageError, waited_for
+from evalharness.errors import BadReply, Hint, ModelUnavailable, UsageError, waited_for
 from evalharness.graders.judges.asking import Asking
 from evalharness.graders.judges.relevance import ask_one
 
@@ -23,7 +23,6 @@ LIMIT_OF_LOCAL_S = 300.0
 """A model of this machine has to be loaded first."""
 SLIPS = 4
 """How often it may say no before it is believed: small models slip now and then, a useless one says no every time."""
-HINT = "choose another judge with --judge-model, or leave the grades due with --judge-model none"
 
 NEXT_STEPS = MappingProxyType(
     {401: "check the key", 403: "check the key, and what it may do", 404: "check the model's name and the base URL"}
@@ -51,15 +50,19 @@ async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> Judging:
             raise
         heard = f"; the last that was heard: {fault.message}" if (fault := waited_for(error)) else ""
         told = f"the judge {llm.name} gave no reply within {limit_s:g} s{heard}"
-        raise ModelUnavailable(told, hint=f"try again later, or {HINT}") from error
+        raise ModelUnavailable(told, hint=other_judge("try again later")) from error
     except BadReply as error:
-        raise UsageError(f"{llm.name} cannot be a judge: {error}", hint=HINT) from error
+        raise UsageError(f"{llm.name} cannot be a judge: {error}", hint=other_judge()) from error
     told = f"asked whether '{RESPONSE}' says so, it said no: {result.reason}"
-    raise UsageError(f"{llm.name} cannot be a judge: {told}", hint=HINT)
+    raise UsageError(f"{llm.name} cannot be a judge: {told}", hint=other_judge())
+
+
+def other_judge(first: str = "") -> Hint:
+    return Hint("hint.other_judge", first=first)
 
 
 def _unavailable(llm: Llm, error: ModelUnavailable) -> ModelUnavailable:
     next_step = NEXT_STEPS.get(error.status or 0)
     what = "refused" if 400 <= (error.status or 0) < 500 and error.status != 429 else "cannot be reached"
-    hint = error.hint or (f"{next_step}, or {HINT}" if next_step else "")
+    hint = error.hint or (other_judge(next_step) if next_step else "")
     return ModelUnavailable(f"the judge {llm.name} {what}: {error.message}", hint=hint, status=error.status)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -27,13 +29,15 @@ from evalharness.domain.suite import Suite, SuiteConfig
 from evalharness.domain.transcript import Usage
 from evalharness.domain.trial import Trial
 from evalharness.engine.judging import judge
-from evalharness.engine.running.driver import RunDriver, pending_units, skipped_trials
+from evalharness.engine.running.driver import MAX_BACKLOG, RunDriver, pending_units, skipped_trials
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.trial_worker import LONGEST_PAUSE_S, pause_s
 from evalharness.engine.spending import Spending
 from evalharness.engine.summarising import summarise
 from evalharness.engine.tallying import count_trials
 from evalharness.errors import SpendCapReached, StoreError, TargetUnavailable, TrialSkipped
+from evalharness.reports.words import say
+from evalharness.testing.store import FakeStore
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ def run_watched(
     max_failures: int | None = None,
     stop_first: bool = False,
     run_ahead: int | None = None,
+    store: Store | None = None,
+    time_left_s: float | None = None,
 ) -> Ended:
     """The driver on a real store, with somebody who hears of each trial and may stop the run."""
 
@@ -79,12 +85,14 @@ def run_watched(
             driver.stop("interrupted")
         units = pending_units((case.id for case in suite.cases), suite.trials, 0, {}, {})
         async with LocalExecutor().open(RunSpec(suite, spec, Path.cwd(), options), budget) as session:
-            stopped = await asyncio.wait_for(driver.drive(session, units), 60)
+            stopped = await asyncio.wait_for(driver.drive(session, units, time_left_s), 60)
         store.flush()
         summary = summarise(suite, count_trials(suite, suite.trials, store.outcomes(run.id)))
         verdict, exit_code, _ = judge(summary, suite.max_error_rate, stopped)
         return Ended(stopped, tuple(store.trials(run.id)), summary, verdict, exit_code)
 
+    if store is not None:
+        return asyncio.run(work(store))
     with Harness.open(":memory:", settings=Settings()) as harness:
         return asyncio.run(work(harness.context.store))
 
@@ -281,7 +289,7 @@ class TestStops:
         assert run.report is not None
         assert [trial.case_id for trial in run.trials] == ["c0"]
         assert (run.report.verdict, run.exit_code, run.report.summary.trials.pending) == ("INVALID", 3, 3)
-        assert "time limit" in run.report.why
+        assert "time limit" in say(run.report.why)
 
     def test_a_global_time_limit_that_is_not_reached_changes_nothing(self) -> None:
         run = evaluate(suite_of(2, timeout_global=600), Answers("4"), store=":memory:")
@@ -386,6 +394,96 @@ def four(context: Any) -> bool:
 
 
 behaviours = st.lists(st.lists(st.sampled_from(sorted(STATE_OF)), min_size=2, max_size=2), min_size=1, max_size=6)
+
+
+def test_where_no_time_is_left_nothing_is_begun() -> None:
+    target = Answers("4")
+    ended = run_watched(suite_of(3), target, time_left_s=0.0)
+    assert (ended.stopped, target.asked, ended.trials) == ("time limit", 0, ())
+
+
+def test_others_run_as_far_ahead_of_a_slow_trial_as_they_may_and_no_further() -> None:
+    begun: list[str] = []
+    meanwhile: list[str] = []
+
+    async def target(question: str) -> str:
+        begun.append(question)
+        if question == "c0":
+            for _ in range(200):  # as many turns of the loop as the others can use
+                await asyncio.sleep(0)
+            meanwhile.extend(begun)
+        return "4"
+
+    run_watched(suite_of(12), target, max_concurrency=2, run_ahead=3)
+    assert meanwhile == ["c0", "c1", "c2", "c3", "c4"]
+    assert len(begun) == 12
+
+
+def test_a_cap_that_the_last_trial_reached_is_what_stopped_the_run(tmp_path: Path) -> None:
+    """Else a resume would not know that nothing may be spent any more."""
+
+    def target(question: str) -> Answer:
+        return Answer(output="4", cost_usd=0.25)
+
+    for cap, why in ((0.5, "spend cap"), (0.51, "")):
+        place = tmp_path / f"{cap}.db"
+        assert evaluate(suite_of(2), target, max_cost_usd=cap, store=str(place)).exit_code == 0
+        with closing(sqlite3.connect(place)) as store:
+            assert store.execute("SELECT stopped FROM runs").fetchall() == [(why,)]
+
+
+def test_an_answer_that_is_graded_again_is_paid_for_once() -> None:
+    asked: list[str] = []
+
+    def target(question: str) -> Answer:
+        asked.append(question)
+        return Answer(output="4", cost_usd=0.5, usage=Usage(input_tokens=10, output_tokens=1))
+
+    def unsteady(context: Any) -> bool:
+        if len(asked) == 1:
+            asked.append("graded")
+            raise ConnectionError("the judge is down")
+        return True
+
+    case = Case(id="c0", input="c0", graders=(unsteady,))
+    suite = Suite(name="s", cases=(case,), config=SuiteConfig(retries=1))
+    run = evaluate(suite, target, store=":memory:")
+    [trial] = run.trials
+    assert (trial.state, len(trial.attempts), asked) == ("passed", 2, ["c0", "graded"])
+    answers = [attempt.transcript for attempt in trial.attempts if attempt.transcript]
+    assert [(answer.cost_usd, answer.usage is None) for answer in answers] == [(0.5, False), (None, True)]
+
+
+class SlowStore(FakeStore):
+    """Says that it has fallen behind until it was asked often enough."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.asked = 0
+        self._patience = patience
+
+    @property
+    def backlog(self) -> int:
+        self.asked += 1
+        return MAX_BACKLOG + (self.asked < self._patience)
+
+
+def test_a_store_that_falls_behind_is_waited_for() -> None:
+    """Else a fast target fills the memory with what a slow disk has not taken yet."""
+    begun_while_behind: list[int] = []
+    store = SlowStore(patience=20)
+    begun = 0
+
+    async def fast(question: str) -> str:
+        nonlocal begun
+        begun += 1
+        if store.asked < 20:
+            begun_while_behind.append(begun)
+        return "4"
+
+    run = run_watched(suite_of(50), fast, max_concurrency=2, store=store)
+    assert states(run) == ["passed"] * 50
+    assert 1 <= len(begun_while_behind) <= 6, "those under way, those handed over, and no more"
 
 
 @settings(max_examples=40)

@@ -1,0 +1,270 @@
+"""What was found about two runs that were compared, in words.
+
+A finding that another one quotes arrives here as its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from evalharness.domain.grade import other_grading
+from evalharness.domain.plain_numbers import chance, chances, change, count, digits, percent, points
+from evalharness.reports.wording import Words, listed
+from evalharness.stats.thresholds import SAME
+
+_OF_CASES = {"score": "scores", "latency": "times", "cost": "costs"}
+_BETWEEN_RUNS = {"latency": "load, network", "cost": "caches, prices"}
+"""Why a whole run of the same target can be slower or dearer, which no test over cases can see."""
+
+
+def figure_label(metric: str) -> str:
+    return "critical cases" if metric == "critical" else metric.replace("_", " ")
+
+
+def size_of(loss: float, unit: str) -> str:
+    return percent(loss) if unit == "ratio" else points(loss)
+
+
+def moved(
+    metric: str, old: float | None, new: float | None, value: float, half_width: float | None, apart: str | None
+) -> str:
+    """`12 points fewer trials pass than before (64 % → 52 %)`."""
+    before, now = old or 0.0, new or 0.0
+    size, rates = change(before, now, half_width) if value else ("", percent(now, digits(half_width)))
+    if metric == "score":
+        told = f"{size} {'lower' if value < 0 else 'higher'} than" if value else "the same as"
+        return f"{f'{apart}; in the others ' if apart else ''}the score is {told} before ({rates})"
+    trials = "trials of critical cases" if metric == "critical" else "trials"
+    if not value:
+        return f"as many {trials} pass as before ({rates})"
+    return f"{size} {'fewer' if value < 0 else 'more'} {trials} pass than before ({rates})"
+
+
+def moved_ratio(metric: str, value: float, half_width: float | None, apart: str | None, fallen: int) -> str:
+    """`answers take 20 % longer than before`."""
+    fell = f"{_OF_CASES[metric]} of {count(fallen, 'case')} fell to 0" if fallen else ""
+    left_out = "; ".join(part for part in (apart, fell) if part)
+    answers = f"{left_out}; in the others answers" if left_out else "answers"
+    of_time = metric == "latency"
+    verb, much, more, less = ("take", "long", "longer", "less time") if of_time else ("cost", "much", "more", "less")
+    if abs(value) < SAME:
+        return f"{answers} {verb} as {much} as before"
+    return f"{answers} {verb} {percent(abs(value), digits(half_width))} {more if value > 0 else less} than before"
+
+
+def _of_cases(metric: str, cases: Sequence[str], number: int, what: str) -> str:
+    return f"{_OF_CASES[metric]} of {count(number, 'case')} {what} ({listed(cases, number)})"
+
+
+def _how(partly: bool) -> str:
+    return "not told whole by both runs" if partly else "told by one of the runs only"
+
+
+def figures_missing(metric: str, cases: Sequence[str], number: int, partly: bool) -> str:
+    return _of_cases(metric, cases, number, f"are {_how(partly)}")
+
+
+def no_ratio(metric: str, cases: Sequence[str], number: int, partly: bool) -> str:
+    return _of_cases(metric, cases, number, f"cannot be compared: 0 before, or {_how(partly)}")
+
+
+def risen(metric: str, cases: Sequence[str], number: int) -> str:
+    return _of_cases(metric, cases, number, "rose from 0")
+
+
+def _word(unit: str, loss: bool = True) -> str:
+    return "rise" if loss == (unit == "ratio") else "drop"
+
+
+def _would_come_up(found: Mapping[str, Any], often: str) -> str:
+    what = f"a {_word(found['unit'], found['loss'])} this large"
+    if found["together"]:
+        what = f"all cases together, a result this {'bad' if found['loss'] else 'good'}"
+    return f"{what} would come up in {often} runs if nothing had changed"
+
+
+def by_chance(found: Mapping[str, Any]) -> str:
+    return _would_come_up(found, chance(found["p"]))
+
+
+def no_regression(
+    moved: str, unit: str, margin: float, accepted: float | None, chance: Mapping[str, Any] | None
+) -> str:
+    told = f"a {_word(unit)} of {size_of(margin, unit)} or more is ruled out"
+    if accepted is not None:
+        return f"{moved}: {told}, and this one is within the {size_of(accepted, unit)} that are accepted"
+    return f"{moved}: {by_chance(chance)}; {told}" if chance is not None else f"{moved}: {told}"
+
+
+def loss_may_be_hidden(metric: str, lacking: int, moved: str) -> str:
+    whole = "cost" if metric == "cost" else "whole score"
+    return f"{count(lacking, 'judged trial')} of the two runs without a {whole} may hide a loss; {moved}"
+
+
+def _left_open(possible: float | None, unit: str) -> str:
+    return "" if possible is None else f"a {_word(unit)} of up to {size_of(possible, unit)} is not ruled out"
+
+
+def accepted(moved: str, unit: str, accepted: float, possible: float | None) -> str:
+    within = f"within the {size_of(accepted, unit)} that are accepted"
+    return f"{moved}, more than chance explains but {within}; {_left_open(possible, unit)}"
+
+
+def loss_not_ruled_out(moved: str, unit: str, possible: float | None) -> str:
+    return f"{moved}, but {_left_open(possible, unit) or 'there are too few cases to rule a loss out'}"
+
+
+def may_be_chance(moved: str, chance: Mapping[str, Any], p_adjusted: float | None) -> str:
+    start = f"{moved}, which may be chance"
+    if p_adjusted is None:
+        return f"{start}: {by_chance(chance)}"
+    alone, together = chances(chance["p"], p_adjusted)
+    of_all = f"in {together} runs for one of all the figures that are checked"
+    return f"{start}: {_would_come_up(chance, alone)}, and {of_all}"
+
+
+def worst_possible(
+    metric: str, cases: int, trials: float, clusters: int | None, p: float, p_adjusted: float | None, alpha: float
+) -> str:
+    size = f"{count(cases, 'case')} × {trials:.3g} trial{'' if trials == 1 else 's'}"
+    size += f" in {count(clusters, 'cluster')}" if clusters is not None else ""
+    worst = "the worst result possible" if metric in _OF_CASES else "a drop to 0 %"
+    least, together, limit = chances(p, p_adjusted or p, alpha)
+    of_all = f", in {together} for one of all the figures that are checked" if together != least else ""
+    return f"with {size} even {worst} would come up in {least} runs by chance{of_all}, and the limit is {limit}"
+
+
+def critical_lost_all(cases: Sequence[str], number: int, worst: str) -> str:
+    lost = f"every critical case that passed before fails now ({listed(cases, number)})"
+    return f"{lost}, but so few trials prove nothing: {worst}"
+
+
+def critical_lost(cases: Sequence[str], number: int, verdict: str, why: str) -> str:
+    moved = "got worse" if verdict == "REGRESSION" else "passed less often"
+    return f"critical cases {moved} ({listed(cases, number)}): {why}"
+
+
+def left_out(changed: int, removed: int, unjudged: int, added: int, compared: int) -> str:
+    """`1 of 20 cases changed, 2 only in the old run; compared on 17`."""
+    gone = ((changed, "changed"), (removed, "only in the old run"), (unjudged, "not judged in both"))
+    before = count(compared + changed + removed + unjudged, "case")
+    parts = [(f"{number:,}", what) for number, what in gone if number]
+    parts[:1] = [(f"{number} of {before}", what) for number, what in parts[:1]]
+    parts += [(f"{added:,}", "only in the new run")] if added else []
+    return f"{', '.join(map(' '.join, parts))}; compared on {compared:,}"
+
+
+def by_name_alone(cases: int) -> str:
+    number = "one case" if cases == 1 else f"{cases:,} cases"
+    return f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
+
+
+def stopped_early(runs: Sequence[str]) -> str:
+    who = f"{runs[0]} was" if len(runs) == 1 else "both runs were"
+    verdicts = "its own verdict stands by itself" if len(runs) == 1 else "their own verdicts stand by themselves"
+    return f"{who} allowed to stop early, so the chances told here are rough; {verdicts}"
+
+
+def between_runs(metric: str) -> str:
+    return (
+        f"{metric} also differs between runs of the same target ({_BETWEEN_RUNS[metric]}), which no test over cases "
+        "can see: run both sides at the same time before believing it"
+    )
+
+
+def missing_in_cases(metric: str, in_all_trials: bool) -> str:
+    where = "every judged trial of both runs" if in_all_trials else "both runs"
+    return f"these cases need a {metric}{'' if metric == 'score' else ' above 0'} in {where}"
+
+
+def accepted_loss(unit: str, accepted: float, margin: float) -> str:
+    within = f"the loss is within what is accepted ({size_of(accepted, unit)})"
+    return f"nothing: {within}, but not below the margin ({size_of(margin, unit)})"
+
+
+def more_trials(times: int, now: int | None) -> str:
+    size = f" ({times * now:,}, now {now:,})" if now is not None else ""
+    often = "twice" if times == 2 else f"{times} times"
+    return f"{often} as many trials per case in both runs{size} would make the same drop a REGRESSION"
+
+
+def _meaning(verdict: str, lacks: str | None) -> str:
+    return f"would mean {verdict} if no trial lacks its {lacks}" if lacks else f"would mean {verdict}"
+
+
+def more_cases(cases: int, now: int, verdict: str, lacks: str | None) -> str:
+    return f"about {cases:,} cases like these (now {now:,}) {_meaning(verdict, lacks)}"
+
+
+def more_clusters(cases: int, clusters: int, clusters_now: int, now: int, verdict: str, lacks: str | None) -> str:
+    size = f"in {clusters:,} clusters (now {now:,} in {clusters_now:,})"
+    return f"about {cases:,} cases like these {size} {_meaning(verdict, lacks)}"
+
+
+def divergence_unknown(has_steps: bool, before: str, reason: str) -> str:
+    step, unknown = ("step 1: ", "no step is known") if has_steps else ("", "no answer")
+    return f"{step}{before} before, now {unknown}: {reason}"
+
+
+WORDS: Mapping[str, Words] = MappingProxyType(
+    {
+        "comparison.regression": lambda moved, chance: f"{moved}: {by_chance(chance)}",
+        "comparison.no_regression": no_regression,
+        "comparison.loss_may_be_hidden": loss_may_be_hidden,
+        "comparison.accepted_loss": accepted,
+        "comparison.no_loss_but_rare": lambda moved, chance: f"{moved}, but {by_chance(chance)}",
+        "comparison.loss_not_ruled_out": loss_not_ruled_out,
+        "comparison.may_be_chance": may_be_chance,
+        "comparison.nothing_to_lose": "no trial passed before, so this comparison can never show a loss; {moved}",
+        "comparison.too_small": "too small to ever show a loss: {worst}; {moved}",
+        "comparison.worst_possible": worst_possible,
+        "comparison.critical_lost_all": critical_lost_all,
+        "comparison.critical_lost": critical_lost,
+        "comparison.other_figure": "{moved}: {verdict}",
+        "comparison.moved": moved,
+        "comparison.moved_ratio": moved_ratio,
+        "comparison.figures_missing": figures_missing,
+        "comparison.no_ratio": no_ratio,
+        "comparison.risen": risen,
+        "comparison.left_out": left_out,
+        "comparison.refused": lambda message, hint: f"{message}; {hint}" if hint else message,
+        "comparison.two_suites": "these are runs of different suites: {old} and {new}",
+        "comparison.first_answers": (
+            "with retry_failed, first answers are compared, whatever later ones a run's own pass rate counts; "
+            "scores are left out, since only those of the last answers are kept"
+        ),
+        "comparison.regraded": lambda regraded, changed, before, now: (
+            f"{regraded:,} of {changed:,} changed cases ask the same and are graded in another way: "
+            f"{other_grading(before, now)}"
+        ),
+        "comparison.by_name_alone": by_name_alone,
+        "comparison.quarantined": lambda cases: f"left out, because quarantined: {', '.join(cases)}",
+        "comparison.no_costs": "costs cannot be compared: no case tells one above 0 in all judged trials of both runs",
+        "comparison.stopped_early": stopped_early,
+        "comparison.broken_run": lambda which, verdict, why: f"the {which} run is {verdict}: {why or ''}",
+        "comparison.between_runs": between_runs,
+        "comparison.same_run": (
+            "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
+        ),
+        "comparison.asked_at_once": lambda comparisons, wrong_of_100: (
+            f"each of {comparisons:,} comparisons is judged by itself: if nothing had changed, at least one would be "
+            f"called worse in up to {wrong_of_100} of 100 such rounds"
+        ),
+        "settle.metric": lambda metric, how: f"for the {figure_label(metric)}, {how}",
+        "settle.missing_in_cases": missing_in_cases,
+        "settle.missing_in_trials": "all judged trials of both runs need a {metric}",
+        "settle.nothing_to_lose": "nothing: no trial passed before, so none can get worse",
+        "settle.accepted": accepted_loss,
+        "settle.more_trials": more_trials,
+        "settle.more_cases": more_cases,
+        "settle.more_clusters": more_clusters,
+        "settle.too_many_cases": "more than {most:,} cases like these (now {now:,}) would be needed",
+        "divergence.step": "step {step}: {before} before, now {now}",
+        "divergence.answer": lambda steps_before, before, now: (
+            f"{'same steps, ' if steps_before else ''}other answer: {before} before, now {now}"
+        ),
+        "divergence.unknown": divergence_unknown,
+    }
+)

@@ -1,0 +1,210 @@
+"""What a gate checked, in words. A finding that another one quotes arrives here as its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from evalharness.domain.gate import metric_label
+from evalharness.domain.plain_numbers import beside_limit, count, digits, interval, percent
+from evalharness.reports.wording import Words, listed
+from evalharness.stats.thresholds import reaches
+
+MOST_DECIMALS = 6
+_LIMITS = {
+    "max_cost_usd": "cost",
+    "max_cost_usd_per_trial": "dearest trial",
+    "max_latency_s": "slowest trial",
+    "max_median_latency_s": "median latency",
+}
+
+
+def label_of(metric: str, kind: str, group: str) -> str:
+    of = {"category": f" of category {group}", "criticality": f" of {group} cases"}.get(kind, "")
+    return f"{metric_label(metric)}{of}"
+
+
+def threshold(metric: str, kind: str, group: str, figure: Mapping[str, Any], wanted: float, awaiting: int) -> str:
+    reached = f"{_told_apart(figure, wanted)}, {_exact(wanted)} % needed{_by_chance(figure, wanted)}"
+    due = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
+    return f"{label_of(metric, kind, group)} {reached}{due}"
+
+
+def _by_chance(figure: Mapping[str, Any], wanted: float) -> str:
+    """What a reader must know who would take a narrow result for a certain one."""
+    low, high = figure["low"], figure["high"]
+    if low is None or high is None or not low < wanted <= high:
+        return ""
+    includes = "reaches below that" if reaches(figure["value"], wanted) else "includes that"
+    told = f"{_exact(figure['level'])} % interval {_interval_around(low, high, wanted)}"
+    return f"; the {told} {includes}, so this may be chance"
+
+
+def _told_apart(figure: Mapping[str, Any], wanted: float) -> str:
+    """With as many decimals as it takes to see on which side of what is needed the value lies."""
+    value, low, high = figure["value"], figure["low"], figure["high"]
+    decimals = digits(None if low is None or high is None else (high - low) / 2)
+    is_met = reaches(value, wanted)
+    while decimals < MOST_DECIMALS and (round(100 * value, decimals) >= 100 * wanted) != is_met:
+        decimals += 1
+    return percent(value, decimals)
+
+
+def _interval_around(low: float, high: float, wanted: float) -> str:
+    """The same for an interval that includes what is needed."""
+    decimals = digits((high - low) / 2)
+    while decimals < MOST_DECIMALS and not round(100 * low, decimals) < 100 * wanted <= round(100 * high, decimals):
+        decimals += 1
+    return interval(low, high, decimals)
+
+
+def _exact(share: float) -> str:
+    return f"{100 * share:.10g}"
+
+
+def basis(low: float | None, high: float | None, level: float, method: str, cases: int, trials: int) -> str:
+    parts = [count(cases, "case"), count(trials, "trial")]
+    if low is not None and high is not None:
+        parts.insert(0, f"{_exact(level)} % interval {interval(low, high)}, {method}")
+    return ", ".join(parts)
+
+
+def score_uncertain(
+    metric: str, kind: str, group: str, figure: Mapping[str, Any], lacking: int, judged: int, wanted: float
+) -> str:
+    of_all = f"{lacking:,} of {count(judged, 'judged trial')}"
+    lack = "has no score, or lacks a grade in it" if lacking == 1 else "have no score, or lack a grade in it"
+    unsure = f"{_told_apart(figure, wanted)} of what was scored, but {of_all} {lack}"
+    return f"{label_of(metric, kind, group)} cannot be judged: {unsure}"
+
+
+def not_graded_yet(metric: str, kind: str, group: str, awaiting: int) -> str:
+    return f"{label_of(metric, kind, group)} cannot be told yet: {count(awaiting, 'case')} still to be graded"
+
+
+def each_case(passed: int, of: int, missed: Mapping[str, Any], undecided: Mapping[str, Any], skipped: int) -> str:
+    more = [f"{skipped:,} skipped"] if skipped else []
+    return _by_cases(f"{passed} of {of} trials of each case must pass", missed, undecided, more)
+
+
+def each_case_trials(passed: int, of: int, trials: int, needed: int) -> str:
+    label = f"{passed} of {of} trials of each case must pass"
+    return f"{label}, but there are {trials}; run with --repeat {needed}"
+
+
+def required_cases(missed: Mapping[str, Any], undecided: Mapping[str, Any]) -> str:
+    return _by_cases("required cases must pass", missed, undecided)
+
+
+def every_case(missed: Mapping[str, Any], undecided: Mapping[str, Any]) -> str:
+    return _by_cases("every case must pass", missed, undecided)
+
+
+def _by_cases(label: str, missed: Mapping[str, Any], undecided: Mapping[str, Any], more: Sequence[str] = ()) -> str:
+    parts = [f"missed by {_named(missed)}"] if missed["number"] else []
+    parts += [f"undecided for {_named(undecided)}"] if undecided["number"] else []
+    parts += more
+    return f"{label}: {'; '.join(parts)}" if parts else label
+
+
+def _named(found: Mapping[str, Any]) -> str:
+    """Cases with the states they have; of one that is not there, that it is not."""
+    names = found["cases"]
+    if found["states"]:
+        states = (state or "not in this run" for state in found["states"])
+        names = [f"{name} ({state})" for name, state in zip(names, states, strict=True)]
+    return listed(names, found["number"])
+
+
+def limit(limit: str, case: str, given_up: int, value: float, most: float, lacking: int) -> str:
+    is_money = limit.startswith("max_cost")
+    shown, wanted = beside_limit(value, most, 4 if is_money else 3)
+    untold = f" ({count(lacking, 'judged trial')} did not say)" if lacking else ""
+    found, needed = (f"${shown}{untold}", f"${wanted}") if is_money else (f"{shown} s", f"{wanted} s")
+    return f"{_limit_label(limit, case, given_up)} {found}, less than {needed} needed"
+
+
+def limit_unknown(limit: str, case: str, given_up: int, why: str) -> str:
+    return f"{_limit_label(limit, case, given_up)} cannot be judged: {why}"
+
+
+def _limit_label(limit: str, case: str, given_up: int) -> str:
+    without = f" (without {count(given_up, 'trial')} begun and given up)" if given_up else ""
+    return f"{_LIMITS[limit]}{f' ({case})' if case else ''}{without}"
+
+
+def costs_missing(trials: int) -> str:
+    return f"{count(trials, 'judged trial')} did not say what {'it' if trials == 1 else 'they'} cost"
+
+
+def not_estimable(short: int, cases: int, k: int) -> str:
+    of_all = f"{short:,} of {count(cases, 'case')}"
+    why = f"not estimable: {of_all} {'has' if short == 1 else 'have'} fewer than {k} judged trials"
+    return f"{why}; resume the run to try again what ended in error"
+
+
+def regression(verdict: str, why: str, settle: str | None, left_out: str | None) -> str:
+    return f"{verdict}: {why}{f'; to settle it: {settle}' if settle else ''}{_aside(left_out)}"
+
+
+def strict_flips(flipped: Mapping[str, Any], alarm: float | None, left_out: str | None) -> str:
+    often = "" if alarm is None else f" (it would in {percent(alarm, 0)} of runs if nothing had changed)"
+    did = f": {_named(flipped)} did" if flipped["number"] else ""
+    return f"no case that always passed may fail now{often}{did}{_aside(left_out)}"
+
+
+def _aside(left_out: str | None) -> str:
+    return f" ({left_out})" if left_out else ""
+
+
+def not_compared(awaits: bool, why: str | None) -> str:
+    return f"not compared with a baseline{' yet' if awaits else ''}: {why or 'there is none'}"
+
+
+def sequential(check: str, decided: bool, at_the_cap: bool, why: str | None) -> str:
+    how = "judged at the cap" if at_the_cap else "decided" if decided else "not decided"
+    return f"{check.replace('_', ' ')} {how}: {why or ''}"
+
+
+def quarantined(case: str, reason: str, owner: str, expires: str, days_left: int | None) -> str:
+    soon = "" if days_left is None else f" (in {count(days_left, 'day')})" if days_left else " (today)"
+    return f"quarantined until {expires}{soon}, so not counted: {case} ({reason}; {owner})"
+
+
+WORDS: Mapping[str, Words] = MappingProxyType(
+    {
+        "gate.threshold": threshold,
+        "gate.basis": basis,
+        "gate.score_uncertain": score_uncertain,
+        "gate.not_graded_yet": not_graded_yet,
+        "gate.not_computable": lambda metric, kind, group, why: (
+            f"{label_of(metric, kind, group)} cannot be computed: {why}"
+        ),
+        "gate.no_case_of_group": "no case of {kind} {group} counts here, so its thresholds were not checked",
+        "gate.each_case": each_case,
+        "gate.each_case_trials": each_case_trials,
+        "gate.required_cases": required_cases,
+        "gate.every_case": every_case,
+        "gate.no_case_judged": "every case must pass, but none was judged",
+        "gate.limit": limit,
+        "gate.limit_unknown": limit_unknown,
+        "gate.limit_open": lambda found, awaiting: f"{found}; {count(awaiting, 'trial')} still to be graded",
+        "gate.regression": regression,
+        "gate.strict_flips": strict_flips,
+        "gate.not_compared": not_compared,
+        "gate.sequential": sequential,
+        "gate.quarantined": quarantined,
+        "gate.quarantine_expired": ("quarantine expired on {expires}, so it counts again: {case} ({reason}; {owner})"),
+        "gate.quarantine_unknown": "quarantine names {case}, which is no case of this run",
+        "limit.no_cost_reported": "no trial said what it cost",
+        "limit.costs_missing": costs_missing,
+        "measure.weightless": "every case weighs 0",
+        "measure.not_estimable": not_estimable,
+        "measure.too_few_trials": (
+            "it needs {needed} trials of each case, and there are {trials}; run with --repeat {needed}"
+        ),
+        "measure.nothing_judged": "no trial was judged",
+        "measure.nothing_scored": "nothing was scored",
+    }
+)

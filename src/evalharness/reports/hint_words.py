@@ -1,0 +1,113 @@
+"""What to do next where a command or a flag says it: the hints of exceptions, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from evalharness.reports.wording import Words, removal_command, shortened
+
+
+def _give_variables(names: Sequence[str]) -> str:
+    flags = " ".join(f"--var {name}=…" for name in names)
+    return f"give {flags}, set the environment variable, or write \\{{{{ for literal braces"
+
+
+def _or(first: str, then: str) -> str:
+    return f"{first}, or {then}" if first else then
+
+
+WORDS: Mapping[str, Words] = MappingProxyType(
+    {
+        "hint.give_variables": _give_variables,
+        "hint.stack_trace": "run with --debug for the stack trace",
+        "hint.prune_store": "remove old runs: eval-harness store prune",
+        "hint.remove_baseline": lambda name, suite: f"give that up first: {removal_command(name, suite)}",
+        "hint.other_store": lambda first: _or(first, "name another store with --store"),
+        "hint.unprotected": "{first}; or run without isolation: --sandbox none",
+        "hint.other_value": "where a {{{{variable}}}} stands there, give it another value with --var",
+        "hint.other_judge": lambda first: _or(
+            first, "choose another judge with --judge-model, or leave the grades due with --judge-model none"
+        ),
+        "hint.leave_metric_out": (
+            "take {metric} out of the metrics that are compared (compare, regressions: --metric), or let the target "
+            "tell it"
+        ),
+        "hint.more_trials": "give --repeat {trials}, or set trials: {trials} in the suite",
+        "hint.compare_stored": (
+            "compare runs of the store, or reports written with --json or `baseline RUN -o FILE.json`"
+        ),
+        "hint.new_baseline": (
+            "make a run of the suite as it is now the baseline: eval-harness baseline {run} "
+            "(or run it with --baseline none first)"
+        ),
+        "hint.judge_the_rest": "mend what ended in error and `resume` the run, or grade what still awaits a grade",
+        "hint.write_again": "write it with this version: eval-harness run … --json, or -o report.json",
+        "hint.larger_effect": "ask for a larger --effect",
+        "hint.write_baseline_file": "write one: eval-harness baseline RUN -o FILE.json",
+        "hint.one_report": "one is needed: eval-harness show RUN --json",
+        "hint.results_beside": (
+            "take the results beside it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json"
+        ),
+        "hint.write_report": lambda first: (
+            f"{f'{first}; ' if first else ''}write one: eval-harness show RUN --json > report.json"
+        ),
+        "hint.map_input": "add --map input=COLUMN",
+        "hint.name_judge": "name one: --judge-model provider/model",
+        "hint.write_examples": (
+            "write `examples: [{{output: …, score: …}}]` into one, or measure known tricks: --attacks"
+        ),
+        "hint.capture_over": "choose another name, or --force to replace it",
+        "hint.compare_exact": "--compare exact",
+        "hint.capture_another": lambda trial: (
+            f"capture it from a run in which it passed{f', or name a trial: --trial {trial}' if trial else ''}"
+        ),
+        "hint.price_file": "name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
+        "hint.tasks": "--tasks retail=114",
+        "hint.set_baseline": (
+            "set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V"
+        ),
+        "hint.several_targets": "run several: --target A --target B",
+        "hint.later_run": "name a later run with --run",
+        "hint.which_run": "run it, or say which run is meant: eval-harness regressions {suite} --run RUN",
+        "hint.resume": lambda run, first: f"{f'{first}: ' if first else ''}eval-harness resume {run}",
+        "hint.sequential_floor": "for --sequential, --fail-under lies below 100 and above --sequential-effect",
+        "hint.sequential_gate": "run without --sequential, or ask the gate for pass_rate and regression alone",
+        "hint.sequential_question": (
+            "give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)"
+        ),
+        "hint.sequential_tolerance": "run without --sequential, or give --regression-tolerance 0",
+        "hint.sequential_clusters": "run without --sequential: then a cluster counts as one observation",
+        "hint.sequential_pairs": (
+            "take a baseline with more cases or trials that are still the same, or run without --sequential"
+        ),
+        "hint.name_target": "add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle",
+        "hint.key_as_variable": "--target 'https://…?key={{{{api_key}}}}' --var api_key=…",
+        "hint.choose_target": lambda targets, number: (
+            f"choose one of its `targets:` with --target NAME: {shortened(targets, number)}"
+        ),
+        "hint.finished_run": "name a run that came to its end, or mend this one: eval-harness resume RUN",
+        "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline RUN",
+        "hint.which_suite": "say which with --suite, or compare with the run itself: eval-harness baseline list",
+        "hint.case_of_artifacts": "give --case ID, or write its caseId into each artifact",
+        "hint.which_case": lambda cases: f"give --case, one of: {', '.join(cases)}",
+        "hint.fewer_cases": "take fewer cases with --limit, or map fewer columns",
+        "hint.replace_file": "choose another name, or replace it with --force",
+        "hint.columns": lambda columns: f"columns: {', '.join(columns) or 'none'}; try --map input=COLUMN",
+        "hint.ask_for_gate": (
+            "give --gate production, --fail-under 90, --baseline B or --strict-flips, or write a `gate:` into the suite"
+        ),
+        "hint.verify_file": "it was changed since it was written: eval-harness verify {path}",
+        "hint.regrade_again": (
+            "start it again with the same options: eval-harness regrade {run}; the cache keeps verdicts"
+        ),
+        "hint.judge_as_before": lambda judge: (
+            f"name one: --judge-model {judge or 'provider/model'}, or --judge-model none"
+        ),
+        "hint.start_run": "start one: eval-harness run SUITE",
+        "hint.resume_then_regrade": "resume {run} if it is unfinished, then: eval-harness regrade {run}",
+        "hint.run_once": "run it once without --failed",
+        "hint.run_all": "run without --failed to run them all",
+        "hint.other_baseline": "judge it by another baseline: eval-harness gate {run} --baseline B",
+    }
+)

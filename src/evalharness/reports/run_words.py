@@ -1,0 +1,175 @@
+"""What a run and its figures come to, in words: its verdict, and what a reader must know of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from evalharness.domain.grade import Judging
+from evalharness.domain.plain_numbers import count, spent_of
+from evalharness.reports.wording import Words, judging_text, listed, money, shortened
+
+
+def _spend_cap(pending: int, awaiting: int) -> str:
+    undone = [f"{count(pending, 'trial')} still to be done"] if pending else []
+    undone += [f"{count(awaiting, 'trial')} still to be graded"] if awaiting else []
+    return f"the spend cap was reached with {' and '.join(undone)}"
+
+
+def _not_skipped(tried: int, skipped: int) -> str:
+    return f" that {'was' if tried == 1 else 'were'} not skipped" if skipped else ""
+
+
+def _all_in_error(tried: int, skipped: int) -> str:
+    each = "the only trial" if tried == 1 else f"all {tried:,} trials"
+    return f"{each}{_not_skipped(tried, skipped)} ended in error, so nothing is known about the target"
+
+
+def _too_many_errors(errors: int, tried: int, skipped: int, allowed: float) -> str:
+    share = f"{errors:,} of {count(tried, 'trial')}{_not_skipped(tried, skipped)} ended in error"
+    return f"{share}, more than the {allowed * 100:g} % allowed"
+
+
+def _failed_too(cases: int) -> str:
+    return f"; {count(cases, 'case')} failed" if cases else ""
+
+
+def _gate_inconclusive(checks: Sequence[str], passes: bool, failed: int, awaiting: int) -> str:
+    if passes:
+        warned = f"{_failed_too(failed)} (with --inconclusive fail this would not pass)" if failed else ""
+        meaning = "which counts as passed (inconclusive: pass)"
+        return f"the gate is inconclusive, {meaning}: {', '.join(checks)}{warned}"
+    due = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
+    return f"the gate is inconclusive: {', '.join(checks)}{due}{_failed_too(failed)}"
+
+
+def _score_left_out(lacking: int, judged: int) -> str:
+    has = "has" if lacking == 1 else "have"
+    return f"the score leaves out {lacking:,} of {count(judged, 'judged trial')}, which {has} none"
+
+
+def _without_score(what: str) -> Words:
+    def words(grader: str, trials: int, cases: Sequence[str], number: int, reason: str) -> str:
+        first, *others = reason.strip().splitlines() or [""]
+        where = f"{count(trials, 'trial')} of {listed(cases, number)}"
+        return f"{grader}: {what} in {where}: {first}{'…' if others else ''}"
+
+    return words
+
+
+def _grades_capped(trials: int, run: str) -> str:
+    decided = f"{count(trials, 'trial')} decided without all grades, because the spend cap was reached"
+    return f"{decided}: eval-harness regrade {run} asks for them"
+
+
+def _unattributed(cost_usd: float, tokens: int) -> str:
+    parts = [money(cost_usd)] if cost_usd else []
+    parts += [f"{tokens:,} tokens"] if tokens else []
+    why = "trials broken off, judges tried out at an earlier start, replies thrown away or without their tokens"
+    return f"{' and '.join(parts)} of that stand neither under `cost` nor under `judges`: {why}"
+
+
+def _cases_changed(changes: Sequence[tuple[str, str, str]], number: int) -> str:
+    if not number:
+        return "no case changed"
+    shown = [f"{case_id} {was} → {now}" for case_id, was, now in changes]
+    return f"{count(number, 'case')} changed: {shortened(shown, number)}"
+
+
+def _on_redacted_text(trials: int, cases: Sequence[str], number: int) -> str:
+    graded = f"{count(trials, 'trial')} graded on redacted text, because secrets are not stored"
+    return f"{graded}: {shortened(cases, number)}"
+
+
+def _left_out(why: str, cases: Sequence[str], number: int) -> str:
+    return f"{count(number, 'case')} left out because {why}: {listed(cases, number)}"
+
+
+def _unmatched(dataset: str, places: Sequence[str], number: int, has_variants: bool) -> str:
+    whose = "case or variant" if has_variants else "case"
+    return f"{count(number, 'artifact')} of no {whose} of {dataset}, left out: {shortened(places, number)}"
+
+
+def _waiting(judge: str, answered: int, heard: str) -> str:
+    waiting = f"waiting for {judge}: {count(answered, 'question')} answered"
+    return f"{waiting}; the last that was heard: {heard}" if heard else waiting
+
+
+WORDS: Mapping[str, Words] = MappingProxyType(
+    {
+        "run.unfinished": lambda pending, planned: f"{pending:,} of {count(planned, 'trial')} still to be done",
+        "run.not_finished": "it is not finished",
+        "run.time_limit": lambda pending: (
+            f"the global time limit was reached with {count(pending, 'trial')} still to be done"
+        ),
+        "run.spend_cap": _spend_cap,
+        "run.all_in_error": _all_in_error,
+        "run.too_many_errors": _too_many_errors,
+        "run.cases_in_error": lambda cases: f"{count(cases, 'case')} could not be judged because of errors",
+        "run.all_skipped": "every case was skipped",
+        "run.cases_failed": lambda cases: f"{count(cases, 'case')} failed",
+        "run.stopped_after_failures": "stopped after failures",
+        "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} still to be graded",
+        "run.gate_invalid": lambda checks: f"the gate cannot be judged: {', '.join(checks)}",
+        "run.gate_failed": lambda checks, failed: f"the gate failed: {', '.join(checks)}{_failed_too(failed)}",
+        "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
+        "run.gate_inconclusive": _gate_inconclusive,
+        "score.left_out": _score_left_out,
+        "score.missing": _without_score("no score"),
+        "score.zero": _without_score("scored 0"),
+        "grades.capped": _grades_capped,
+        "model.field_left_out": "{model} takes no {field}: it was left out",
+        "spending.spent": spent_of,
+        "spending.unpriced": lambda answers: (
+            f"{count(answers, 'answer')} without a known cost, which the cap could not count"
+        ),
+        "spending.broken_off": lambda requests: (
+            f"{count(requests, 'request')} without a whole reply: what was sent is counted, what they cost is not known"
+        ),
+        "spending.judge_check": lambda judging: f"trying out the judge took {judging_text(Judging(**judging))}",
+        "spending.unattributed": _unattributed,
+        "regrade.graded": lambda run, old, graded, planned: (
+            f"{run} regrades {old}: {graded:,} of {count(planned, 'trial')} graded again, nothing re-run"
+        ),
+        "regrade.cases_changed": _cases_changed,
+        "regrade.kept_unanswered": lambda trials: (
+            f"{count(trials, 'trial')} without an answer to grade, kept as before"
+        ),
+        "regrade.kept_verdicts": lambda grades: (
+            f"{count(grades, 'grade')} that judges had given, kept as before; --no-cache judges all anew"
+        ),
+        "regrade.on_redacted_text": _on_redacted_text,
+        "regrade.on_truncated_text": lambda trials: (
+            f"{count(trials, 'trial')} graded on text of which only head and tail were kept"
+        ),
+        "regrade.pending": lambda trials, run: f"{count(trials, 'trial')} of {run} not run yet, pending here as well",
+        "regrade.not_in_suite": lambda suite, cases, number: _left_out(f"{suite} does not have them", cases, number),
+        "regrade.not_asked": lambda run, cases, number: _left_out(f"{run} was not asked them", cases, number),
+        "regrade.question_changed": lambda cases, number: _left_out("their question has changed", cases, number),
+        "artifacts.missing": lambda cases, number: f"cases without an artifact, left out: {listed(cases, number)}",
+        "artifacts.unmatched": _unmatched,
+        "artifacts.without_variant": lambda places, number, runs: (
+            f"{count(number, 'artifact')} without a variant, graded in each of {runs} runs: {shortened(places, number)}"
+        ),
+        "capture.not_passed": (
+            "{case}: trial {trial} did not pass ({state}), and from now on its answer is the one that passes"
+        ),
+        "capture.built_in_target": (
+            "{case}: the built-in target '{target}' answered and will answer so again: this eval always passes; "
+            "capture a run of your own target, or name that in the file"
+        ),
+        "capture.redacted": (
+            "{case}: a secret was taken out of the answer, so no later answer can equal it and this eval will fail: "
+            "write {{{{any_string}}}} in the place of {mark}…] in the file, or leave that field out"
+        ),
+        "capture.flaky": (
+            "{case}: it passed in {passed} of {trials} trials, so it is flaky and may fail later by chance"
+        ),
+        "capture.several_answers": (
+            "{case}: its {passed} passed trials gave {answers} different answers, and one of them was captured: "
+            "loosen the comparison where they may differ"
+        ),
+        "calibration.in_cache": "verdicts so far are in the cache, and not paid for again",
+        "calibration.waiting": _waiting,
+    }
+)

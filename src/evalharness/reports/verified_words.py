@@ -1,0 +1,78 @@
+"""What verifying a report believes and finds, and whether published rates can be, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from evalharness.reports.wording import Words
+
+
+def _rates_possible(tasks: int, trials: int, histogram: Sequence[int], is_only_one: bool) -> str:
+    """With tasks by how often they passed."""
+    spelled = ", ".join(f"{number} passed {passes}×" for passes, number in enumerate(histogram))
+    return f"can come from {tasks} tasks × {trials} trials: {'' if is_only_one else 'for instance '}{spelled}"
+
+
+WORDS: Mapping[str, Words] = MappingProxyType(
+    {
+        "believed.words": "what is said in words (why, notes, reasons, recommendations)",
+        "believed.slowest_trials": "which trials were the slowest",
+        "believed.attempts": "how often a trial was tried (attempts)",
+        "believed.environment": "the environment it ran in",
+        "believed.suite": "what the suite says (case_threshold, max_error_rate, retry_failed, weights, clusters)",
+        "believed.run": "whose run it was and when (names, variant, regrade_of, timestamp)",
+        "believed.duration": "how long the whole run took",
+        "believed.gate": "what the gate asks for (its checks, their limits, required cases)",
+        "believed.checks": lambda checks: f"what the gate found for {', '.join(checks)}",
+        "believed.cases": "the cases themselves",
+        "believed.grades_and_tokens": "verdicts by grader, tokens, the whole cost",
+        "believed.trials_of_failures": "of the cases that failed or were not judged: how many of their trials did",
+        "believed.later_answers": "all that follows later answers (retry_failed)",
+        "believed.lost_cases": "the figures of its cases, which are not kept",
+        "believed.sequential_plan": "what the sequential run was planned to decide",
+        "believed.sequential_decision": "what the sequential run decided, and from which trials",
+        "believed.comparison_rule": "the rule of the comparison (alpha, power, margin, tolerance)",
+        "believed.baseline_trials": (
+            "of the comparison: p-values, detectable losses and false alarms, which rest on how often the baseline "
+            "was tried, and its scores, times and costs"
+        ),
+        "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are told",
+        "believed.flips": "whether others failed that always passed (strict_flips)",
+        "believed.judging": "what judges took and cost",
+        "believed.other_runs": "what other runs say about flaky cases and items",
+        "verify.counts": "{passed} of {trials} passed, {errors} errors",
+        "verify.impossible": "impossible",
+        "verify.impossible_because": "impossible: {why}",
+        "verify.unknown_case": "no case of the report",
+        "verify.duplicate_trial": "told before",
+        "verify.unplanned_trial": "not one of the {planned} planned",
+        "verify.gate_not_judged": "not judged: errors, or trials to be done",
+        "rates.possible": _rates_possible,
+        "rates.perhaps": "may come from {tasks} tasks × {trials} trials: {why}",
+        "rates.impossible": "cannot come from {tasks} tasks × {trials} trials, all of them counted: {why}",
+        "rates.contradict": lambda trials, why: (
+            f"cannot come from {trials or 'any number of'} trials of each task: {why}"
+        ),
+        "rates.no_multiple": (
+            "cannot come from {tasks} tasks × {trials} trials: pass^{k} is no multiple of 1/{parts:,}"
+        ),
+        "rates.nothing_against": (
+            "no pass^k by itself, and no two of them, speak against {tasks} tasks × {trials} trials"
+        ),
+        "rates.too_few_trials": "pass^{k} takes {k} trials of each task, not {trials}",
+        "rates.too_many_trials": "so many trials cannot be checked: {most:,} are the most",
+        "rates.trials_unknown": lambda only_first: (
+            f"{'only pass^1 is given' if only_first else 'some pass^k are missing'}, so the number of trials is not "
+            "known: give --trials N"
+        ),
+        "rates.too_many_tasks": "so many tasks cannot be checked: {most:,} are the most",
+        "rates.tasks_unknown": "how many tasks there were is not told: give --tasks N, or --tasks NAME=N",
+        "rates.no_figure": "it has no figure",
+        "rates.no_share": "pass^{k} is {rate}, which is no share of trials",
+        "rates.no_rate": "pass^{k} is '{written}', which is no number",
+        "rates.no_number": "there are {number} {what}, which is no number of {what}",
+        "rates.noted": "{found} ({note})",
+        "rates.read_as_shares": "read as shares of 1, unlike the rows in percent",
+    }
+)

@@ -1,0 +1,72 @@
+"""Every finding and every hint in English: one table, so that all reports say the same thing.
+
+An entry is a template, or a function of the parameters; the entries of an area stand together in `…_words.py`. Numbers
+are worded there, too; nothing is concluded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from evalharness.domain.finding import TEXT_WRITER, Finding
+from evalharness.domain.record import Json, Record
+from evalharness.errors import Hint
+from evalharness.reports import (
+    advice_words,
+    comparison_words,
+    gate_words,
+    hint_words,
+    plan_words,
+    run_words,
+    verified_words,
+)
+from evalharness.reports.wording import Words
+
+
+def _joined(findings: Sequence[str]) -> str:
+    return "; ".join(findings)
+
+
+WORDS: Mapping[str, Words] = MappingProxyType(
+    {
+        "text": "{text}",
+        "joined": _joined,
+        **run_words.WORDS,
+        **gate_words.WORDS,
+        **comparison_words.WORDS,
+        **plan_words.WORDS,
+        **advice_words.WORDS,
+        **verified_words.WORDS,
+        **hint_words.WORDS,
+    }
+)
+"""By code."""
+
+
+def say(found: Finding | Hint | str | None) -> str:
+    """Empty where there is nothing to say; a text is said as it is."""
+    if found is None or isinstance(found, str):
+        return found or ""
+    words = WORDS[found.code]
+    params = {name: _worded(value) for name, value in found.params.items()}
+    try:
+        return words.format(**params) if isinstance(words, str) else words(**params)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # A report may have been read from a file that somebody edited, and it is shown all the same.
+        return f"{found.code} {json.dumps(found.params, ensure_ascii=False, default=str)}"
+
+
+def _worded(value: Json) -> Json:
+    """What a sentence quotes is said first."""
+    if isinstance(value, list):
+        return [_worded(each) for each in value]
+    return say(value) if isinstance(value, Finding) else value
+
+
+def with_texts(record: Record, **options: Any) -> dict[str, Json]:
+    """A record as JSON, with the text of every finding in it."""
+    written: dict[str, Json] = record.model_dump(mode="json", context={TEXT_WRITER: say}, **options)
+    return written
