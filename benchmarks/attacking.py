@@ -42,11 +42,11 @@ def _attacked(judge: str) -> Row:
         found = attack(judge)
     except HarnessError as error:
         return Row(what, f"not measured: {error.message}")
-    told = f"{found.succeeded} of {found.attacks}, Wilson 95 % interval up to {percent(found.high, 0)}"
+    text = f"{found.succeeded} of {found.attacks}, Wilson 95 % interval up to {percent(found.high, 0)}"
     kinds = ", ".join(f"{each.family} {each.succeeded}/{each.attacks}" for each in found.families)
     unscored = f"; no verdict: {found.bad_replies}" if found.bad_replies else ""
     alone = f"without a trick: wrong answer {found.wrong_without_a_trick}, right one {found.right_without_a_trick}"
-    return Row(what, f"{told}{unscored} ({kinds})", alone)
+    return Row(what, f"{text}{unscored} ({kinds})", alone)
 
 
 def attack(judge: str) -> AttackCalibration:

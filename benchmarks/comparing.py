@@ -15,7 +15,6 @@ from benchmarks.agents import AIRLINE
 from benchmarks.options import BenchmarkOptions
 from benchmarks.table import Row
 from benchmarks.timing import Cost, cost_of, cost_of_command, typical
-from evalharness.actions.make_report import finish_run
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.run import CaseLock, Run, RunLock
@@ -25,6 +24,7 @@ from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.redaction import Redactor
 from evalharness.stats.stratified import stratified_exact
+from evalharness.steps.make_report import finish_run
 from evalharness.stores.sql_store import SqlStore
 
 SEED = 13

@@ -13,8 +13,7 @@ from statistics import fmean
 from benchmarks.findings import Finding
 from benchmarks.options import BenchmarkOptions
 from evalharness.stats.beta import log_beta
-from evalharness.stats.intervals import Interval, wilson
-from evalharness.stats.proportions import clopper_pearson, uniform_beta
+from evalharness.stats.intervals import Interval, clopper_pearson, uniform_beta, wilson
 from evalharness.stats.standard_errors import bernoulli_standard_error
 from evalharness.stats.student import normal_quantile
 

@@ -32,10 +32,10 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.running.parts import build_services, close_services
-from evalharness.graders.judges.asking import Sampling, together
-from evalharness.graders.judges.forms import with_echo
-from evalharness.graders.judges.scoring import ScoreSheet, Scoring
-from evalharness.graders.judges.templates import template
+from evalharness.graders.judges.prompts import template
+from evalharness.graders.judges.question import Sampling, together
+from evalharness.graders.judges.reply_form import with_echo
+from evalharness.graders.judges.score_sheet import ScoreSheet, Scoring
 from evalharness.llms.openai_compatible import request_body
 from evalharness.registry import build_grader
 from evalharness.reports.words import say
@@ -181,6 +181,8 @@ async def _bare(url: str) -> None:
 def _request() -> object:
     """As large as one of ours."""
     form = with_echo(ScoreSheet((), Scoring()).form, "0" * 32)
-    told = template("scores").filled({"input": QUESTION, "output": ANSWER, "rubric": "Is it polite?", "expected": ""})
+    reported = template("scores").filled(
+        {"input": QUESTION, "output": ANSWER, "rubric": "Is it polite?", "expected": ""}
+    )
     closing = template("closing").filled({"nonce": "0" * 32, "form": form.shown()})
-    return request_body("judge", Sampling().request(f"{told}\n\n{closing}", form.schema()))
+    return request_body("judge", Sampling().request(f"{reported}\n\n{closing}", form.schema()))

@@ -12,7 +12,7 @@ import yaml
 from benchmarks.options import BenchmarkOptions
 from benchmarks.table import Row
 from benchmarks.timing import cost_of, typical
-from evalharness.actions.load_suites import load_suite
+from evalharness.steps.find_suites import load_suite
 
 CASES = 10_000
 BUDGET_S = 2.0

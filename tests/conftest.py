@@ -24,8 +24,8 @@ from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
-from evalharness.llms.opening import OpenModels
+from evalharness.engine.running.worker_threads import Offloader
+from evalharness.llms.pool import OpenModels
 from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
 

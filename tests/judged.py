@@ -15,12 +15,12 @@ from evalharness.contracts.model import Embedder, Llm
 from evalharness.contracts.services import Services
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.case import Case
-from evalharness.domain.chat import ChatReply, ChatRequest
 from evalharness.domain.finding import Finding
 from evalharness.domain.grade import Grade
+from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import UsageError
 from evalharness.sandboxes.none import NoSandbox
 

@@ -23,7 +23,7 @@ from typing import Any
 from aiohttp import web
 from loop_server import serving
 
-from evalharness.llms.pacing import Clock
+from evalharness.llms.pace import Clock
 
 RATES = {
     "429 seconds": 0.15,

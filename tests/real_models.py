@@ -17,7 +17,7 @@ from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.local import INSTALL_SMOLLM2, PROGRAM, find_weights
 from evalharness.llms.local_embeddings import INSTALL_LOCAL
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 
 LONGEST_START_S = 120
 

@@ -10,17 +10,17 @@ from typing import Any
 
 from stored_records import make_run
 
-from evalharness.actions.apply_gate import decided
-from evalharness.actions.make_report import make_report
 from evalharness.domain.case import Case
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
-from evalharness.engine.gating import judge_gate
-from evalharness.engine.judging import may_be_gated
-from evalharness.engine.tallying import Measured, count_trials
+from evalharness.engine.gating.gate_checks import judge_gate
+from evalharness.engine.gating.run_verdict import may_be_gated
+from evalharness.engine.measuring.trial_counts import Measured, count_trials
+from evalharness.steps.apply_gate import decided
+from evalharness.steps.make_report import make_report
 
 P: Any
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"

@@ -12,13 +12,13 @@ from evalharness import registry
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.chat import ChatReply, ToolRequest
+from evalharness.domain.language_model import ChatReply, ToolRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.engine.offloading import Offloader
-from evalharness.engine.planning import plan_cases
-from evalharness.engine.preparing import TrialTask
+from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.running.trial_task import TrialTask
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetFailed
 from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox

@@ -15,15 +15,12 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 
-from evalharness.actions.judge_outputs import LlmJudgeScorer, create_llm_judge_scorer
 from evalharness.contracts.store import JudgeCache
-from evalharness.domain.artifact import EvalArtifact
-from evalharness.domain.artifact_view import ArtifactView, create_artifact_view
-from evalharness.domain.assertions import Assertion, AssertionResult, evaluate_assertions
-from evalharness.domain.problem import Problem
-from evalharness.domain.record import Json
-from evalharness.domain.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
-from evalharness.domain.scores import (
+from evalharness.documents.artifact import EvalArtifact
+from evalharness.documents.artifact_view import ArtifactView, create_artifact_view
+from evalharness.documents.assertions import Assertion, AssertionResult, evaluate_assertions
+from evalharness.documents.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
+from evalharness.documents.scores import (
     Algorithm,
     Score,
     Scorer,
@@ -32,12 +29,16 @@ from evalharness.domain.scores import (
     create_latency_scorer,
     create_tokens_scorer,
 )
-from evalharness.domain.scores import create_similarity_scorer as create_plain_similarity_scorer
+from evalharness.documents.scores import create_similarity_scorer as create_plain_similarity_scorer
+from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Variant
 from evalharness.errors import DatasetValidationError, InvalidFile
 from evalharness.formats.syntax.source import Source, parse_text, read_source
-from evalharness.formats.workflow_datasets import EvalCase, EvalDataset, check_dataset, repeated_ids
-from evalharness.graders.judges.caching import InMemoryCache, cache_key
+from evalharness.formats.workflow_datasets.reader import check_dataset, repeated_ids
+from evalharness.formats.workflow_datasets.records import EvalCase, EvalDataset
+from evalharness.graders.judges.question import InMemoryCache, cache_key
+from evalharness.steps.judge_outputs import LlmJudgeScorer, create_llm_judge_scorer
+from evalharness.values.json_value import Json
 
 __all__ = [
     "ArtifactView",
@@ -165,7 +166,7 @@ def create_similarity_scorer(
     if algorithm != "semantic":
         return create_plain_similarity_scorer(output_path, expected_value, algorithm)
     # Lazy: what is compared by its letters needs no model.
-    from evalharness.llms.offline_similarity import OfflineSimilarityScorer
+    from evalharness.llms.local_embeddings import OfflineSimilarityScorer
 
     return OfflineSimilarityScorer(output_path, expected_value, algorithm)
 
@@ -220,7 +221,7 @@ def _repetitions(data: Any) -> tuple[DatasetIssue, ...]:
 
 def _issues(problems: Iterable[Problem], severity: str, *, of_file: bool = False) -> tuple[DatasetIssue, ...]:
     return tuple(
-        DatasetIssue(_dotted(problem.field), _told(problem), *((problem.line, problem.file) if of_file else ()))
+        DatasetIssue(_dotted(problem.field), _message_of(problem), *((problem.line, problem.file) if of_file else ()))
         for problem in problems
         if problem.severity == severity
     )
@@ -230,7 +231,7 @@ def _dotted(field: str) -> str:
     return re.sub(r"\[(\d+)\]", r".\1", field).lstrip(".")
 
 
-def _told(problem: Problem) -> str:
+def _message_of(problem: Problem) -> str:
     """The message with what is allowed and what was meant, but not the place."""
     alone = Problem("", 0, "", problem.message, problem.allowed, problem.suggestion)
     return str(alone)

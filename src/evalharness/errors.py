@@ -25,7 +25,7 @@
     └── Unscored                      the grader could not decide: an `unscored` grade with this reason
 
 This module holds no behaviour beyond messages; where an exception is turned into a trial's state is
-`engine/attempting.py`, where it is turned into an exit code is `cli/main.py`.
+`engine/running/attempt.py`, where it is turned into an exit code is `cli/main.py`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class UsageError(HarnessError):
 class InvalidFile(UsageError):
     """Files with problems; `problems` holds every one of them (`domain.problem.Problem`).
 
-    `rest` is what could be read all the same (a `Source` of `formats.syntax`), so that its problems can be told, too.
+    `rest` is what could be read all the same (a `Source` of `formats.syntax`), so that its problems can be reported,
+    too.
     """
 
     def __init__(self, problems: Sequence[Any], rest: Any = None) -> None:

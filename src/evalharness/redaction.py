@@ -3,7 +3,7 @@
 Everything the harness writes (store, recordings, reports, logs) goes through one `Redactor`; graders see raw text.
 This module is handed the values and reads no environment (`settings.secrets` collects them), and it does not decode
 what it reads: it looks for the encoded forms themselves, so a value under two different encodings at once (other
-than JSON in JSON) or broken over lines is not found. What was cut before it came here ends in a … (`domain/text.py`):
+than JSON in JSON) or broken over lines is not found. What was cut before it came here ends in a … (`values/text.py`):
 right before it (or after it) also the beginning (or the end) of a value is found.
 """
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.contracts.services import Threads
-from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.specification import function_name
 from evalharness.errors import HarnessError, ImportFailed, UnknownName, UsageError
+from evalharness.values.digest import digest, digest_file
 
 
 def split_reference(reference: str) -> tuple[str, str]:

@@ -25,9 +25,9 @@ from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.values.json_value import Json
 
 Noun = Literal[
     "grader", "target", "sandbox", "executor", "store", "reporter", "transcript", "models", "llm", "embedder"
@@ -45,7 +45,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "json_equals": "evalharness.graders.json_values:JsonEquals",
         "json_schema": "evalharness.graders.json_values:JsonSchema",
         "structural_match": "evalharness.graders.structure:StructuralMatch",
-        "includes": "evalharness.graders.inclusions:Includes",
+        "includes": "evalharness.graders.text:Includes",
         "numeric": "evalharness.graders.numbers:Numeric",
         "numeric_deltas": "evalharness.graders.deltas:NumericDeltas",
         "exit_code": "evalharness.graders.numbers:ExitCode",
@@ -66,7 +66,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "size_class": "evalharness.graders.session:SizeClass",
         "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",
         "relevance": "evalharness.graders.judges.relevance:Relevance",
-        "session_assertions": "evalharness.graders.session_assertions:SessionAssertions",
+        "session_assertions": "evalharness.graders.session:SessionAssertions",
         "model": "evalharness.graders.judges.rubric:Model",
         "pairwise": "evalharness.graders.judges.pairwise:Pairwise",
         "llm-judge": "evalharness.graders.judges.llm_judge:LlmJudge",
@@ -100,8 +100,8 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "sqlite": "evalharness.stores.sql_store:SqlStore",
     },
     "models": {
-        "open": "evalharness.llms.opening:OpenModels",
-        "try_judge": "evalharness.graders.judges.validating:try_judge",
+        "open": "evalharness.llms.pool:OpenModels",
+        "try_judge": "evalharness.graders.judges.validation:try_judge",
     },
     "reporter": {
         "terminal": "evalharness.reports.terminal:TerminalReporter",
@@ -109,7 +109,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "junit": "evalharness.reports.junit:JunitReporter",
     },
     "transcript": {
-        "auto": "evalharness.transcripts.detecting:parse",
+        "auto": "evalharness.transcripts.auto:parse",
         "docker-agent": "evalharness.transcripts.docker_agent:parse",
         "claude-code": "evalharness.transcripts.claude_code:parse",
         "codex": "evalharness.transcripts.codex:parse",

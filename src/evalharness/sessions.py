@@ -16,12 +16,9 @@ from uuid import uuid4
 from evalharness.actions import evaluate_sessions as evaluating
 from evalharness.actions import save_sessions
 from evalharness.actions.evaluate_sessions import DEFAULT_SANDBOX, input_sessions
-from evalharness.actions.open_judge import opened_judge
 from evalharness.contracts.model import Llm
-from evalharness.domain import run_names, session_events
-from evalharness.domain.record import Json
-from evalharness.domain.session import EvalCriteria, Session
-from evalharness.domain.session_results import (
+from evalharness.documents.session import EvalCriteria, Session
+from evalharness.documents.session_results import (
     Config,
     EvalRun,
     InputSession,
@@ -31,14 +28,18 @@ from evalharness.domain.session_results import (
     RunOutputConfig,
     Summary,
 )
+from evalharness.domain import run
 from evalharness.errors import HarnessError, UsageError
-from evalharness.graders.judges.asking import Asking
+from evalharness.formats.recorded_sessions import rebuilt_sessions
+from evalharness.graders.judges.question import Asking
 from evalharness.graders.judges.relevance import check_each, failures_in
-from evalharness.graders.judges.validating import try_judge
+from evalharness.graders.judges.validation import try_judge
 from evalharness.harness import Harness
 from evalharness.redaction import Redactor
 from evalharness.reports import session_database, session_files
 from evalharness.settings import Settings
+from evalharness.steps.judge_outputs import opened_judge
+from evalharness.values.json_value import Json
 
 __all__ = [
     "Config",
@@ -131,13 +132,13 @@ class Runner:
 
 def generate_run_name() -> str:
     """A name people can remember: `brave-otter-042`."""
-    return run_names.generate_run_name(Random())
+    return run.generate_run_name(Random())
 
 
 def session_from_events(events: Iterable[Mapping[str, Json]], title: str, questions: Sequence[str]) -> Session:
     """The conversation behind the JSON events of `docker agent run --exec --json`, which was asked these questions."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return session_events.session_from_events(events, title, questions, session_id=str(uuid4()), now=now)
+    return rebuilt_sessions.session_from_events(events, title, questions, session_id=str(uuid4()), now=now)
 
 
 def save_session(session: Session, filename: str = "", folder: str | Path = "evals") -> Path:

@@ -2,7 +2,7 @@
 
 A server that holds replies to a schema seldom needs this; one that does not, often. What the object must be is said
 by whoever asks: `check` returns the value made of it, or raises ValueError with what is wrong, in words that the
-model is told. What is wrong with the JSON itself is told in words that hold nothing of the reply.
+model is reported. What is wrong with the JSON itself is reported in words that hold nothing of the reply.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from evalharness.contracts.model import Llm
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
-from evalharness.domain.strict_json import only_object
-from evalharness.domain.text import head
+from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
 from evalharness.errors import BadReply
+from evalharness.values.json_value import only_object
+from evalharness.values.text import head
 
 REPAIRS = 2
 SHOWN = 200
@@ -54,10 +54,10 @@ async def ask_for_object(
             return check(_object_of(reply))
         except ValueError as error:
             why = str(error)
-        # Only the newest failure is told: the replies before it are no better, and cost tokens.
+        # Only the newest failure is reported: the replies before it are no better, and cost tokens.
         request = request.model_copy(update={"messages": (*asked, *repair(reply, why))})
-    told = head(said.strip(), SHOWN).encode(errors="replace").decode() or "nothing"
-    raise BadReply(f"{llm.name} gave no usable reply in {REPAIRS + 1} attempts: {why}; it said: {told}")
+    reported = head(said.strip(), SHOWN).encode(errors="replace").decode() or "nothing"
+    raise BadReply(f"{llm.name} gave no usable reply in {REPAIRS + 1} attempts: {why}; it said: {reported}")
 
 
 def _object_of(reply: ChatReply) -> dict[str, Any]:

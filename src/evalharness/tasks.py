@@ -15,38 +15,40 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from evalharness.actions.find_reports import find_reports
-from evalharness.actions.find_suites import find_suites
-from evalharness.actions.register_suites import register_suites, without_file
 from evalharness.actions.set_baseline import DEFAULT_NAME
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade
+from evalharness.domain.regressions import THRESHOLD, degradation, task_changes
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec, WrittenTarget
 from evalharness.domain.stored import Baseline
 from evalharness.domain.suite import Suite
-from evalharness.domain.task_change import THRESHOLD, degradation, task_changes
 from evalharness.domain.trial import GRADED, Trial
-from evalharness.engine.tallying import CaseTally
+from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.errors import Unscored, UsageError
 from evalharness.formats.problems import in_words
-from evalharness.formats.ready_made import ready_made_suites
-from evalharness.formats.task_records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile
-from evalharness.formats.task_results import (
+from evalharness.formats.suite_files import ready_made_suites
+from evalharness.formats.task_suites.reader import suite_of
+from evalharness.formats.task_suites.records import (
+    TASK_CATEGORIES,
     CategorySummary,
     CheckDetail,
     EvalResult,
     EvalRunSummary,
+    EvalSuite,
+    EvalTask,
+    ExpectedFile,
     RegressionCheck,
     ResponseScore,
     ScoreChange,
 )
-from evalharness.formats.task_suites import suite_of
 from evalharness.graders.expected_patterns import check_patterns
 from evalharness.graders.files import check_file
 from evalharness.harness import Harness, evaluate
+from evalharness.steps.find_reports import find_reports
+from evalharness.steps.find_suites import find_suites, register_suites, without_file
 
 __all__ = [
     "TASK_CATEGORIES",
@@ -179,18 +181,18 @@ def _check_threshold(threshold: float) -> None:
 
 def _cases(runs: Sequence[WrittenRun], store: str | None) -> list[Sequence[CaseResult]]:
     """Of each; what does not hold them is looked up in the store."""
-    told = {place: known for place, run in enumerate(runs) if (known := _told(run))}
-    named = {place: _reference(run) for place, run in enumerate(runs) if place not in told}
-    cases = {place: known for place, (_, known) in told.items()}
+    fields = {place: known for place, run in enumerate(runs) if (known := _suite_and_cases(run))}
+    named = {place: _reference(run) for place, run in enumerate(runs) if place not in fields}
+    cases = {place: known for place, (_, known) in fields.items()}
     if named:
         with Harness.open(store, to_read=True) as harness:
             opened = harness.context.store
-            found = find_reports(list(named.values()), opened, beside=[suite for suite, _ in told.values()])
+            found = find_reports(list(named.values()), opened, beside=[suite for suite, _ in fields.values()])
             cases |= {place: each.report.cases for place, each in zip(named, found, strict=True)}
     return [cases[place] for place in range(len(runs))]
 
 
-def _told(run: WrittenRun) -> tuple[str, Sequence[CaseResult]] | None:
+def _suite_and_cases(run: WrittenRun) -> tuple[str, Sequence[CaseResult]] | None:
     """The name of its suite, and its cases."""
     if isinstance(run, EvalRunSummary):
         return run.suite_name, [_case_result(result) for result in run.results]

@@ -1,6 +1,6 @@
 """Where the files of a suite, a model and a trial may lie, and what a program changed in its workspace.
 
-Changes are told by a picture before and a comparison after, all of it bounded.
+Changes are reported by a picture before and a comparison after, all of it bounded.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from evalharness.domain.digest import digest_file
 from evalharness.errors import UsageError
+from evalharness.values.digest import digest_file
 
 MAX_CHANGED = 200
 MAX_SEEN = 20_000

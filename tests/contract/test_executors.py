@@ -10,7 +10,7 @@ import pytest
 from evalharness import registry
 from evalharness.contracts.executor import Executor, WorkUnit
 from evalharness.domain.trial import Trial
-from evalharness.engine.spending import Spending
+from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import SpendCapReached
 from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.executor_contract import ExecutorContract, Pulled, spec_of_echo
@@ -36,7 +36,7 @@ class TestFakeExecutor(ExecutorContract):
             raise SpendCapReached("nothing is left")
 
         async def run() -> tuple[list[Trial], bool]:
-            async with FakeExecutor(broke).open(spec_of_echo(tmp_path), Spending()) as session:
+            async with FakeExecutor(broke).open(spec_of_echo(tmp_path), RunBudget()) as session:
                 return [trial async for trial in session.run("run", Pulled())], session.ran_out
 
         assert asyncio.run(run()) == ([], True)

@@ -14,9 +14,9 @@ from real_models import access, need_smollm2, need_wordllama
 
 from evalharness import registry
 from evalharness.contracts.model import Embedder, Llm
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
+from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 from evalharness.testing.model import FakeEmbedder, FakeLlm
 from evalharness.testing.model_contract import EmbedderContract, LlmContract
 

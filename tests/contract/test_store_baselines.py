@@ -8,7 +8,6 @@ from random import Random
 import pytest
 from stored_records import make_report, make_run, make_trial
 
-from evalharness.actions.find_reports import report_of
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
@@ -16,11 +15,12 @@ from evalharness.domain.gate import Gate
 from evalharness.domain.run import CaseLock, Run
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.summarising import case_results
-from evalharness.engine.tallying import count_trials
+from evalharness.engine.measuring.summary import case_results
+from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.words import say
+from evalharness.steps.find_reports import report_of
 
 
 def listed(store: Store, suite_name: str | None = None) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from stored_records import make_report, make_run
 
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
-from evalharness.domain.history import CaseHistory, written_history
+from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.stored import RegisteredSuite

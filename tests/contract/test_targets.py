@@ -17,7 +17,7 @@ from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetFailed
 from evalharness.sandboxes.none import NoSandbox
 from evalharness.testing.model import FakeLlm, FakeModels

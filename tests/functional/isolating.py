@@ -23,7 +23,7 @@ from typing import Any
 
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
-from evalharness.sandboxes import dropping_root
+from evalharness.sandboxes import nobody
 from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions
 from evalharness.sandboxes.cgroups import Cgroups
 
@@ -64,7 +64,7 @@ class Isolated:
     def outcome(self, *requests: ProcessRequest) -> Outcome:
         """What became of the last of them; all are run at once."""
         if self.mode == USER and os.geteuid() == 0:
-            dropping_root.give_away(self.workspace)
+            nobody.give_away(self.workspace)
             self.outcomes = as_user(requests)
         else:
             self.outcomes = asyncio.run(run_all(requests, uses_groups=self.mode != NO_GROUPS))
@@ -118,7 +118,7 @@ def user_command(*paths: Path) -> list[str]:
     if os.geteuid() != 0:
         return []
     needed = {path.resolve() for path in (SOURCE, Path(__file__), Path(sys.prefix), Path(sys.base_prefix), *paths)}
-    return [*dropping_root.way_to(needed), *dropping_root.DROP]
+    return [*nobody.way_to(needed), *nobody.DROP]
 
 
 def start_harness(mode: str) -> subprocess.Popen[bytes]:

@@ -12,7 +12,7 @@ from isolating import ENV, MODES, USER, Isolated, isolated
 
 from evalharness.domain.process import Limits, ProcessResult
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
-from evalharness.sandboxes import dropping_root
+from evalharness.sandboxes import nobody
 
 SMALL = Limits(memory_bytes=100_000_000, processes=30, file_bytes=20_000_000, disk_bytes=50_000_000)
 
@@ -171,7 +171,7 @@ class TestWhatCannotBeStarted:
         request = box.request("cat", str(private), readable=(str(private),))
         if box.mode == USER:
             if os.geteuid() == 0:
-                dropping_root.give_away(private)
+                nobody.give_away(private)
             outcome = box.outcome(request)
             assert isinstance(outcome, ProcessResult) and outcome.stdout == b"mine"
         else:

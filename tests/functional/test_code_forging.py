@@ -26,8 +26,8 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
-from evalharness.sandboxes import dropping_root
+from evalharness.engine.running.worker_threads import Offloader
+from evalharness.sandboxes import nobody
 from evalharness.sandboxes.none import NoSandbox
 
 TESTS = {"type": "code_tests", "test": "assert holes() == []\nassert add(2, 3) == 5\n", "timeout_seconds": 30}
@@ -107,7 +107,7 @@ class InBox(Sandbox, SandboxSession):
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
         if self._box.mode == USER and os.geteuid() == 0:
-            dropping_root.give_away(Path(request.cwd))
+            nobody.give_away(Path(request.cwd))
         outcome = await asyncio.to_thread(self._box.outcome, request)
         assert isinstance(outcome, ProcessResult), outcome
         return outcome

@@ -14,7 +14,7 @@ from driving import Outcome, drive, write
 from missing_parts import missing
 from threaded_server import Reply, serving
 
-from evalharness.formats.ready_made import ready_made_suites
+from evalharness.formats.suite_files import ready_made_suites
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "agent"

@@ -122,7 +122,7 @@ PAYLOADS = [*TRAVERSALS, *ENCODED, *WINDOWS, *ABSOLUTE, *URLS, *ODD]
 WATCHING = """
 import json, os, sys
 from pathlib import Path
-from evalharness.formats.loading import load_paths
+from evalharness.formats.suite_files import load_paths
 
 inside = os.path.realpath(sys.argv[1])
 opened = []

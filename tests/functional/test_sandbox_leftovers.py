@@ -17,7 +17,7 @@ from isolating import GROUPS, MODES, NO_GROUPS, USER, Isolated, isolated, start_
 from sandboxed import children, open_files
 
 from evalharness.domain.process import Limits
-from evalharness.sandboxes import dropping_root
+from evalharness.sandboxes import nobody
 from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions
 from evalharness.sandboxes.cgroups import Cgroups
 
@@ -103,7 +103,7 @@ def test_a_cancelled_run_leaves_nothing(box: Isolated) -> None:
 def test_a_harness_killed_with_9_leaves_nothing_that_the_next_one_does_not_remove(box: Isolated) -> None:
     word = secrets.token_hex(16)
     if box.mode == USER and os.geteuid() == 0:
-        dropping_root.give_away(box.workspace)
+        nobody.give_away(box.workspace)
     harness = start_harness(box.mode)
     assert harness.stdin is not None and harness.stderr is not None
     with harness:

@@ -15,7 +15,7 @@ from driving import COMMAND, Outcome, clean_environment, drive, write
 from isolating import GROUPS, MODES, SOURCE, USER, isolated, user_command
 from missing_parts import missing
 
-from evalharness.sandboxes import dropping_root
+from evalharness.sandboxes import nobody
 
 GREEDY = Path(__file__).parent / "probes" / "greedy.py"
 SUITE = """
@@ -47,7 +47,7 @@ def drive_as(mode: str, folder: Path, *words: str, env: dict[str, str] | None = 
     """The same command as root or as an ordinary user, who owns the folder then."""
     if mode != USER or os.geteuid() != 0:
         return drive(folder, *words, env=env)
-    dropping_root.give_away(folder)
+    nobody.give_away(folder)
     done = subprocess.run(
         [*user_command(folder), *COMMAND, *words],
         cwd=folder,

@@ -9,8 +9,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
-from evalharness.stats.agreement import KappaWeights, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
-from evalharness.stats.krippendorff import Scale, krippendorff_alpha
+from evalharness.stats.agreement import (
+    KappaWeights,
+    Scale,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    percent_agreement,
+)
 
 Ratings = list[list[int | None]]
 

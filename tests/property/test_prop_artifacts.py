@@ -7,11 +7,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.domain.artifact import EvalArtifact
-from evalharness.domain.artifact_answers import answer_of
-from evalharness.domain.assertions import equals, evaluate_assertions
-from evalharness.domain.edit_distance import edit_distance, similarity
-from evalharness.domain.scores import create_cost_scorer, create_latency_scorer, create_tokens_scorer
+from evalharness.documents.artifact import EvalArtifact
+from evalharness.documents.artifact_view import answer_of
+from evalharness.documents.assertions import equals, evaluate_assertions
+from evalharness.documents.scores import (
+    create_cost_scorer,
+    create_latency_scorer,
+    create_tokens_scorer,
+    edit_distance,
+    similarity,
+)
 
 ATOMS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 VALUES = st.recursive(

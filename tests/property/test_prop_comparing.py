@@ -15,7 +15,7 @@ from scipy.stats import hypergeom
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import RegressionRule
-from evalharness.engine.comparing import compare
+from evalharness.engine.comparing.comparison import compare
 
 RULE = RegressionRule()
 

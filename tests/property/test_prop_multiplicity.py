@@ -7,7 +7,7 @@ from sample_sizes import examples
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from evalharness.stats.multiplicity import benjamini_hochberg, holm
+from evalharness.stats.p_values import benjamini_hochberg, holm
 
 families = st.lists(
     st.floats(0, 1, allow_subnormal=False) | st.sampled_from([0.0, 0.01, 0.5, 1.0]), min_size=1, max_size=60

@@ -9,7 +9,7 @@ from scipy import special, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from evalharness.stats.beta import beta_quantile, log_beta, regularised_beta
-from evalharness.stats.proportions import clopper_pearson, uniform_beta
+from evalharness.stats.intervals import clopper_pearson, uniform_beta
 
 levels = st.floats(0.5, 0.999)
 parameters = st.one_of(st.integers(1, 50).map(float), st.floats(0.1, 1e5))

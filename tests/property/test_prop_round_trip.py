@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName
-from evalharness.formats.dumping import dump_suite
-from evalharness.formats.evals.native import load_native
-from evalharness.formats.loading import load_file
-from evalharness.formats.recognising import FORMATS, NATIVE, recognise
+from evalharness.formats.native.reader import load_native
+from evalharness.formats.native.writer import dump_suite
+from evalharness.formats.recognition import FORMATS, NATIVE, recognise
+from evalharness.formats.suite_files import load_file
 from evalharness.formats.syntax.source import parse_text
-from evalharness.formats.syntax.yaml_writing import yaml_lines
+from evalharness.formats.syntax.yaml_writer import yaml_lines
 from evalharness.formats.tables.columns import parse_mapping
 from evalharness.formats.tables.table_suites import suite_from_rows
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness import registry
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import Transcript
+from evalharness.domain.transcript import Transcript, errors_of
 from evalharness.errors import TargetFailed
-from evalharness.transcripts.detecting import detect
+from evalharness.transcripts.auto import detect
 
 NAMES = sorted(registry.BUILT_IN["transcript"])
 TEXTS = (*STREAMS.values(), CODEX_FIRST_FORM)

@@ -17,8 +17,8 @@ from evalharness.actions.run_suite import RunRequest, plan_runs
 from evalharness.contracts.context import Context
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.errors import MissingVariable, NothingSelected
-from evalharness.formats.loading import load_file
-from evalharness.formats.recognising import named_format
+from evalharness.formats.recognition import named_format
+from evalharness.formats.suite_files import load_file
 from evalharness.redaction import Redactor
 from evalharness.settings import Settings
 from evalharness.stores.sql_store import SqlStore

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from reported import changed, reported, told_numbers
 
 from evalharness.domain.trial import TRIAL_STATES
-from evalharness.engine.verifying import verify_cases, verify_report
+from evalharness.engine.verifying.verified_report import verify_cases, verify_report
 
 trials = st.integers(1, 4)
 runs = trials.flatmap(

@@ -40,7 +40,7 @@ from evalharness.datasets import (
     validate_dataset,
 )
 from evalharness.errors import HarnessError, UsageError
-from evalharness.formats.workflow_datasets import suite_of
+from evalharness.formats.workflow_datasets.reader import suite_of
 from evalharness.tasks import EvalSuite
 
 DOCUMENTED_NAMES = """

@@ -11,12 +11,12 @@ import pytest
 
 from evalharness import registry
 from evalharness.cli.main import ALIASES, cli
-from evalharness.domain.exit_codes import PRECEDENCE
+from evalharness.domain.report import PRECEDENCE
 from evalharness.domain.suite import SuiteConfig
-from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS
-from evalharness.formats.evals.suite_fields import SUITE_KEYS
-from evalharness.formats.evals.written_evals import CASE_KEYS
-from evalharness.formats.recognising import NATIVE, recognise
+from evalharness.engine.running.attempt import INFRASTRUCTURE_ERRORS
+from evalharness.formats.native.suite_fields import SUITE_KEYS
+from evalharness.formats.native.written_evals import CASE_KEYS
+from evalharness.formats.recognition import NATIVE, recognise
 from evalharness.formats.syntax.source import parse_text
 from evalharness.targets.http import NOT_THE_TARGETS_FAULT
 
@@ -64,11 +64,11 @@ def flags() -> Iterator[tuple[str, click.Option, str]]:
                         yield name, option, flag
 
 
-def blocks(language: str, *, holding: str = "") -> list[object]:
+def blocks(language: str, *, unchecked: str = "") -> list[object]:
     found: list[object] = []
     for path in LINKING:
         for number, block in enumerate(FENCE.finditer(path.read_text(encoding="utf-8")), start=1):
-            if block[1] == language and holding in block[2]:
+            if block[1] == language and unchecked in block[2]:
                 found.append(pytest.param(path, block[2], id=f"{path.name}-{number}"))
     return found
 
@@ -161,7 +161,7 @@ def test_what_is_not_the_targets_fault_is_documented() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize(("path", "text"), blocks("yaml", holding="test_cases"))
+@pytest.mark.parametrize(("path", "text"), blocks("yaml", unchecked="test_cases"))
 def test_every_suite_in_the_docs_is_valid(path: Path, text: str) -> None:
     source = parse_text(text, ".yaml", path.with_suffix(".yaml"))
     suite, findings = (recognise(source.data) or NATIVE).load(source)

@@ -24,8 +24,8 @@ from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.local_executor import LocalExecutor
-from evalharness.engine.spending import Spending
 from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.store import FakeStore
 
@@ -167,14 +167,14 @@ class TestTravel:
         spec, unit = self.spec(tmp_path), WorkUnit("c1", 0, 42)
 
         async def here() -> Trial:
-            async with LocalExecutor().open(spec, Spending()) as session:
+            async with LocalExecutor().open(spec, RunBudget()) as session:
                 [trial] = [trial async for trial in session.run("run", units([unit]))]
                 return trial
 
         program = """
 import asyncio, pickle, sys
 from evalharness.engine.running.local_executor import LocalExecutor
-from evalharness.engine.spending import Spending
+from evalharness.engine.running.budget import RunBudget
 
 async def units(given):
     for unit in given:
@@ -182,7 +182,7 @@ async def units(given):
 
 async def main():
     spec, unit = pickle.load(sys.stdin.buffer)
-    async with LocalExecutor().open(spec, Spending()) as session:
+    async with LocalExecutor().open(spec, RunBudget()) as session:
         [trial] = [trial async for trial in session.run("run", units([unit]))]
     sys.stdout.buffer.write(pickle.dumps(trial))
 

@@ -9,10 +9,10 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from evalharness.domain.text import head
 from evalharness.redaction import Redactor, is_secret_name
-from evalharness.sandboxes.output import BoundedOutput
+from evalharness.sandboxes.running_process import BoundedOutput
 from evalharness.targets.agent_tools import cut
+from evalharness.values.text import head
 from evalharness.workspaces import MAX_BYTES, changed_files, snapshot
 
 SECRET = 'pä/ss "w\\rd&+\n<42>?'

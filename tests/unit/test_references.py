@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evalharness.domain.specification import function_name
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ImportFailed, UsageError
 from evalharness.references import call_function, code_of, function_source, import_reference, split_reference
 

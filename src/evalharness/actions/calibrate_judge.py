@@ -5,17 +5,15 @@ No target is asked and no run is stored; verdicts are kept in the cache like tho
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
-from evalharness.actions.collect_variables import collect_variables, redactor_for
-from evalharness.actions.find_suites import find_suites
-from evalharness.actions.recall_spending import budget_for
 from evalharness.actions.regrade_run import without_targets
-from evalharness.actions.tell_waiting import waiting_told
 from evalharness.contracts.context import Context
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.services import Services
@@ -27,15 +25,24 @@ from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.engine.calibrating import attack_figures, example_figures
-from evalharness.engine.planning import PlannedCase, plan_cases
+from evalharness.engine.measuring.judge_calibration import attack_figures, example_figures
+from evalharness.engine.planning.planned_cases import PlannedCase, plan_cases
+from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.parts import build_services, check_judges, close_services, concurrency_of
-from evalharness.engine.spending import Spending
 from evalharness.errors import Hint, ModelUnavailable, NoVerdict, SpendCapReached, UsageError
-from evalharness.graders.judges.calibrating import Candidate, attack_judge, check_examples, models_in, score_examples
+from evalharness.graders.judges.calibration import (
+    Candidate,
+    attack_judge,
+    check_examples,
+    models_in,
+    score_examples,
+)
 from evalharness.graders.judges.rubric import Model
 from evalharness.redaction import Redactor, errors_redacted
 from evalharness.reports.words import say
+from evalharness.steps.collect_variables import collect_variables, redactor_for
+from evalharness.steps.find_suites import find_suites
+from evalharness.steps.recall_budget import budget_for
 
 CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
@@ -93,9 +100,9 @@ async def _calibrate(
 ) -> Calibration:
     variables = collect_variables(suite, request.variables, context.settings)
     variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
-    spending = budget_for(request.options, suite.config)
+    budget = budget_for(request.options, suite.config)
     spec = RunSpec(suite, None, file.root, request.options, variables.values, context.settings.environment)
-    services = build_services(spec, spending, context.store.judge_cache, usual_deadline_s=CALIBRATION_DEADLINE_S)
+    services = build_services(spec, budget, context.store.judge_cache, usual_deadline_s=CALIBRATION_DEADLINE_S)
     at_once = concurrency_of(request.options, suite.config)
     try:
         planned = plan_cases(suite, variables.values, services)
@@ -113,9 +120,9 @@ async def _calibrate(
         given_up: list[NoVerdict | ModelUnavailable] = []
         examples, attacks = [], []
         asked: list[Candidate] = []
-        waiting = partial(waits_for, judges, asked, spending, services)
-        async with waiting_told(hear, waiting, partial(_answered, judges)):
-            await check_judges(services, spending, names)
+        waiting = partial(waits_for, judges, asked, budget, services)
+        async with report_waiting(hear, waiting, partial(_answered, judges)):
+            await check_judges(services, budget, names)
             for judge in judges:
                 asked.append(judge)
                 its_own = [rubric for rubric in rubrics if judge.name in _judges_of(rubric)]
@@ -135,21 +142,21 @@ async def _calibrate(
             examples=tuple(examples),
             attacks=tuple(attacks),
             without_verdict=tuple(error.message for error in given_up),
-            judging=added_up((*spending.checks, *(each for judge in judges for each in judge.judgings))),
-            notes=tuple(_notes(services, spending, given_up)),
+            judging=added_up((*budget.checks, *(each for judge in judges for each in judge.judgings))),
+            notes=tuple(_notes(services, budget, given_up)),
         )
     except SpendCapReached as error:
-        told = f"the spend cap was reached before the judge was through: {error.message}"
+        text = f"the spend cap was reached before the judge was through: {error.message}"
         kept = "" if services.judge_cache is None else f"; {say(finding('calibration.in_cache'))}"
-        raise SpendCapReached(told, hint=f"give it a higher cap{kept}") from None
+        raise SpendCapReached(text, hint=f"give it a higher cap{kept}") from None
     finally:
         await close_services(services)
 
 
-def _notes(services: Services, spending: Spending, given_up: Iterable[Exception]) -> Iterator[Finding]:
+def _notes(services: Services, budget: RunBudget, given_up: Iterable[Exception]) -> Iterator[Finding]:
     yield from services.models.notes() if services.models is not None else ()
-    if spending.is_capped:
-        yield from spending.notes
+    if budget.is_capped:
+        yield from budget.notes
     if services.judge_cache is not None and any(isinstance(error, ModelUnavailable) for error in given_up):
         yield finding("calibration.in_cache")
 
@@ -159,10 +166,10 @@ def _answered(judges: Iterable[Candidate]) -> int:
 
 
 def waits_for(
-    judges: Sequence[Candidate], asked: Sequence[Candidate], spending: Spending, services: Services
+    judges: Sequence[Candidate], asked: Sequence[Candidate], budget: RunBudget, services: Services
 ) -> Finding:
     """One judge after the other is tried out; after that, one after the other is asked."""
-    judge = asked[-1] if asked else judges[len(spending.checks)]
+    judge = asked[-1] if asked else judges[len(budget.checks)]
     heard = services.models.trouble() if services.models is not None else ""
     return finding("calibration.waiting", judge=judge.name, answered=len(judge.judgings), heard=heard)
 
@@ -202,7 +209,7 @@ async def _examples(rubric: Rubric, judge: Candidate, at_once: int) -> ExampleCa
         grader=grader.spec.label,
         cases=tuple(case.id for case in rubric.cases),
         judge=judge.name,
-        scale=scoring.told,
+        scale=scoring.scale_text,
         examples=tuple(scores),
         **example_figures(scores, scoring.width),
     )
@@ -216,3 +223,37 @@ async def _attacks(services: Services, judge: Candidate, at_once: int) -> Attack
         right_without_a_trick=found.right,
         **attack_figures(found.attacks),
     )
+
+
+# Tell waiting: a sign of life for somebody who watches a command that nothing has come back to for a while.
+
+PATIENCE_S = 5.0
+
+
+@asynccontextmanager
+async def report_waiting(
+    hear: Callable[[Finding], None],
+    waits_for: Callable[[], Finding],
+    done: Callable[[], int],
+    patience_s: float = PATIENCE_S,
+) -> AsyncIterator[None]:
+    """While it lasts, `hear` gets what is waited for, as often as `done` stays the same for so many seconds.
+
+    What `hear` raises is raised at the end.
+    """
+
+    async def watch() -> None:
+        before = done()
+        while True:
+            await asyncio.sleep(patience_s)
+            if before == (before := done()):
+                hear(waits_for())
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+        if not watching.cancelled():
+            watching.result()

@@ -11,15 +11,15 @@ from pathlib import Path
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case, CaseFile
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.record import Json
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
-from evalharness.domain.variables import escape
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.formats.capturing import Captured, CaptureNote, dump_regressions
-from evalharness.formats.evals.rebasing import rebased_target
+from evalharness.formats.eval_harness.writer import Captured, CaptureNote, dump_regressions
+from evalharness.formats.native.rebased_paths import rebased_target
+from evalharness.values.json_value import Json
+from evalharness.values.variables import escape
 from evalharness.workspaces import confined
 
 REDACTED = "[redacted"

@@ -1,4 +1,4 @@
-"""Check a suite for regressions: its newest runs held against a baseline, under the rule of its gate and of flags."""
+"""Check a suite for regressions: its newest runs compared with a baseline, by the rule of its gate and of flags."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalharness.actions.compare_runs import Gated, compare_reports, with_gates
-from evalharness.actions.compare_with_baseline import whole
-from evalharness.actions.find_reports import FoundReport, find_report, newest_baseline
-from evalharness.actions.find_suites import find_suite
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Change
-from evalharness.domain.exit_codes import worst
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.regressions import ORDER, Regressions
+from evalharness.domain.regressions import ORDER, THRESHOLD, Regressions, TaskChange, task_changes
+from evalharness.domain.report import worst
 from evalharness.domain.stored import RunLink
-from evalharness.domain.task_change import THRESHOLD, TaskChange, task_changes
-from evalharness.engine.pairing import pair_cases
+from evalharness.engine.comparing.pairs import pair_cases
 from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.steps.compare_with_baseline import whole
+from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.steps.find_suites import find_suite
 
 BROKE = 3
 """The exit code of a run that broke."""
@@ -120,7 +119,7 @@ def _chosen(
     together = _newest_together(links)
     if not together:
         raise UsageError(
-            f"no run of {suite_name} has been finished since {_told(old)}",
+            f"no run of {suite_name} has been finished since {_baseline_label(old)}",
             hint=Hint("hint.which_run", suite=suite_name),
         )
     return old, _finished(together, store), _left_out(together)
@@ -181,6 +180,6 @@ def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
         raise UsageError(f"{about.run_name} is not finished", hint=Hint("hint.resume", run=about.run_name, first=""))
 
 
-def _told(old: FoundReport) -> str:
+def _baseline_label(old: FoundReport) -> str:
     name = old.report.metadata.run_name
     return f"its {old.source} ({name})" if old.source.startswith("baseline ") else name

@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from evalharness.actions.find_reports import FoundReport, find_reports
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
-from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.domain.trial import Attempt, TrialState
-from evalharness.engine.comparing import compare
-from evalharness.engine.diverging import first_divergence, without_answer
-from evalharness.engine.recomparing import rule_told
+from evalharness.engine.comparing.comparison import compare
+from evalharness.engine.comparing.divergence import first_divergence, without_answer
+from evalharness.engine.verifying.reported_comparison import reported_rule
 from evalharness.errors import UsageError
+from evalharness.steps.compare_with_baseline import same_run
+from evalharness.steps.find_reports import FoundReport, find_reports
 
 DIVERGENCES = 10
 """How many worse cases are looked into, the worst first."""
@@ -62,15 +62,15 @@ def with_gates(found: Iterable[FoundReport], store: Store) -> list[Gated]:
 
     That is its quarantine, and how it compared. Raises UsageError where no gate can say so.
     """
-    return [(each, (store.gate_of(each.run.id) or Gate()) if each.run else _gate_told(each)) for each in found]
+    return [(each, (store.gate_of(each.run.id) or Gate()) if each.run else _reported_gate(each)) for each in found]
 
 
-def _gate_told(found: FoundReport) -> Gate:
+def _reported_gate(found: FoundReport) -> Gate:
     held = found.report.gate.quarantined if found.report.gate else ()
-    told = found.report.comparison
+    reported = found.report.comparison
     try:
         return Gate(
-            regression=RegressionRule.model_validate(dict(rule_told(told))) if told else None,
+            regression=RegressionRule.model_validate(dict(reported_rule(reported))) if reported else None,
             quarantine=tuple(Quarantine(case=case, reason="told", owner="told", expires=date.max) for case in held),
         )
     except ValidationError:
@@ -85,17 +85,13 @@ def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str
     return compare(old.report, new.report, rule, ignored=gate.quarantined_on(today), **sources)
 
 
-def same_run(comparison: Comparison) -> tuple[Finding, ...]:
-    return (finding("comparison.same_run", "warning"),) if comparison.is_of_one_run else ()
-
-
 def _with_divergences(
     old: FoundReport, new: FoundReport, cases: tuple[CaseChange, ...], store: Store
 ) -> tuple[CaseChange, ...]:
     """Only where both runs are stored here: a file holds no transcripts."""
     if old.run is None or new.run is None:
         return cases
-    told = list(cases)
+    parts = list(cases)
     for position in [number for number, case in enumerate(cases) if case.delta < 0][:DIVERGENCES]:
         case = cases[position]
         passing = _attempt(old.run.id, case.case_id, "passed", store)
@@ -106,8 +102,8 @@ def _with_divergences(
                 if failing.transcript
                 else without_answer(passing.transcript, failing.reason)
             )
-            told[position] = case.model_copy(update={"divergence": found})
-    return tuple(told)
+            parts[position] = case.model_copy(update={"divergence": found})
+    return tuple(parts)
 
 
 def _attempt(run_id: str, case_id: str, state: TrialState, store: Store) -> Attempt | None:

@@ -9,11 +9,6 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from evalharness.actions.choose_scorers import WrittenScorer, with_scorers
-from evalharness.actions.choose_targets import choose_targets
-from evalharness.actions.collect_variables import redactor_for
-from evalharness.actions.find_suites import find_suites
-from evalharness.actions.register_suites import without_file
 from evalharness.actions.resume_run import ResumeRequest, continue_runs
 from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
 from evalharness.contracts.context import Context
@@ -23,10 +18,15 @@ from evalharness.domain.run import EvaluateOptions, Run, RunOptions
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import Suite
 from evalharness.errors import CannotResume, UsageError
-from evalharness.formats import task_suites, workflow_datasets
 from evalharness.formats.problems import in_words
-from evalharness.formats.task_records import EvalSuite
-from evalharness.formats.workflow_datasets import EvalDataset
+from evalharness.formats.task_suites import reader as task_suites
+from evalharness.formats.task_suites.records import EvalSuite
+from evalharness.formats.workflow_datasets import reader as workflow_datasets
+from evalharness.formats.workflow_datasets.records import EvalDataset
+from evalharness.steps.choose_scorers import WrittenScorer, with_scorers
+from evalharness.steps.choose_targets import choose_targets
+from evalharness.steps.collect_variables import redactor_for
+from evalharness.steps.find_suites import find_suites, without_file
 
 WrittenSuite: TypeAlias = Suite | EvalDataset | EvalSuite | str | Path
 """A suite in one of its Python forms, a suite file, or the name of a suite."""

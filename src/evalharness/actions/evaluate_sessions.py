@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalharness.actions.collect_sessions import eval_run_of
-from evalharness.actions.find_suites import find_suites
-from evalharness.actions.load_suites import checked
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
+from evalharness.documents.session_results import Config, EvalRun, InputSession
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.selection import Selection, matches
-from evalharness.domain.session_results import Config, EvalRun, InputSession
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
-from evalharness.formats.recognising import SESSIONS
+from evalharness.formats.recognition import SESSIONS
 from evalharness.formats.session_folders import load_sessions
+from evalharness.steps.collect_sessions import eval_run_of
+from evalharness.steps.find_suites import checked, find_suites
 
 DEFAULT_SANDBOX = "bubblewrap"
 

@@ -6,24 +6,32 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
-from evalharness.actions.analyse_items import with_items
-from evalharness.actions.make_report import finish_run
-from evalharness.actions.prepare_runs import PreparedRun
-from evalharness.actions.recall_spending import told_of_rest, told_of_spending
+from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.contracts.executor import Session, WorkUnit
+from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
-from evalharness.domain.run import Run
+from evalharness.contracts.target import Target
+from evalharness.domain.loaded_file import LoadedFile
+from evalharness.domain.run import Run, RunLock, RunOptions
 from evalharness.domain.sequential import is_not_needed
+from evalharness.domain.suite import Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.preparing import remove_leftovers
-from evalharness.engine.regrading import lacks_only_grades
+from evalharness.engine.planning.planned_cases import Variables, filled_target, lock_cases, make_lock, plan_cases
+from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, TrialKey, pending_units, skipped_trials
 from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.engine.running.parts import build_parts
+from evalharness.engine.running.regraded_trial import lacks_only_grades
+from evalharness.engine.running.trial_task import remove_leftovers
+from evalharness.errors import UsageError
+from evalharness.steps.make_report import finish_run, with_items
+from evalharness.steps.recall_budget import spending_notes, unaccounted_notes
+from evalharness.version import VERSION
 
 
 @asynccontextmanager
@@ -115,7 +123,7 @@ def claimed(prepared: Iterable[PreparedRun], store: Store) -> ExitStack:
     with ExitStack() as claims:
         for item in prepared:
             claims.enter_context(store.claim(item.run))
-            item.budget.kept = partial(store.record_spent, item.run.purse)
+            item.budget.kept = partial(store.record_spent, item.run.budget_id)
             item.budget.charge(0.0, 0)
         return claims.pop_all()
 
@@ -146,8 +154,8 @@ async def _execute_one(
         for trial in skipped_trials(units(), stopping.reason, driven.given_up):
             store.put(run.id, trial)  # those with a row keep theirs
         store.flush()
-    rest = told_of_rest(item.budget, run, store) if is_last else ()
-    notes = (*session.notes(), *told_of_spending(item.budget, is_last=is_last), *rest)
+    rest = unaccounted_notes(item.budget, run, store) if is_last else ()
+    notes = (*session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
     ended = finish_run(context, run, stopped=driven.stopped, took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
@@ -164,7 +172,7 @@ def stopping_so_far(store: Store, run: Run) -> StoppingRule | None:
     """
     if run.options.sequential is None:
         return None
-    from evalharness.engine.stopping import Stopping  # here: few runs may stop early
+    from evalharness.engine.running.sequential_decision import Stopping  # here: few runs may stop early
 
     stopping = Stopping(run.options.sequential, run.lock.cases, run.lock.trials)
     is_decided = False
@@ -197,3 +205,81 @@ def finished_before(store: Store, run: Run) -> tuple[dict[str, int], dict[TrialK
             if trial.state == "awaiting" and not lacks_only_grades(trial.last):  # `regrade` tells what it did not see
                 done[case_id] = done.get(case_id, 0) | 1 << trial.index
     return done, taken_up
+
+
+# Prepare runs: specification, parts and lock of a run, each made once, before anything is opened or stored.
+
+
+@dataclass(slots=True)
+class PreparedRun:
+    """A run that could be started: its parts are built and its lock is taken; nothing is open, nothing is stored."""
+
+    run: Run
+    spec: RunSpec
+    budget: RunBudget
+    file: LoadedFile | None = None
+    known_cost_usd: float | None = None
+
+
+def prepare_run(
+    suite: Suite, variant: Variant, variables: Variables, options: RunOptions, file: LoadedFile, budget: RunBudget,
+    context: Context,
+) -> PreparedRun:  # fmt: skip
+    """A new run; the store will give it its id and its name."""
+    assert variant.target is not None, "chosen with its target"
+    spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
+    spec, lock = locked(spec, variables, budget, context, str(file.path))
+    run = Run(
+        id="",
+        name="",
+        matrix_id="",
+        variant=variant.name,
+        root=str(file.root),
+        created_at=context.timestamp(),
+        suite=suite,
+        target=variant.target,
+        lock=lock,
+        options=options,
+    )
+    return PreparedRun(run, spec, budget, file)
+
+
+def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Context) -> PreparedRun:
+    """A stored run that goes on, locked as it would be now."""
+    environment = context.settings.environment
+    spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment)
+    spec, lock = locked(spec, variables, budget, context, f"run {run.name}")
+    return PreparedRun(run.model_copy(update={"lock": lock}), spec, budget)
+
+
+def locked(
+    spec: RunSpec, variables: Variables, budget: RunBudget, context: Context, where: str
+) -> tuple[RunSpec, RunLock]:
+    """The specification with its parts, and the lock. Secrets never reach a digest.
+
+    So parts that hold the value of a secret are built a second time without it, for their digests.
+    """
+    assert spec.target is not None, "a regrade is locked by what it grades"
+    used = variables.used_by(spec.suite, spec.target, where)
+    parts = build_parts(spec, budget, context.store.judge_cache, where=where)
+    assert parts.target is not None
+    target, planned = parts.target, list(parts.cases.values())
+    if used.has_secret:
+        public = variables.public()
+        target = registry.build_target(filled_target(spec.target, spec.suite, public), parts.services)
+        planned = plan_cases(spec.suite, public, parts.services, grader_type=spec.options.grader_type)
+    lock = make_lock(
+        spec.suite,
+        used.locked,
+        target=_digest_of(target, where),
+        cases=lock_cases(planned, spec.root),
+        harness_version=VERSION,
+    )
+    return replace(spec, parts=parts), lock
+
+
+def _digest_of(target: Target, where: str) -> str:
+    try:
+        return target.digest()
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error

@@ -10,22 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evalharness.actions.find_suites import find_suites
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.domain.artifact import said
+from evalharness.documents.artifact import said
 from evalharness.domain.case import Case
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, Variant
-from evalharness.engine.planning import select_cases
+from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.errors import Hint, NothingSelected, TrialSkipped, UnknownName, UsageError
 from evalharness.reports.wording import shortened
-from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
-from evalharness.targets.artifact_index import RUN_ID, ArtifactIndex
+from evalharness.steps.find_suites import find_suites
+from evalharness.targets.artifact_files import RUN_ID, ArtifactIndex, StoredArtifact, read_artifacts
 
 LONGEST_NAME = 500
 SHOWN_PLACES = 5
@@ -50,7 +49,7 @@ class _Homes:
 
     index: ArtifactIndex
     variants: tuple[Variant, ...]
-    told_case: str = ""
+    named_case: str = ""
 
     @property
     def variant_names(self) -> list[str]:
@@ -58,8 +57,8 @@ class _Homes:
 
     def of(self, case: Case, variant: str) -> Sequence[StoredArtifact] | None:
         """None where there are some, but none can be chosen: the run tells why."""
-        if self.told_case:
-            return self.index.artifacts if case.id == self.told_case else ()
+        if self.named_case:
+            return self.index.artifacts if case.id == self.named_case else ()
         try:
             return self.index.of(case.id, variant)
         except TrialSkipped:
@@ -99,7 +98,7 @@ async def grade_artifacts(
     _refuse_one_for_all(file, suite, homes.index)
     request = replace(
         request,
-        targets=(file.as_target(suite.name, homes.told_case),),
+        targets=(file.as_target(suite.name, homes.named_case),),
         trials=max(trials.values()),
         selection=replace(selection, ids=frozenset(trials)),
     )
@@ -114,8 +113,8 @@ def _homes(file: ArtifactFile, suite: Suite, chosen: Sequence[Case]) -> _Homes:
     homes = _Homes(index, _variants(suite, chosen, index))
     if not file.case or any(map(homes.trials_of, chosen)):
         return homes
-    may_be_told = len(index.artifacts) == 1 or not any(index.says_its_case(each.artifact) for each in index.artifacts)
-    return _Homes(index, (), file.case) if may_be_told else homes
+    may_be_named = len(index.artifacts) == 1 or not any(index.says_its_case(each.artifact) for each in index.artifacts)
+    return _Homes(index, (), file.case) if may_be_named else homes
 
 
 def _variants(suite: Suite, chosen: Sequence[Case], index: ArtifactIndex) -> tuple[Variant, ...]:
@@ -171,6 +170,6 @@ def _said_of(stored: StoredArtifact) -> str:
     artifact = stored.artifact
     links = [event for event in artifact.events if event.get("type") == "recording:linked"]
     recording = said(links[0], "recordingId", "recording_id") if links else None
-    told = [f"caseId {artifact.case_id}"] if artifact.case_id else []
-    told += [f"recording {recording}"] if recording else []
-    return ", ".join(told) or (f"runId {artifact.run_id}" if artifact.run_id.startswith(RUN_ID) else "names no case")
+    parts = [f"caseId {artifact.case_id}"] if artifact.case_id else []
+    parts += [f"recording {recording}"] if recording else []
+    return ", ".join(parts) or (f"runId {artifact.run_id}" if artifact.run_id.startswith(RUN_ID) else "names no case")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.actions.load_suites import load_suites
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile, UsageError
-from evalharness.formats.dumping import dump_suite
-from evalharness.formats.recognising import recognise
+from evalharness.formats.native.writer import dump_suite
+from evalharness.formats.recognition import recognise
 from evalharness.formats.syntax import limits
 from evalharness.formats.syntax.source import DELIMITED, read_source
 from evalharness.formats.tables.columns import columns_of, parse_mapping
 from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
 from evalharness.formats.tables.rows import looks_like_table, read_table
 from evalharness.formats.tables.table_suites import suite_from_rows
+from evalharness.steps.find_suites import load_suites
 
 YAML_ENDINGS = (".yaml", ".yml")
 
@@ -112,7 +112,7 @@ def _ask_for_a_mapping(path: Path) -> None:
     except InvalidFile:
         if is_table:
             raise
-        return  # what is wrong with it is told by whoever loads it
+        return  # what is wrong with it is reported by whoever loads it
     if is_table or (looks_like_table(rows) and recognise(rows) is None):
         raise UsageError(
             f"{path} is a table: say which column is what with --map",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from evalharness.actions.register_suites import register_suites, taken_names
 from evalharness.contracts.context import Context
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
 from evalharness.errors import UsageError
-from evalharness.formats.loading import find_suites, load_file
-from evalharness.formats.ready_made import ready_made_suites
+from evalharness.formats.suite_files import load_file, ready_made_suites, suites_below
+from evalharness.steps.find_suites import register_suites, taken_names
 
 
 class ListedSuite(NamedTuple):
@@ -39,7 +38,7 @@ async def list_suites(context: Context, folder: Path, *, register: bool = False)
     """A file that is registered is listed once, as a file; `register` registers all sound ones before."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
-    found = find_suites(folder)
+    found = suites_below(folder)
     registered = await register_suites(context, found) if register else []
     lines = {(line.name, line.path): line for line in context.store.registered_suites()}
     listed = []

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from evalharness.actions.find_suites import find_suite
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.case import observation
@@ -16,9 +15,10 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial_plan import TrialPlan
-from evalharness.engine.sizing import Known, Wish, make_plan, spread_of
-from evalharness.engine.tallying import Measured, count_trials
+from evalharness.engine.measuring.trial_counts import Measured, count_trials
+from evalharness.engine.planning.sample_size import Known, WantedEffect, make_plan, spread_of
 from evalharness.errors import UsageError
+from evalharness.steps.find_suites import find_suite
 
 LOOKED_BACK = 20
 Doubt: TypeAlias = Literal["regraded", "sequential", "unfinished", "invalid", "built-in target", "nothing judged"]
@@ -80,7 +80,7 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
         request.cases or len(suite.cases),
         request.trials or (run.lock.trials if run else suite.trials),
         known,
-        Wish(request.effect, request.power, request.alpha),
+        WantedEffect(request.effect, request.power, request.alpha),
         clusters=number or None,
         is_chosen=request.trials is not None,
     )
@@ -101,7 +101,7 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
 def _last_run(suite: Suite, store: Store) -> tuple[_Basis | None, Finding]:
     """The newest run with the most cases of the suite, or an older one of its target with as many that has repeats.
 
-    One trial per case does not tell how results vary. Where no run serves, why is told.
+    One trial per case does not tell how results vary. Where no run serves, why is reported.
     """
     unfit: Counter[Doubt] = Counter()
     best: _Basis | None = None
@@ -132,7 +132,7 @@ def _named_run(suite: Suite, reference: str, store: Store) -> _Basis:
 
 def _doubt(run: Run) -> Doubt | None:
     """Why it does not tell how results vary; when a run stopped early depends on what it saw."""
-    if not run.is_tried_anew:
+    if not run.has_fresh_trials:
         return "regraded"
     if run.options.sequential:
         return "sequential"

@@ -12,37 +12,41 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evalharness.actions.analyse_items import with_items
-from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
-from evalharness.actions.clear_outputs import clear_outputs
-from evalharness.actions.collect_variables import public_environment, redactor_for
-from evalharness.actions.execute_runs import claimed, drive, opened
-from evalharness.actions.find_suites import find_suites
-from evalharness.actions.keep_verdicts import locked_as_judged
-from evalharness.actions.make_report import finish_run
-from evalharness.actions.match_cases import Matched, match_cases, stored_suite
-from evalharness.actions.prepare_runs import PreparedRun
-from evalharness.actions.recall_spending import spending_so_far, told_of_spending
+from evalharness.actions.execute_runs import PreparedRun, claimed, drive, opened
 from evalharness.actions.resume_run import stored_environment
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
-from evalharness.domain.digest import digest
 from evalharness.domain.finding import Finding, finding
+from evalharness.domain.gate import GateOverrides
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
 from evalharness.domain.selection import Selection
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
-from evalharness.engine.planning import PlannedCase, UsedVariables, plan_cases
-from evalharness.engine.regrading import how_regraded, is_redacted, judge_states, kept_verdicts, loses_verdicts
+from evalharness.engine.measuring.trial_counts import CaseTally
+from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases
+from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.parts import Parts, build_parts
-from evalharness.engine.spending import Spending
-from evalharness.engine.tallying import CaseTally
+from evalharness.engine.running.regraded_trial import (
+    how_regraded,
+    is_redacted,
+    judge_states,
+    kept_verdicts,
+    loses_verdicts,
+)
 from evalharness.errors import Hint, Interrupted, StoreError, UsageError
 from evalharness.redaction import errors_redacted
+from evalharness.steps.choose_gate import check_gate, with_gate
+from evalharness.steps.clear_outputs import clear_outputs
+from evalharness.steps.collect_variables import public_environment, redactor_for
+from evalharness.steps.find_suites import find_suites
+from evalharness.steps.make_report import finish_run, with_items
+from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
+from evalharness.steps.recall_budget import budget_so_far, spending_notes
+from evalharness.values.digest import digest
 from evalharness.version import VERSION
 
 SHOWN_CHANGES = 10
@@ -60,7 +64,7 @@ class RegradeRequest:
     options: RunOptions = field(default_factory=RunOptions)
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    gate: GateWishes = field(default_factory=GateWishes)
+    gate: GateOverrides = field(default_factory=GateOverrides)
     outputs: tuple[Path, ...] = ()
 
 
@@ -135,7 +139,7 @@ def _remove(store: Store, runs: list[Run]) -> None:
 
 
 def _prepare(
-    context: Context, old: Run, files: tuple[LoadedFile, ...], request: RegradeRequest, shared: Spending | None
+    context: Context, old: Run, files: tuple[LoadedFile, ...], request: RegradeRequest, shared: RunBudget | None
 ) -> _Prepared:
     store, settings = context.store, context.settings
     file = _file_for(old, files)
@@ -148,7 +152,7 @@ def _prepare(
     by_type = request.options.grader_type or ("model" if by_judges_alone else None)
     kept = {"sequential": old.options.sequential, "env": env, "grader_type": by_type}
     options = request.options.model_copy(update=kept)
-    budget = shared or spending_so_far(old.model_copy(update={"options": options}), store)
+    budget = shared or budget_so_far(old.model_copy(update={"options": options}), store)
     graded = without_targets(matched.suite)
     spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), str(file.path) if file else f"run {old.name}")
@@ -241,9 +245,9 @@ async def _regrade(
         hint = Hint("hint.regrade_again", run=item.old.name)
         raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint)
     is_last = item is last or item.budget is not last.budget
-    spent = (*session.notes(), *told_of_spending(item.budget, is_last=is_last))
+    spent = (*session.notes(), *spending_notes(item.budget, is_last=is_last))
     warnings = (*item.left_out, *_doubts(item, counted), *spent)
-    notes = (*_told(item, counted), *warnings)
+    notes = (*_notes_of(item, counted), *warnings)
     ended = finish_run(context, run, stopped=_stopped(store, item), took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return Regrade(ended, warnings)
@@ -300,7 +304,7 @@ def _stopped(store: Store, item: _Prepared) -> str:
     return "interrupted" if before == "spend cap" else before
 
 
-def _told(item: _Prepared, counted: _Counted) -> Iterator[Finding]:
+def _notes_of(item: _Prepared, counted: _Counted) -> Iterator[Finding]:
     run, old, tally, changes = item.run, item.old, counted.tally, counted.changes()
     yield finding("regrade.graded", run=run.name, old=old.name, graded=tally["graded"], planned=run.planned_trials)
     yield finding("regrade.cases_changed", changes=changes[:SHOWN_CHANGES], number=len(changes))

@@ -1,4 +1,5 @@
-"""Resume a run: what is pending is run, what ended in error is run again, what a spend cap left due is graded."""
+"""Resume a run: what is pending is run, what ended in error is run again, what a spend cap left outstanding is
+graded."""
 
 from __future__ import annotations
 
@@ -6,13 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalharness.actions.analyse_items import with_items
-from evalharness.actions.clear_outputs import clear_outputs
-from evalharness.actions.collect_variables import redactor_for, stored_variables
-from evalharness.actions.execute_runs import execute, opened
-from evalharness.actions.make_report import finish_run, with_report
-from evalharness.actions.prepare_runs import PreparedRun, prepare_again
-from evalharness.actions.recall_spending import spending_so_far
+from evalharness.actions.execute_runs import PreparedRun, execute, opened, prepare_again
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
@@ -20,6 +15,10 @@ from evalharness.domain.run import Run, RunLock
 from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.redaction import errors_redacted
+from evalharness.steps.clear_outputs import clear_outputs
+from evalharness.steps.collect_variables import redactor_for, stored_variables
+from evalharness.steps.make_report import finish_run, with_items, with_report
+from evalharness.steps.recall_budget import budget_so_far
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class ResumeRequest:
     """Where reports will be written."""
 
     def changes(self) -> dict[str, float | None]:
-        """Of a run's options: what is set anew."""
+        """Of a run's options: what is set again."""
         asked = {name: getattr(self, name) for name in ("max_concurrency", "max_cost_usd", "max_tokens")}
         return {name: value for name, value in asked.items() if value is not None}
 
@@ -90,7 +89,7 @@ def _prepared(
     is_capped = going_on.options.is_capped
     spent_by = [old for old in runs if is_capped or old.id == run.id]
     shared = before[-1].budget if before and before[-1].run.options.is_capped else None
-    item = prepare_again(going_on, variables, shared or spending_so_far(going_on, context.store, spent_by), context)
+    item = prepare_again(going_on, variables, shared or budget_so_far(going_on, context.store, spent_by), context)
     if changed := _changes(run.lock, item.run.lock):
         raise CannotResume(
             f"run {run.name} cannot be resumed: {' and '.join(changed)} changed since it began",

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.actions.choose_gate import GateWishes, check_gate, with_gate
-from evalharness.actions.choose_targets import choose_targets
-from evalharness.actions.clear_outputs import clear_outputs
-from evalharness.actions.collect_variables import collect_variables, public_environment, redactor_for
-from evalharness.actions.execute_runs import execute, opened
-from evalharness.actions.find_suites import find_suites
-from evalharness.actions.foresee_code import runs_code
-from evalharness.actions.make_report import cases_not_passed
-from evalharness.actions.prepare_runs import PreparedRun, prepare_run
-from evalharness.actions.recall_spending import budget_for
-from evalharness.actions.register_suites import registrations
+from evalharness import registry
+from evalharness.actions.execute_runs import PreparedRun, execute, opened, prepare_run
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
+from evalharness.domain.gate import GateOverrides
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.selection import Selection
-from evalharness.domain.sequential import SequentialWish
-from evalharness.domain.specification import WrittenTarget
+from evalharness.domain.sequential import SequentialRequest
+from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite, Variant
-from evalharness.domain.variables import fill
-from evalharness.engine.planning import select_cases
-from evalharness.engine.spending import Spending
-from evalharness.engine.tallying import count_trials
+from evalharness.engine.measuring.trial_counts import count_trials
+from evalharness.engine.planning.planned_cases import select_cases
+from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingSelected, UsageError
 from evalharness.redaction import errors_redacted
+from evalharness.steps.choose_gate import check_gate, with_gate
+from evalharness.steps.choose_targets import choose_targets
+from evalharness.steps.clear_outputs import clear_outputs
+from evalharness.steps.collect_variables import collect_variables, public_environment, redactor_for
+from evalharness.steps.find_suites import find_suites, registrations
+from evalharness.steps.make_report import cases_not_passed
+from evalharness.steps.recall_budget import budget_for
+from evalharness.values.variables import fill
 
 LOOKED_BACK = 100
 """How many runs `--failed` looks at to find out how each case did when it was last run."""
@@ -49,14 +48,14 @@ class RunRequest:
     trials: int | None = None
     k: tuple[int, ...] = ()
     scorers: tuple[Any, ...] = ()
-    """Whatever `--scorer` takes, and what `actions/choose_scorers.py` takes from Python."""
+    """Whatever `--scorer` takes, and what `steps/choose_scorers.py` takes from Python."""
     selection: Selection = field(default_factory=Selection)
     failed_of: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     options: RunOptions = field(default_factory=RunOptions)
-    gate: GateWishes = field(default_factory=GateWishes)
-    sequential: SequentialWish | None = None
+    gate: GateOverrides = field(default_factory=GateOverrides)
+    sequential: SequentialRequest | None = None
     outputs: tuple[Path, ...] = ()
     """Where reports will be written."""
 
@@ -105,7 +104,9 @@ def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequ
 
 def _announce(context: Context, files: Sequence[LoadedFile], request: RunRequest, execution: Execution) -> None:
     suites = [file.suite for file in files if file.suite is not None]
-    is_unprotected = request.options.sandbox == "none" and any(runs_code(suite, request.targets) for suite in suites)
+    is_unprotected = request.options.sandbox == "none" and any(
+        needs_sandbox(suite, request.targets) for suite in suites
+    )
     execution.watcher.begun(files, context.store.redactor, is_unprotected=is_unprotected)
 
 
@@ -140,12 +141,12 @@ def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunRequest
         if request.k:
             chosen = chosen.model_copy(update={"k": tuple(sorted(set(request.k)))})
         if request.scorers:
-            from evalharness.actions.choose_scorers import with_scorers  # here: few runs have any
+            from evalharness.steps.choose_scorers import with_scorers  # here: few runs have any
 
             chosen = with_scorers(chosen, request.scorers)
         chosen = with_gate(chosen, request.gate, file.root)
         if request.sequential is not None:
-            from evalharness.actions.choose_stopping import with_cap
+            from evalharness.steps.choose_stopping import with_cap
 
             chosen = with_cap(chosen, request.sequential, store)
         check_gate(chosen, store, file.thresholds_from)
@@ -173,7 +174,7 @@ def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
 
 
 def _prepared(
-    context: Context, suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile, shared: Spending | None
+    context: Context, suite: Suite, variant: Variant, request: RunRequest, file: LoadedFile, shared: RunBudget | None
 ) -> PreparedRun:
     settings = context.settings
     variables = collect_variables(suite, request.variables, settings)
@@ -184,8 +185,42 @@ def _prepared(
     item = prepare_run(suite, variant, variables, options, file, budget, context)
     if request.sequential is None:
         return item
-    from evalharness.actions.choose_stopping import stopping_plan
+    from evalharness.steps.choose_stopping import stopping_plan
 
     plan = stopping_plan(item.run, request.sequential, context.store, context.today)
     options = options.model_copy(update={"sequential": plan})
     return replace(item, run=item.run.model_copy(update={"options": options}))
+
+
+# Foresee code: whether a suite runs untrusted code, as far as its files tell. Nothing is built.
+
+
+def needs_sandbox(suite: Suite, asked: Sequence[WrittenTarget] = ()) -> bool:
+    """Rather once too often: a grader inside of another is known by its name alone. `asked` are targets as flags."""
+    named = {
+        word for case in suite.cases for spec in suite.graders_for(case) for word in (spec.kind, *_words(spec.options))
+    }
+    targets = [suite.target, *suite.targets.values(), *(case.target for case in suite.cases)]
+    targets += map(TargetSpec.model_validate, asked)
+    sandboxed = any(found.kind == "agent" or _is_sandboxed(found.options) for found in targets if found)
+    graders = named.intersection(registry.names("grader"))
+    return (
+        sandboxed
+        or any(case.setup for case in suite.cases)
+        or any(registry.load("grader", name).needs_sandbox for name in graders)
+    )
+
+
+def _is_sandboxed(options: Any) -> bool:
+    return isinstance(options, dict) and options.get("sandbox") is True
+
+
+def _words(options: Any) -> Iterator[str]:
+    """Keys, and the values of `type`."""
+    if isinstance(options, dict):
+        yield from options
+        yield str(options.get("type"))
+    for inner in (
+        options.values() if isinstance(options, dict) else options if isinstance(options, list | tuple) else ()
+    ):
+        yield from _words(inner)

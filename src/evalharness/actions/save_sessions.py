@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
-from evalharness.actions.collect_sessions import eval_run_of
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
+from evalharness.documents.session import EvalCriteria, Session
+from evalharness.documents.session_results import Config, EvalRun
 from evalharness.domain.run import Run
-from evalharness.domain.session import EvalCriteria, Session
-from evalharness.domain.session_results import Config, EvalRun
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.session_database import save_run_sessions
 from evalharness.reports.session_files import save_run_json, save_run_log, save_run_sessions_json, write_new
+from evalharness.steps.collect_sessions import eval_run_of
 
 WRITERS = {
     "Sessions DB": save_run_sessions,

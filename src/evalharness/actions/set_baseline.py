@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.actions.apply_gate import without_gate
-from evalharness.actions.find_reports import named_baseline, report_of
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
@@ -16,9 +14,11 @@ from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.stored import Baseline
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.formats.written_reports import ENDING, read_report
+from evalharness.formats.results.written_reports import ENDING, read_report
 from evalharness.reports.report_files import write_reports
 from evalharness.reports.words import say
+from evalharness.steps.apply_gate import without_gate
+from evalharness.steps.find_reports import named_baseline, report_of
 
 DEFAULT_NAME = "default"
 LONGEST_NAME = 100

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalharness.actions.make_report import case_histories, measured_trials, with_report
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case
-from evalharness.domain.history import CaseHistory
+from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.report import CaseState
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
-from evalharness.engine.planning import filled_case
+from evalharness.engine.planning.planned_cases import filled_case
 from evalharness.errors import UnknownName
+from evalharness.steps.make_report import case_histories, measured_trials, with_report
 
 
 @dataclass(frozen=True, slots=True)

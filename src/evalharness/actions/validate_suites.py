@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.domain.loaded_file import LoadedFile
-from evalharness.formats import schema
-from evalharness.formats.loading import survey_paths
+from evalharness.formats.native import schema
+from evalharness.formats.suite_files import survey_paths
 
 
 def validate_suites(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:

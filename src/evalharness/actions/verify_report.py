@@ -1,4 +1,4 @@
-"""Verify a report: every figure that a file or the store tells of a run, computed anew from the run's own rows."""
+"""Verify a report: every figure that a file or the store states for a run, computed again from the run's own rows."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from types import MappingProxyType
 from typing import Any
 
 from evalharness.actions.check_rates import check_rates
-from evalharness.actions.compare_with_baseline import compare_with
-from evalharness.actions.find_reports import FoundReport, report_of
-from evalharness.actions.make_report import with_report
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade
-from evalharness.domain.rate_check import RateCheck
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome, Trial
-from evalharness.domain.verified import Mismatch, Verified
-from evalharness.engine.grading import decide
-from evalharness.engine.verifying import verify_cases, verify_records, verify_report
+from evalharness.domain.verification import Mismatch, RateCheck, Verified
+from evalharness.engine.running.trial_state import decide
+from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.formats.reported_trials import HOW_TO, ReportTold, read_told, reports_in
-from evalharness.formats.written_reports import read_json
+from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials, read_with_trials, reports_in
+from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
+from evalharness.steps.compare_with_baseline import compare_with
+from evalharness.steps.find_reports import FoundReport, report_of
+from evalharness.steps.make_report import with_report
 
 METADATA = (
     "suite_name",
@@ -86,9 +85,9 @@ def _hint(path: Path) -> str | Hint:
 
 def verify_document(path: Path, document: Any) -> list[Verified]:
     """One for each report that the document holds; none where it holds none."""
-    told = [read_told(path, written) for written in reports_in(document)]
+    parts = [read_with_trials(path, written) for written in reports_in(document)]
     try:
-        return [_of_file(path, each) for each in told]
+        return [_of_file(path, each) for each in parts]
     except UsageError as error:  # nothing can be computed from such weights, times or scores
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from None
 
@@ -100,13 +99,13 @@ def _verify_run(context: Context, reference: str) -> Verified:
     """
     store = context.store
     run = store.find_run(reference)
-    anew = with_report(context, run).report
-    assert anew is not None, "just made"
-    kept = store.outline(run.id).report or anew
+    recomputed = with_report(context, run).report
+    assert recomputed is not None, "just made"
+    kept = store.outline(run.id).report or recomputed
     figures = verify_report(
-        kept, store.outcomes(run.id), _as_judged(run, context.today), _compared_anew(kept, run, store)
+        kept, store.outcomes(run.id), _as_judged(run, context.today), _compared_again(kept, run, store)
     )
-    about = verify_records(kept.metadata, anew.metadata, METADATA, "metadata")
+    about = verify_records(kept.metadata, recomputed.metadata, METADATA, "metadata")
     odd = tuple(_odd_rows(store, run))
     return figures.model_copy(
         update={
@@ -126,27 +125,27 @@ def _as_judged(run: Run, today: date) -> Suite:
     return run.suite.model_copy(update={"gate": run.suite.gate.model_copy(update={"quarantine": held})})
 
 
-def _compared_anew(kept: Report, run: Run, store: Store) -> Comparison | None:
+def _compared_again(kept: Report, run: Run, store: Store) -> Comparison | None:
     """With the baseline of that day; None where it was no run of the store, or is gone or was resumed since."""
-    told = kept.comparison
-    if told is None or run.finished_at is None or not (told.old.source or "baseline ").startswith("baseline "):
+    reported = kept.comparison
+    if reported is None or run.finished_at is None or not (reported.old.source or "baseline ").startswith("baseline "):
         return None
     try:
-        baseline = store.outline(told.old.run_id)
+        baseline = store.outline(reported.old.run_id)
         if baseline.finished_at is None or baseline.finished_at > run.finished_at:
             return None
-        found = FoundReport(report_of(baseline, store), told.old.source, baseline)
+        found = FoundReport(report_of(baseline, store), reported.old.source, baseline)
         return compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
     except UsageError:  # gone, or nothing is left to compare: then what the report says of itself is checked
         return None
 
 
-def _of_file(path: Path, told: ReportTold) -> Verified:
-    source = f"{path} (run {told.report.metadata.run_name})"
-    if told.trials is None:
-        return verify_cases(told.report).model_copy(update={"source": source})
-    verified = verify_report(told.report, (trial.outcome for trial in told.trials))
-    odd = [wrong for trial in told.trials for wrong in _odd_trial(trial.outcome, trial.grades or ())]
+def _of_file(path: Path, reported: ReportWithTrials) -> Verified:
+    source = f"{path} (run {reported.report.metadata.run_name})"
+    if reported.trials is None:
+        return verify_cases(reported.report).model_copy(update={"source": source})
+    verified = verify_report(reported.report, (trial.outcome for trial in reported.trials))
+    odd = [wrong for trial in reported.trials for wrong in _odd_trial(trial.outcome, trial.grades or ())]
     return verified.model_copy(update={"source": source, "mismatches": (*odd, *verified.mismatches)})
 
 
@@ -159,9 +158,9 @@ def _odd_rows(store: Store, run: Run) -> Iterator[Mismatch]:
 
 def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
     for name in ("state", "first_state", "score", "duration_s", "cost_usd"):
-        told, found = getattr(row, name), getattr(trial, name)
-        if told != found:
-            yield Mismatch(figure=f"{_place(row)}.{name}", told=told, found=found)
+        reported, found = getattr(row, name), getattr(trial, name)
+        if reported != found:
+            yield Mismatch(figure=f"{_place(row)}.{name}", told=reported, found=found)
 
 
 def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:

@@ -46,8 +46,8 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
     was = done.replaced.run_name if done.replaced and done.replaced.run_id != done.baseline.run_id else ""
     wrote = f"\nwrote {output}" if output else ""
     notes = "".join(f"\nnote: {say(note)}" for note in done.notes)
-    told = f"{done.baseline.told}{f' (it was {was})' if was else ''}{wrote}{notes}"
-    return _tell(done.baseline, told, flags, {"notes": [with_texts(note) for note in done.notes]})
+    text = f"{done.baseline.described}{f' (it was {was})' if was else ''}{wrote}{notes}"
+    return _tell(done.baseline, text, flags, {"notes": [with_texts(note) for note in done.notes]})
 
 
 def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.gate_options import gate_options, gate_wishes
+from evalharness.cli.gate_options import gate_options, gate_overrides
 from evalharness.cli.options import debug_option, gate_output_option, json_option, store_option
 
 
@@ -27,7 +27,7 @@ def command(run: str, **flags: Any) -> int:
     -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
     interrupted keeps its own.
     """
-    from evalharness.actions.judge_stored import judge_stored, trials_of
+    from evalharness.actions.gate_run import gate_run, trials_of
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
     from evalharness.reports.gate_text import GateReport
@@ -39,7 +39,7 @@ def command(run: str, **flags: Any) -> int:
 
         check_baselines(flags["outputs"], [Path(run)], "the report that is judged")
     with Harness.open(flags["store"], to_read=True) as harness:
-        report = harness.call(judge_stored, run, gate_wishes(flags))
+        report = harness.call(gate_run, run, gate_overrides(flags))
         store = harness.context.store
         if flags["outputs"]:
             reported = ReportedRun(report, trials=lambda: trials_of(run, report, store))

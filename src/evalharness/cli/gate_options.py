@@ -55,13 +55,12 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def gate_wishes(flags: Mapping[str, Any]) -> Any:
-    from evalharness.actions.choose_gate import GateWishes
-    from evalharness.domain.gate import NO_BASELINE
+def gate_overrides(flags: Mapping[str, Any]) -> Any:
+    from evalharness.domain.gate import NO_BASELINE, GateOverrides
 
     if flags["baseline"] == NO_BASELINE and flags["strict_flips"]:
         refuse("strict_flips", "--baseline none leaves --strict-flips nothing to compare with")
-    return GateWishes(
+    return GateOverrides(
         preset=flags["gate_preset"],
         fail_under=flags["fail_under"],
         baseline=flags["baseline"],

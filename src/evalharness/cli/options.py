@@ -37,8 +37,8 @@ class VisiblePoints(Points):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         points = super().convert(value, param, ctx)
         if points < LEAST_POINTS:
-            told = f"{value} is less than half a point, which hardly any run can show"
-            self.fail(f"{told}; 5 points are written 5, not 0.05.", param, ctx)
+            text = f"{value} is less than half a point, which hardly any run can show"
+            self.fail(f"{text}; 5 points are written 5, not 0.05.", param, ctx)
         return points
 
 

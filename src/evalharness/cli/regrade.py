@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.gate_options import gate_options, gate_wishes
+from evalharness.cli.gate_options import gate_options, gate_overrides
 from evalharness.cli.model_options import model_options, model_wishes
 from evalharness.cli.options import (
     concurrency_option,
@@ -113,7 +113,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         ),
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
-        gate=gate_wishes(flags),
+        gate=gate_overrides(flags),
         outputs=tuple(flags["outputs"]),
     )
     export(request.env)
@@ -157,7 +157,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
         options=RunOptions(
             max_concurrency=flags["max_concurrency"], grader_type=flags["grader_type"], **model_wishes(flags)
         ),
-        gate=gate_wishes(flags),
+        gate=gate_overrides(flags),
         outputs=tuple(flags["outputs"]),
     )
     export(request.env)

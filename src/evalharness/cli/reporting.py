@@ -12,10 +12,10 @@ from typing import Any, TextIO
 
 from evalharness.cli.process import guarded, reserved_stdout
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
-from evalharness.domain.exit_codes import worst
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
+from evalharness.domain.report import worst
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.gate_options import gate_options, gate_wishes
+from evalharness.cli.gate_options import gate_options, gate_overrides
 from evalharness.cli.model_options import model_options, model_wishes
 from evalharness.cli.options import (
     Points,
@@ -143,7 +143,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
         failed_of=failed_of,
         variables=settings.parse_assignments(flags["variables"], "--var"),
         env=settings.parse_assignments(flags["env"], "--env"),
-        gate=gate_wishes(flags),
+        gate=gate_overrides(flags),
         sequential=_sequential(flags),
         outputs=tuple(flags["outputs"]),
         options=RunOptions(
@@ -161,6 +161,6 @@ def _sequential(flags: dict[str, Any]) -> Any:
         refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
         return None
     refuse("k", "--k cannot be told with --sequential: a run that may stop early does not try every case so often")
-    from evalharness.domain.sequential import SequentialWish
+    from evalharness.domain.sequential import SequentialRequest
 
-    return SequentialWish(flags["sequential_effect"] / 100, flags["trials"])
+    return SequentialRequest(flags["sequential_effect"] / 100, flags["trials"])

@@ -28,7 +28,11 @@ def prune(older_than: str, dry_run: bool, store: str | None) -> int:
         pruned = harness.call(prune_store, older_than, dry_run=dry_run)
     removed = pruned.removed
     for baseline in pruned.kept:
-        print(harmless(f"kept: {baseline.told} (give that up: {removal_command(baseline.name, baseline.suite_name)})"))
+        print(
+            harmless(
+                f"kept: {baseline.described} (give that up: {removal_command(baseline.name, baseline.suite_name)})"
+            )
+        )
     for run in removed:
         print(f"{'would remove' if dry_run else 'removed'} {run.name} ({run.suite.name}, {run.created_at})")
     print(f"{count(len(removed), 'run')} {'would be ' if dry_run else ''}removed")

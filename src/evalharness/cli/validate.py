@@ -41,8 +41,8 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
             }
             for file in loaded
         ]
-        told = {"files": files, "passed_over": [asdict(problem) for problem in rest]}
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        fields = {"files": files, "passed_over": [asdict(problem) for problem in rest]}
+        print(json.dumps(fields, ensure_ascii=False, indent=1))
         return 2 if errors else 0
     for file in loaded:
         for problem in shortened(file.problems):

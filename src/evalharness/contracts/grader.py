@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import Unscored
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class GradeContext:
     seed: int
     duration_s: float = 0.0
     before: Grade | None = None
-    """What the grader has said before, where only what is still due is wanted of it: verdicts of judges stay."""
+    """What the grader has said before, where only what is still outstanding is wanted of it: verdicts of judges
+    stay."""
 
     @property
     def output(self) -> Json:

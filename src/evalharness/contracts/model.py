@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from evalharness.domain.chat import ChatReply, ChatRequest
-from evalharness.domain.embedded import Embedded
 from evalharness.domain.finding import Finding
+from evalharness.domain.language_model import ChatReply, ChatRequest, Embedded
 
 
 class Llm(ABC):

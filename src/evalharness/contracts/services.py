@@ -25,7 +25,7 @@ class Threads(Protocol):
 class Services:
     """What the harness lends to targets and graders.
 
-    `sandbox` runs programs that the user trusts; `isolation` is for code that nobody vouches for.
+    `sandbox` runs programs that the user trusts; `isolation` is for untrusted code.
     """
 
     root: Path
@@ -35,7 +35,7 @@ class Services:
     isolation: Sandbox | None = None
     models: Models | None = None
     judge_model: str = ""
-    """`--judge-model`: judges in place of whatever model a grader names; `none` leaves all such grades due."""
+    """`--judge-model`: judges in place of whatever model a grader names; `none` leaves all such grades outstanding."""
     usual_judge: str = ""
     """Judges where a grader names no model."""
     judge_cache: JudgeCache | None = None

@@ -11,9 +11,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.gate import Gate
-from evalharness.domain.history import CaseHistory
-from evalharness.domain.record import Json
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.stored import (
@@ -28,6 +27,7 @@ from evalharness.domain.stored import (
 )
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.redaction import Redactor
+from evalharness.values.json_value import Json
 
 MEMORY = ":memory:"
 """The place of a store that ends with its process."""

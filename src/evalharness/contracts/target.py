@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Protocol
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.transcript import Transcript
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
 
 
 class Task(Protocol):

@@ -1,1 +1,1 @@
-"""The nouns, as frozen data; no input or output happens here."""
+"""The nouns, as frozen data: no input or output, and nothing of a foreign document."""

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 LEAST_ALPHA = 1e-9
-"""Rarer chances cannot be told from none."""
+"""Rarer chances cannot be distinguished from none."""

@@ -6,7 +6,8 @@ from typing import Literal
 
 from evalharness.domain.finding import Finding
 from evalharness.domain.grade import Judging
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
+from evalharness.values.json_value import Json
 
 Direction = Literal["too kind", "too strict", "neither", "unknown"]
 ENOUGH_EXAMPLES = 6

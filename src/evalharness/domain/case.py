@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
+from evalharness.values.json_value import Json
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]

@@ -149,7 +149,7 @@ class Comparison(Record):
 
     @property
     def is_of_one_run(self) -> bool:
-        """Whether a run is held against itself."""
+        """Whether a run is compared with itself."""
         return bool(self.old.run_id) and self.old.run_id == self.new.run_id
 
     @property

@@ -1,4 +1,4 @@
-"""Example: what an answer must hold to please a grader, from which the oracle builds an answer."""
+"""Example: what an answer must contain to please a grader, from which the oracle builds an answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evalharness.domain.case import as_text
-from evalharness.domain.record import Json
 from evalharness.domain.transcript import ToolCall
+from evalharness.values.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)

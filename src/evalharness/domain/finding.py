@@ -16,8 +16,9 @@ from pydantic import (
 )
 
 from evalharness.domain.finding_codes import Code, HintCode
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.errors import Hint
+from evalharness.values.json_value import Json
 
 Severity: TypeAlias = Literal["info", "warning", "error"]
 CODES: frozenset[str] = frozenset((*get_args(Code), *get_args(HintCode)))

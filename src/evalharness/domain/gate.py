@@ -1,9 +1,10 @@
-"""Gate: what a run has to reach, and what became of it. The keys are those of `gate:` in a suite file."""
+"""Gate: what a run has to reach, and what came of it. The keys are those of `gate:` in a suite file."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -275,3 +276,15 @@ class GateResult(Record):
     notes: tuple[Finding, ...] = ()
     asked: Gate | None = None
     """The gate that judged; None in reports that were written before it was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateOverrides:
+    """What flags ask for; None where they say nothing."""
+
+    preset: Preset | None = None
+    fail_under: float | None = None
+    baseline: str | None = None
+    tolerance: float | None = None
+    strict_flips: bool = False
+    inconclusive: Literal["pass", "fail"] | None = None

@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
+from evalharness.values.json_value import Json
 
 GradeState = Literal["pass", "fail", "unscored", "awaiting"]
 GraderType = Literal["code", "model", "human"]
 VERDICTS = ("pass", "fail")
 SPEND_CAP = "the spend cap was reached"
-"""How the reason begins of a grade that is due because there was no money for it."""
+"""How the reason begins of a grade that is outstanding because there was no money for it."""
 COUNTS = ("calls", "cached", "input_tokens", "output_tokens")
 
 
@@ -98,8 +99,8 @@ class Grade(Record):
 
 def said_within(type_: str, state: str, evidence: Json) -> Iterator[tuple[str, str]]:
     """Of a grade without a verdict: types and states of its parts that are no code, or of a panel; else its own."""
-    told = evidence.get("panel") if isinstance(evidence, dict) else evidence
-    rows = told if isinstance(told, list) and state not in VERDICTS else []
+    reported = evidence.get("panel") if isinstance(evidence, dict) else evidence
+    rows = reported if isinstance(reported, list) and state not in VERDICTS else []
     parts = [row for row in rows if isinstance(row, dict) and "state" in row and ("judge" in row or "version" in row)]
     if not parts:
         yield type_, state

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from evalharness.domain.text import head
+from evalharness.values.text import head
 
 Severity = Literal["error", "warning", "note"]
 FieldPath = tuple[str | int, ...]
@@ -27,7 +27,7 @@ _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d[\d.]*")
 class Problem:
     """`line` is 1-based, 0 when the file as a whole is meant; `field` is written by `field_text`.
 
-    `allowed` lists all that may stand there; in words it is told only where nothing can be suggested.
+    `allowed` lists all that may stand there; in words it is reported only where nothing can be suggested.
     """
 
     file: str

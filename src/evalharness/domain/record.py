@@ -7,15 +7,6 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
-Json = Any
-"""Any value JSON can hold. An alias for readers; checked where values enter (`domain.digest.canonical_json`)."""
-
-
-DEEPEST = 180
-"""Levels of a kept JSON value. What reads it back gives up at 200, and a record adds some of its own."""
-LARGEST_INTEGER_BITS = 14_000
-"""Of a kept integer: what reads it back gives up at 4,300 digits."""
-
 _new = object.__new__
 # Half the time of `object.__setattr__`, which a frozen record would need.
 _set_values, _set_names, _set_extra, _set_private = (
@@ -28,7 +19,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
     @classmethod
-    def holding(cls, values: dict[str, Any]) -> Self:
+    def unchecked(cls, values: dict[str, Any]) -> Self:
         """From a value for every field, unchecked; far quicker than `model_construct`, and there may be many.
 
         The mapping itself becomes the record's, so nobody else may keep it.

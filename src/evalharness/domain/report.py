@@ -1,4 +1,4 @@
-"""Report: what a reader is told about a run; no formatting in it."""
+"""Report: what a reader gets about a run; no formatting in it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,61 @@ from pydantic import Field, field_validator, model_validator
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, MaybeFinding
-from evalharness.domain.flaky_case import FlakyCase
 from evalharness.domain.gate import GateResult
 from evalharness.domain.grade import Judging
-from evalharness.domain.item_analysis import ItemAnalysis
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.sequential import SequentialResult
+from evalharness.values.json_value import Json
+
+# FlakyCase: a case whose trials disagree though neither it, nor who judges it, nor the target changed.
+
+FLAKY_FROM = 0.3
+"""From this flip rate on a case is reported as flaky."""
+
+
+class FlakyCase(Record):
+    """`flip_rate`: the chance that two trials of the case disagree, estimated without bias from all comparable runs.
+
+    `new` says that it counts as flaky since this run.
+    """
+
+    case_id: str
+    flip_rate: float
+    passed: int
+    trials: int
+    runs: int = 1
+    new: bool = False
+
+    @property
+    def counts_as_flaky(self) -> bool:
+        return self.flip_rate >= FLAKY_FROM
+
+
+# ItemAnalysis: what the results of several targets say about the cases themselves. A hint where to look, no proof.
+
+
+class CaseItem(Record):
+    """`difficulty` is the mean share passed over targets; `discrimination` how well it tells strong ones from weak."""
+
+    case_id: str
+    difficulty: float
+    discrimination: float | None
+    targets: int
+    flag: str = ""
+
+
+class ItemAnalysis(Record):
+    """`runs` names the run that counts of each target; `reliability` is Cronbach's alpha over cases that all tried."""
+
+    cases: tuple[CaseItem, ...]
+    reliability: float | None
+    runs: dict[str, str]
+
+    @property
+    def flagged(self) -> list[CaseItem]:
+        return [case for case in self.cases if case.flag]
+
 
 Verdict = Literal["PASSED", "FAILED", "INVALID", "UNDECIDED", "INTERRUPTED"]
 CaseState = Literal["passed", "failed", "error", "skipped", "awaiting", "pending"]
@@ -96,7 +144,7 @@ class RunMetadata(Record):
     trials_per_case: Annotated[int, Field(ge=1)] = 1
     case_threshold: float = 1.0
     max_error_rate: float | None = None
-    """The share of trials that may end in error; None in reports that were written before it was told."""
+    """The share of trials that may end in error; None in reports that were written before it was reported."""
     retry_failed: bool = False
     """Whether a later answer counts for states and pass rate; pass@k, pass^k and comparisons follow the first."""
     sequential: bool = False
@@ -133,9 +181,9 @@ class Report(Record):
     error_bounds: ErrorBounds | None = None
     failures: tuple[Failure, ...] = ()
     unjudged: tuple[Failure, ...] = ()
-    """Cases that were skipped, or whose grade is still due."""
+    """Cases that were skipped, or whose grade is still outstanding."""
     awaited: tuple[str, ...] = ()
-    """Whose grades are due, where any are: those of `human` or `model` graders."""
+    """Whose grades are outstanding, where any are: those of `human` or `model` graders."""
     gate: GateResult | None = None
     comparison: Comparison | None = None
     not_compared: MaybeFinding = None
@@ -186,4 +234,17 @@ class Report(Record):
 
 
 def _is_unknown(measurement: Any) -> bool:
-    return isinstance(measurement, Mapping) and bool(measurement) and all(told is None for told in measurement.values())
+    return (
+        isinstance(measurement, Mapping)
+        and bool(measurement)
+        and all(reported is None for reported in measurement.values())
+    )
+
+
+# Exit codes of several runs together: which one counts.
+
+PRECEDENCE = (2, 130, 3, 1, 4, 0)
+
+
+def worst(exit_codes: list[int]) -> int:
+    return min(exit_codes, key=PRECEDENCE.index, default=0)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from random import Random
 from typing import TypedDict
 
 from pydantic import Field
 
 from evalharness.domain.case import Case
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.report import Report
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
+from evalharness.values.json_value import Json
 
 
 class CaseLock(Record):
@@ -66,7 +69,7 @@ class RunOptions(Record):
     sequential: SequentialPlan | None = None
     """When the run may stop early; None for a fixed number of trials."""
     judge_model: str = ""
-    """Judges in place of whatever the graders name; `none` leaves their grades due."""
+    """Judges in place of whatever the graders name; `none` leaves their grades outstanding."""
     max_cost_usd: float | None = None
     max_tokens: int | None = None
     use_cache: bool = True
@@ -83,7 +86,7 @@ class EvaluateOptions(TypedDict, total=False):
     max_concurrency: int | None
     """Trials at the same time; 0: the number of CPUs."""
     judge_model: str
-    """Judges in place of whatever the graders name; `none` leaves their grades due."""
+    """Judges in place of whatever the graders name; `none` leaves their grades outstanding."""
     max_cost_usd: float | None
     max_tokens: int | None
     use_cache: bool
@@ -115,12 +118,12 @@ class Run(Record):
         return len(self.suite.cases) * self.lock.trials
 
     @property
-    def purse(self) -> str:
+    def budget_id(self) -> str:
         """Who shares its spend cap: all runs of one command where the cap was given to that command."""
         return self.matrix_id if self.options.is_capped else self.id
 
     @property
-    def is_tried_anew(self) -> bool:
+    def has_fresh_trials(self) -> bool:
         """Whether its target was asked; a regrade and the grading of stored artifacts look at old answers again."""
         return not self.regrade_of and self.target.kind != "artifact"
 
@@ -148,3 +151,21 @@ class Run(Record):
             "python": self.lock.python_version,
             "platform": self.lock.platform,
         }
+
+
+ADJECTIVES = (
+    "amber", "bold", "brave", "bright", "calm", "clever", "crisp", "eager", "fair", "gentle",
+    "jolly", "keen", "lively", "mellow", "noble", "quick", "quiet", "steady", "sunny", "witty",
+)  # fmt: skip
+NOUNS = (
+    "badger", "beacon", "cedar", "comet", "falcon", "fjord", "harbor", "heron", "lantern", "maple",
+    "meadow", "otter", "panda", "pebble", "raven", "river", "sparrow", "summit", "tiger", "willow",
+)  # fmt: skip
+
+
+def generate_run_name(rng: Random) -> str:
+    return f"{rng.choice(ADJECTIVES)}-{rng.choice(NOUNS)}-{rng.randrange(1000):03d}"
+
+
+def generate_run_id(now: datetime, rng: Random) -> str:
+    return f"eval-{now:%Y%m%d-%H%M%S}-{rng.randrange(16**4):04x}"

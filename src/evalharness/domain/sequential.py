@@ -89,7 +89,7 @@ class SequentialResult(SequentialPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialWish:
+class SequentialRequest:
     """`effect`: how much lower than asked for, or than before, is too low (a share)."""
 
     effect: float = 0.1

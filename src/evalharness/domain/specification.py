@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, model_validator
 
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.errors import closest
+from evalharness.values.json_value import Json
 
 BUILT_IN = ("oracle", "null", "echo")
 Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)]

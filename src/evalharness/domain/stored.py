@@ -87,7 +87,7 @@ class Baseline:
     set_at: str
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         return f"{self.run_name} is the baseline '{self.name}' of {self.suite_name}"
 
 

@@ -10,9 +10,10 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.domain.case import Case, Name, Seconds
 from evalharness.domain.gate import Gate, Share
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.domain.variables import has_braces
+from evalharness.values.json_value import Json
+from evalharness.values.variables import has_braces
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
@@ -56,7 +57,7 @@ class Variant(Record):
     model_by_node: dict[str, str] = _either("model_by_node", "modelByNode")
     tags: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Json]:
+    def target_fields(self) -> dict[str, Json]:
         """What a target hears of its variant; nothing where the variant is only a target with a name."""
         said = self.model_dump(mode="json", exclude={"name", "target"}, exclude_defaults=True)
         return {"id": self.name, **said} if said or self.target is None else {}

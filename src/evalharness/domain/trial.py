@@ -18,7 +18,7 @@ GRADED: frozenset[str] = frozenset(("passed", "failed"))
 
 
 class Attempt(Record):
-    """One execution. A trial has several when it was retried or mended by `resume`; every one is kept."""
+    """One execution. A trial has several when it was retried or repaired by `resume`; every one is kept."""
 
     state: TrialState
     score: float | None = None

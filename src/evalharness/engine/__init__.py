@@ -1,1 +1,1 @@
-"""From a suite to finished trials and measurements."""
+"""The arrows from cases to a verdict, a folder each. A folder uses those before it: planning, running, measuring, …"""

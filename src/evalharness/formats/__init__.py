@@ -1,1 +1,1 @@
-"""File to Suite, one syntax per file."""
+"""File → Suite with all problems at file:line, and back: a folder for each family of documents."""

@@ -64,7 +64,7 @@ class Findings:
         written: Any,
         moved: Mapping[str, FieldPath] | None = None,
     ) -> Model | None:
-        """What was written, as a model; None when it is none, which has then been told."""
+        """What was written, as a model; None when it is none, which has then been reported."""
         try:
             return model.model_validate(written)
         except ValidationError as error:

@@ -10,20 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from evalharness.documents.session import Session, recorded_seconds
 from evalharness.domain.problem import Problem
-from evalharness.domain.record import Json
-from evalharness.domain.session import Session, recorded_seconds
 from evalharness.domain.suite import Suite
 from evalharness.errors import InvalidFile
 from evalharness.formats.problems import Findings
-from evalharness.formats.recognising import SESSIONS, recognise
-from evalharness.formats.recorded_sessions import case_of, read_session, suite_of
+from evalharness.formats.recognition import SESSIONS, recognise
+from evalharness.formats.recorded_sessions.reader import case_of, read_session, suite_of
 from evalharness.formats.syntax import limits
 from evalharness.formats.syntax.source import Source, read_source
+from evalharness.values.json_value import Json
 
 ENDING = ".json"
 MARK = b'"message"'
-"""What every session holds: files without it need not be parsed to be told apart."""
+"""What every session holds: files without it need not be parsed to be distinguished."""
 NAMED_FILES = 3
 """Of the files that share a warning."""
 
@@ -89,7 +89,7 @@ def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
 
 
 def _warned_once(problems: Iterable[Problem], folder: Path) -> Iterator[Problem]:
-    """A warning that many files share is told once, of the folder, naming some of them."""
+    """A warning that many files share is reported once, of the folder, naming some of them."""
     alike: dict[Problem, list[Problem]] = {}
     for problem in problems:
         is_shared = problem.severity == "warning"

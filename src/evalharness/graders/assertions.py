@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from evalharness.contracts.grader import GradeContext, Grader
-from evalharness.domain.assertion_examples import artifact_for
-from evalharness.domain.assertions import Assertion, AssertionResult, evaluate_assertions
+from evalharness.documents.assertions import Assertion, AssertionResult, artifact_for, evaluate_assertions
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
-from evalharness.domain.text import head
-from evalharness.graders.artifacts import artifact_in, kept
+from evalharness.graders.workflow_part import artifact_in, kept
+from evalharness.values.json_value import Json
+from evalharness.values.text import head
 
 LONGEST_REASON = 1500
 

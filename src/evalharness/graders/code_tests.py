@@ -15,7 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options
-from evalharness.graders import code_running
+from evalharness.graders import sandboxed_code
 from evalharness.runners import run_tests
 
 PROMPT = "prompt"
@@ -73,13 +73,13 @@ class CodeTests(Grader):
     async def grade(self, context: GradeContext) -> Grade:
         options = self.options
         text = context.text
-        if len(text) > code_running.MOST_CODE:
-            return Grade.of(False, reason=code_running.TOO_LONG)
+        if len(text) > sandboxed_code.MOST_CODE:
+            return Grade.of(False, reason=sandboxed_code.TOO_LONG)
         prefix = context.case.content_text if options.prefix == PROMPT else options.prefix
-        code = code_running.code_in(text, options.language, options.entry_point)
+        code = sandboxed_code.code_in(text, options.language, options.entry_point)
         limit_s = min(options.timeout_seconds, context.case.timeout_seconds or options.timeout_seconds)
         token = secrets.token_hex(16)
-        first = {"code": code, "prefix": prefix, "path": code_running.site_packages()}
+        first = {"code": code, "prefix": prefix, "path": sandboxed_code.site_packages()}
         then = {
             "tests": options.test,
             "entry_point": options.entry_point,
@@ -87,8 +87,8 @@ class CodeTests(Grader):
             "timeout_s": limit_s,
             "token": token,
         }
-        replies = await code_running.ask_runner(
-            self.services, run_tests, [first, then], timeout_s=limit_s + code_running.START_S
+        replies = await sandboxed_code.ask_runner(
+            self.services, run_tests, [first, then], timeout_s=limit_s + sandboxed_code.START_S
         )
         if replies.ended != "exited" or not replies.said:
             return Grade.of(False, reason=replies.why_no_more(limit_s))
@@ -103,8 +103,8 @@ def _graded(said: tuple[dict[str, Any], ...], token: str) -> Grade:
         case {"passed": True} if is_sound:
             return Grade.of(True)
         case {"passed": False, "reason": str(reason)} if is_sound:
-            return Grade.of(False, reason=code_running.on_one_line(reason) or "the tests did not pass")
-    return Grade.of(False, reason=code_running.DISTURBED)
+            return Grade.of(False, reason=sandboxed_code.on_one_line(reason) or "the tests did not pass")
+    return Grade.of(False, reason=sandboxed_code.DISTURBED)
 
 
 def _can_fail(node: ast.AST) -> bool:

@@ -15,7 +15,6 @@ from pydantic import AfterValidator, ValidationError, field_validator, model_val
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
-from evalharness.domain.digest import digest
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade, added_up
 from evalharness.domain.options import Options, Share
@@ -23,6 +22,7 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.thresholds import reaches
+from evalharness.values.digest import digest
 
 
 def _checked(spec: GraderSpec) -> GraderSpec:
@@ -107,19 +107,19 @@ class Composite(Grader):
             except Unscored as reason:
                 grade = Grade.unscored(str(reason))
             if part.type != "code":
-                grade = grade.holding({**vars(grade), "type": part.type, "version": part.version})
+                grade = grade.unchecked({**vars(grade), "type": part.type, "version": part.version})
             grades.append((spec, grade))
         return grades
 
 
 def _said_before(context: GradeContext, place: int, spec: GraderSpec) -> Grade | None:
     """What a part is told to have said, as `_evidence` wrote it down."""
-    told: Any = context.before.evidence if context.before else None
-    if not isinstance(told, list) or place >= len(told):
+    reported: Any = context.before.evidence if context.before else None
+    if not isinstance(reported, list) or place >= len(reported):
         return None
-    if "version" not in told[place] or told[place]["grader"] != spec.label:
+    if "version" not in reported[place] or reported[place]["grader"] != spec.label:
         return None
-    return Grade.model_validate({name: value for name, value in told[place].items() if name != "grader"})
+    return Grade.model_validate({name: value for name, value in reported[place].items() if name != "grader"})
 
 
 def _without_verdict(deciding: Graded, grades: Graded) -> Grade | None:

@@ -14,17 +14,18 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.documents.http_messages import is_response
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.http_responses import is_response
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.numbers import read_number
 from evalharness.graders.paths import Path, children, fits, read_path, value_at
-from evalharness.graders.quoting import shown
+from evalharness.graders.reason_text import shown
 from evalharness.graders.structure import read_json_text
+from evalharness.values.json_value import Json
 
 SLACK = 1e-9
 SHOWN_PROBLEMS = 5

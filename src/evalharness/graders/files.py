@@ -125,7 +125,7 @@ class Files(Grader):
 
 
 def _require_all_kept(path: str, content: str | None, changed: dict[str, str]) -> None:
-    """Nothing is held against a target that the harness merely did not keep."""
+    """Nothing is compared with a target that the harness merely did not keep."""
     if content is None and NOT_ALL_KEPT in changed:
         raise Unscored(f"{path} is not among the files that were kept: {changed[NOT_ALL_KEPT]}")
     if content is not None and path in changed and (cut := PARTLY_KEPT.search(content)):

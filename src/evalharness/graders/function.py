@@ -15,13 +15,13 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import to_jsonable_python
 
 from evalharness.contracts.grader import GradeContext, Grader
-from evalharness.domain.digest import digest
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.options import Number, Options, Share
-from evalharness.domain.record import Json
 from evalharness.errors import Unscored, UsageError
 from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
 from evalharness.stats.thresholds import reaches
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
 
 MAPPING_KEYS = {"passed", "score", "reason", "evidence", "details"}
 

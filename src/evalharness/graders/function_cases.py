@@ -9,11 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AliasChoices, Field, ValidationInfo, field_validator, model_validator
 
 from evalharness.domain.options import Number, Options
-from evalharness.domain.pattern import compile_pattern
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
-from evalharness.graders.code_running import LANGUAGES
+from evalharness.graders.sandboxed_code import LANGUAGES
 from evalharness.references import split_reference
+from evalharness.values.json_value import Json
+from evalharness.values.pattern import compile_pattern
 
 COMPARATORS = ("equals", "approx", "set", "regex")
 RELATIVE = 1e-6
@@ -170,7 +171,7 @@ class FunctionOutputOptions(Options):
 
 
 def _with_defaults(case: Any, grader: Mapping[str, Any]) -> Any:
-    """What is wrong with a default is told where it stands, and not again for each case."""
+    """What is wrong with a default is reported where it stands, and not again for each case."""
     if not isinstance(case, Mapping):
         return case
     found = {**case}

@@ -13,20 +13,28 @@ from typing import Any, ClassVar, NamedTuple
 
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import as_text
-from evalharness.domain.digest import digest
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.pattern import compile_pattern
-from evalharness.domain.record import Json
-from evalharness.domain.text import head
 from evalharness.errors import HarnessError, Unscored, UsageError, raised_at
-from evalharness.graders import code_running
-from evalharness.graders.comparing import NoResult, approximately, as_value, equals, read_reply, same_members, storable
+from evalharness.graders import sandboxed_code
 from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
 from evalharness.graders.patterns import search
-from evalharness.graders.quoting import shown
+from evalharness.graders.reason_text import shown
+from evalharness.graders.returned_values import (
+    NoResult,
+    approximately,
+    as_value,
+    equals,
+    read_reply,
+    same_members,
+    storable,
+)
 from evalharness.references import call_function, code_of, import_reference
 from evalharness.runners import run_cases
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
+from evalharness.values.pattern import compile_pattern
+from evalharness.values.text import head
 
 OWN_COMPARATOR_S = 60.0
 LONGEST_KEPT = 2000
@@ -74,10 +82,10 @@ class FunctionOutput(Grader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = context.text
-        if len(text) > code_running.MOST_CODE:
-            replies = [{"error": code_running.TOO_LONG}] * len(self.options.test_cases)
+        if len(text) > sandboxed_code.MOST_CODE:
+            replies = [{"error": sandboxed_code.TOO_LONG}] * len(self.options.test_cases)
         else:
-            replies = await self._replies(code_running.code_in(text, self.options.executor, self._defined), context)
+            replies = await self._replies(sandboxed_code.code_in(text, self.options.executor, self._defined), context)
         outcomes = []
         for number, case in enumerate(self.options.test_cases):
             outcomes.append(await self._outcome(number, case, replies[number]))
@@ -95,7 +103,7 @@ class FunctionOutput(Grader):
         """One reply per test case; those that the runner did not come to say why."""
         options = self.options
         program = self._program()
-        total_s = options.timeout_per_case * len(options.test_cases) + code_running.START_S
+        total_s = options.timeout_per_case * len(options.test_cases) + sandboxed_code.START_S
         total_s = min(total_s, context.case.timeout_seconds or total_s)
         cases = [{"args": case.args, "kwargs": case.kwargs, "words": self._words(case)} for case in options.test_cases]
         question = {
@@ -106,14 +114,14 @@ class FunctionOutput(Grader):
             "total_s": total_s,
             "program": program,
             "asks_json": options.executor != "bash",
-            "path": code_running.site_packages(),
+            "path": sandboxed_code.site_packages(),
         }
-        replies = await code_running.ask_runner(
-            self.services, run_cases, [question], timeout_s=total_s + code_running.START_S, readable=program[:1]
+        replies = await sandboxed_code.ask_runner(
+            self.services, run_cases, [question], timeout_s=total_s + sandboxed_code.START_S, readable=program[:1]
         )
         if len(replies.said) > len(cases) or not all(map(_is_reply, replies.said, range(len(cases)))):
-            return [{"error": code_running.DISTURBED}] * len(cases)
-        heard = [_told_of_memory(reply) if replies.ended == "memory" else reply for reply in replies.said]
+            return [{"error": sandboxed_code.DISTURBED}] * len(cases)
+        heard = [_with_memory_limit(reply) if replies.ended == "memory" else reply for reply in replies.said]
         if replies.ended != "exited":  # a limit was passed, at the latest in the last of them
             heard = heard[: len(cases) - 1]
         return heard + [{"error": replies.why_no_more(total_s)}] * (len(cases) - len(heard))
@@ -122,11 +130,11 @@ class FunctionOutput(Grader):
         """The command that calls the function; the runner itself is in Python and needs none for that."""
         match self.options.executor:
             case "node":
-                node = code_running.find_program("node", self.services)
-                return [node, "--max-old-space-size=256", str(code_running.RUNNERS / "call_node.js")]
+                node = sandboxed_code.find_program("node", self.services)
+                return [node, "--max-old-space-size=256", str(sandboxed_code.RUNNERS / "call_node.js")]
             case "bash":
-                bash = code_running.find_program("bash", self.services)
-                script = (code_running.RUNNERS / "call_bash.sh").read_text(encoding="utf-8")
+                bash = sandboxed_code.find_program("bash", self.services)
+                script = (sandboxed_code.RUNNERS / "call_bash.sh").read_text(encoding="utf-8")
                 return [bash, "--noprofile", "--norc", "-c", script, "answer.sh"]
         return []
 
@@ -137,7 +145,7 @@ class FunctionOutput(Grader):
         try:
             value = self._value(case, reply)
         except NoResult as error:
-            return Outcome(False, error=code_running.on_one_line(str(error)))
+            return Outcome(False, error=sandboxed_code.on_one_line(str(error)))
         try:
             if case.comparator in COMPARATORS:
                 passed, why = await self._compare(value, case), ""
@@ -168,7 +176,7 @@ class FunctionOutput(Grader):
         return equals(value, case.expected)
 
     async def _compare_by(self, number: int, case: FunctionCase, value: Any) -> tuple[bool, str]:
-        """By somebody's own function. What it raises is told with the test case it was called for."""
+        """By somebody's own function. What it raises is reported with the test case it was called for."""
         place = f"the comparator {case.comparator} ({self._call(number)} gave {_brief(storable(value))})"
         limit = asyncio.timeout(OWN_COMPARATOR_S)
         compare = self._own_comparators[case.comparator]
@@ -228,9 +236,9 @@ def _is_reply(said: dict[str, Any], number: int) -> bool:
     return False
 
 
-def _told_of_memory(reply: dict[str, Any]) -> dict[str, Any]:
+def _with_memory_limit(reply: dict[str, Any]) -> dict[str, Any]:
     """The kernel kills without giving its reason."""
-    return {**reply, "error": code_running.why_ended("memory")} if reply.get("signal") == SIGKILL else reply
+    return {**reply, "error": sandboxed_code.why_ended("memory")} if reply.get("signal") == SIGKILL else reply
 
 
 def _bounded(value: Json) -> Json:

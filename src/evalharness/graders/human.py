@@ -1,4 +1,4 @@
-"""human: a grade that a person gives. Until then it is due: neither a pass nor a fail.
+"""human: a grade that a person gives. Until then it is outstanding: neither a pass nor a fail.
 
 What a person will go by is checked here, so that a file that loads today can be graded tomorrow. Grades that language
 models give are the business of `judges/`.
@@ -15,8 +15,9 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Number, Options, Share, Whole
-from evalharness.domain.record import Json, Record
-from evalharness.graders.inclusions import as_texts
+from evalharness.domain.record import Record
+from evalharness.graders.text import as_texts
+from evalharness.values.json_value import Json
 
 Range = tuple[Number, Number]
 

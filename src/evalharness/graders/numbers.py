@@ -15,9 +15,9 @@ from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options, Whole
-from evalharness.domain.record import Json
 from evalharness.domain.transcript import ToolCall, Transcript
-from evalharness.graders.quoting import shown
+from evalharness.graders.reason_text import shown
+from evalharness.values.json_value import Json
 
 Tolerance = Annotated[Number, Field(ge=0)]
 
@@ -33,7 +33,7 @@ SHELL_TOOLS = {
     *("runcommand", "runterminalcmd", "execcommand", "executecommand", "executebash", "executeshell"),
 }
 EXIT_CODE_KEYS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status", "code")
-TOLD_EXIT_CODE = re.compile(r"exit(?:ed)?[ _]?(?:with )?(?:code|status)[^\w\r\n-]{0,4}(-?\d{1,10})\b", re.IGNORECASE)
+EXIT_CODE_IN_TEXT = re.compile(r"exit(?:ed)?[ _]?(?:with )?(?:code|status)[^\w\r\n-]{0,4}(-?\d{1,10})\b", re.IGNORECASE)
 
 
 class NumericOptions(Options):
@@ -98,7 +98,7 @@ def find_exit_code(transcript: Transcript) -> tuple[int | None, str]:
     call = next((call for call in reversed(transcript.tool_calls) if is_shell(call)), None)
     if call is None:
         return None, "the target is no command and made no shell call"
-    code = _told_exit_code(call.result)
+    code = _exit_code_in_text(call.result)
     return code, "" if code is not None else f"the last shell call, {shown(call.name)}, tells no exit code"
 
 
@@ -107,15 +107,15 @@ def is_shell(call: ToolCall) -> bool:
     return re.sub(r"[\W_]", "", re.split(r"__|[./:]", call.name)[-1]).lower() in SHELL_TOOLS
 
 
-def _told_exit_code(result: Json) -> int | None:
+def _exit_code_in_text(result: Json) -> int | None:
     if isinstance(result, str):
         try:
             said = json.loads(result)
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, Mapping):
-            told = TOLD_EXIT_CODE.findall(result)
-            return int(told[-1]) if told else None
+            reported = EXIT_CODE_IN_TEXT.findall(result)
+            return int(reported[-1]) if reported else None
         result = said
     if not isinstance(result, Mapping):
         return None

@@ -14,13 +14,13 @@ from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from evalharness.domain.artifact import EvalArtifact
-from evalharness.domain.digest import digest
+from evalharness.documents.artifact import EvalArtifact
+from evalharness.documents.scores import Score
 from evalharness.domain.options import Number, Options
-from evalharness.domain.scores import Score
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.scorers import ScorerGrader, ScorerOptions
 from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
+from evalharness.values.digest import digest
 
 
 class OwnScorerOptions(ScorerOptions):

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from evalharness.domain.json_paths import MISSING, look_along
-from evalharness.domain.record import Json
+from evalharness.values.json_paths import MISSING, look_along
+from evalharness.values.json_value import Json
 
 Path = tuple[str, ...]
 

@@ -13,10 +13,10 @@ from evalharness.contracts.services import Threads
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.pattern import Pattern, compile_pattern
 from evalharness.errors import Unscored
 from evalharness.graders.pattern_examples import example_of
-from evalharness.graders.quoting import shown
+from evalharness.graders.reason_text import shown
+from evalharness.values.pattern import Pattern, compile_pattern
 
 IN_PLACE_S = 0.01
 IN_THREAD_S = 1.0

@@ -11,9 +11,9 @@ from typing import Any
 
 import regex
 
-from evalharness.domain.record import Json
-from evalharness.domain.variables import MATCHER, has_matcher, literal
 from evalharness.errors import Unscored, closest
+from evalharness.values.json_value import Json
+from evalharness.values.variables import MATCHER, has_matcher, literal
 
 FORMS = {
     "any_uuid": r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",

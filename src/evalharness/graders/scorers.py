@@ -1,7 +1,7 @@
 """latency, cost, tokens and similarity: a score for the run of a workflow.
 
 A scorer measures, so it passes whatever the score is, unless `min` says how high it must be. One that is not required
-and raises has measured nothing: that counts as 0 and is told, since to leave it out would raise the trial's score.
+and raises has measured nothing: that counts as 0 and is reported, since to leave it out would raise the trial's score.
 """
 
 from __future__ import annotations
@@ -12,14 +12,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AliasChoices, Field, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
-from evalharness.domain.artifact import EvalArtifact
-from evalharness.domain.artifact_view import compact_text
-from evalharness.domain.digest import digest
-from evalharness.domain.example import Example
-from evalharness.domain.grade import Grade
-from evalharness.domain.options import Number, Options, Share
-from evalharness.domain.record import Json
-from evalharness.domain.scores import (
+from evalharness.documents.artifact import EvalArtifact
+from evalharness.documents.artifact_view import compact_text
+from evalharness.documents.scores import (
     Algorithm,
     Score,
     Scorer,
@@ -28,10 +23,21 @@ from evalharness.domain.scores import (
     create_latency_scorer,
     create_tokens_scorer,
 )
+from evalharness.domain.example import Example
+from evalharness.domain.grade import Grade
+from evalharness.domain.options import Number, Options, Share
 from evalharness.errors import UsageError
-from evalharness.graders.artifacts import artifact_in, kept
-from evalharness.graders.meanings import Nearness, due, embedding_model, named_embedders, nearness
+from evalharness.graders.semantic_similarity import (
+    Nearness,
+    awaiting_model,
+    embedding_model,
+    named_embedders,
+    nearness,
+)
+from evalharness.graders.workflow_part import artifact_in, kept
 from evalharness.stats.thresholds import reaches
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
 
 Amount = Annotated[Number, Field(ge=0)]
 ANSWER_PATH = "main.text"
@@ -178,7 +184,7 @@ class Similarity(ScorerGrader):
         try:
             near = await nearness(*texts, self.services, self.options.model) if texts else Nearness(0.0)
         except UsageError as error:  # the embeddings are missing
-            return due(error)
+            return awaiting_model(error)
         return self.graded(self._scorer.scored(artifact, near.score)).model_copy(update={"judging": near.judging})
 
     async def score(self, artifact: EvalArtifact) -> Score:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
+from evalharness.documents.http_messages import is_response
 from evalharness.domain.case import as_text
-from evalharness.domain.digest import digest
 from evalharness.domain.example import Example
-from evalharness.domain.grade import Grade
-from evalharness.domain.http_responses import is_response
+from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.language_model import Embedded
 from evalharness.domain.options import Options, Share
-from evalharness.domain.record import Json
-from evalharness.errors import Unscored, UsageError
-from evalharness.graders.meanings import due, embedding_model, named_embedders, nearness
-from evalharness.graders.quoting import shown
+from evalharness.errors import ModelUnavailable, Unscored, UsageError
+from evalharness.graders.reason_text import shown
 from evalharness.stats.thresholds import reaches
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
+from evalharness.values.nearness import nearness_of_texts, nearness_of_vectors, unusable
 
 THRESHOLD = 0.8
 
@@ -64,7 +66,7 @@ class SemanticSimilarity(Grader):
         try:
             score, judging = await nearness(text, expected, self.services, options.model)
         except UsageError as error:
-            return due(error)
+            return awaiting_model(error)
         passed = reaches(score, options.threshold)
         reason = f"nearness {score:.3f} < {options.threshold:g} of {shown(text)} to {shown(expected)}"
         evidence = {"model": embedding_model(self.services, options.model), "threshold": options.threshold}
@@ -92,3 +94,56 @@ def _text(value: Json) -> str:
         return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     except (RecursionError, TypeError, ValueError) as error:
         raise Unscored(f"the answer cannot be read as text: {error}") from None
+
+
+# How near two texts are in meaning: what `semantic_similarity` and `similarity` with `algorithm: semantic` share.
+
+MODEL_VARIABLE = "EVALHARNESS_EMBEDDING_MODEL"
+DEFAULT_MODEL = "local/wordllama"
+
+
+def embedding_model(services: Services, named: str | None) -> str:
+    return named or services.environment.get(MODEL_VARIABLE, "").strip() or DEFAULT_MODEL
+
+
+def named_embedders(services: Services, named: str | None) -> tuple[str, ...]:
+    """What somebody asked for by name must be there before a run begins; without the usual one grades are
+    outstanding."""
+    model = embedding_model(services, named)
+    if model != DEFAULT_MODEL:
+        return (model,)
+    if services.models is not None:
+        services.models.price_known(model)  # raises where the price file is broken, which is no reason to wait
+    return ()
+
+
+class Nearness(NamedTuple):
+    score: float
+    judging: tuple[Judging, ...] = ()
+    """What the model took, where it is one that costs or counts."""
+
+
+async def nearness(one: str, other: str, services: Services, named: str | None = None) -> Nearness:
+    """Raises UsageError where the model cannot be asked, Unscored where nothing can be made of what it says."""
+    if (near := nearness_of_texts(one, other)) is not None:
+        return Nearness(near)
+    model = embedding_model(services, named)
+    embedder = services.embedder(model)
+    try:
+        embedded = await embedder.embed([one, other])
+    except ModelUnavailable as error:
+        raise unusable(model, error.message.removeprefix(f"{model}: ")) from error
+    first, second = embedded.vectors
+    return Nearness(nearness_of_vectors(first, second, model), _took(model, embedded))
+
+
+def _took(model: str, embedded: Embedded) -> tuple[Judging, ...]:
+    if embedded.usage is None and embedded.cost_usd == 0.0:
+        return ()
+    tokens = embedded.usage.input_tokens if embedded.usage else 0
+    return (Judging(model=model, calls=1, input_tokens=tokens, cost_usd=embedded.cost_usd),)
+
+
+def awaiting_model(error: UsageError) -> Grade:
+    """No verdict until somebody installs or names what is missing; `regrade` gives it then."""
+    return Grade(state="awaiting", reason=f"{error.message}: {error.plain_hint}" if error.plain_hint else error.message)

@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from pydantic import field_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
-from evalharness.domain.digest import digest
+from evalharness.documents.http_messages import has_http_status, is_response
+from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.http_responses import is_response
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
-from evalharness.domain.variables import has_matcher, literal
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.paths import Path, children, fits, is_there, read_path
@@ -29,9 +27,12 @@ from evalharness.graders.placeholders import (
     fill_placeholders,
     holds_placeholder,
     matches,
+    matches_text,
 )
-from evalharness.graders.quoting import shown
-from evalharness.graders.responses import PARTS, expects_response, same_header
+from evalharness.graders.reason_text import shown
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
+from evalharness.values.variables import has_matcher, literal
 
 KEPT_DIFFERENCES = 20
 SHOWN_DIFFERENCES = 5
@@ -246,9 +247,9 @@ class Comparison:
             return
         self.wrong += leaves
         place = shown(".".join((*self._prefix, *path)), SHOWN_PLACE_CHARS)[1:-1] or "the answer"
-        told = f"{place} {difference}"
-        if told not in self.differences and len(self.differences) < KEPT_DIFFERENCES:
-            self.differences.append(told)
+        text = f"{place} {difference}"
+        if text not in self.differences and len(self.differences) < KEPT_DIFFERENCES:
+            self.differences.append(text)
 
 
 def _patterns(written: Iterable[str], *, from_body: bool) -> list[Path]:
@@ -259,3 +260,27 @@ def _patterns(written: Iterable[str], *, from_body: bool) -> list[Path]:
 def _leaves(value: Json) -> int:
     """How many values there are to compare; an empty mapping or list is one."""
     return sum(_leaves(child) for _, child in children(value)) or 1
+
+
+# Known-good HTTP responses: of which parts they speak, and which headers say the same.
+
+PARTS = frozenset(("status", "headers", "body"))
+
+
+def expects_response(value: Json, actual: Json) -> TypeGuard[dict[str, Json]]:
+    """Whether a known-good answer is a response; of a response, it may name some parts only."""
+    if is_response(value) or not isinstance(value, dict):
+        return is_response(value)
+    return is_response(actual) and value.keys() <= PARTS and ("body" in value or has_http_status(value))
+
+
+def same_header(name: str, expected: Json, actual: Json, *, strict: bool) -> bool:
+    """`application/json` and `application/json; charset=utf-8` are the same type of content, unless strict."""
+    wanted, received = as_text(expected), as_text(actual)
+    if name == "content-type" and not strict and not has_matcher(wanted):
+        return _media_type(literal(wanted)) == _media_type(received)
+    return matches_text(wanted.strip(), received.strip())
+
+
+def _media_type(text: str) -> str:
+    return text.partition(";")[0].strip().lower()

@@ -15,11 +15,12 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import first_difference
-from evalharness.graders.quoting import shown
+from evalharness.graders.reason_text import shown
+from evalharness.values.json_value import Json
 
 Mode = Literal["subsequence", "exact", "any_order"]
 

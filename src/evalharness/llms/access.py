@@ -1,7 +1,7 @@
 """What a language model or an embedder is opened with: `Class(model, access)`, the same for every provider.
 
 The class names itself `provider/model`, starts and sends nothing before it is first asked, and leaves prices to
-whoever opened it (`opening.py`).
+whoever opened it (`pool.py`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 from evalharness.domain.finding import Finding
 from evalharness.domain.transcript import Usage
 from evalharness.llms.endpoints import Endpoint
-from evalharness.llms.posting import Posting
-from evalharness.llms.posting import nobody_counts as nobody_counts_lost
+from evalharness.llms.post import Posting
+from evalharness.llms.post import ignore_lost as nobody_counts_lost
 
 
-def nobody_counts(_usage: Usage) -> None:
+def ignore_usage(_usage: Usage) -> None:
     """For models whose tokens nobody pays for."""
 
 
-def nobody_listens(_note: Finding) -> None:
+def ignore_note(_note: Finding) -> None:
     """For models of which nobody makes a report."""
 
 
@@ -35,9 +35,9 @@ class Access:
     """The project's folder: paths in model names are relative to it."""
     posting: Posting = field(repr=False)
     """Shared by all that are open; not theirs to close."""
-    used: Callable[[Usage], None] = field(default=nobody_counts, repr=False)
+    used: Callable[[Usage], None] = field(default=ignore_usage, repr=False)
     """What no reply tells: the tokens of replies that nobody could read."""
-    told: Callable[[Finding], None] = field(default=nobody_listens, repr=False)
+    note: Callable[[Finding], None] = field(default=ignore_note, repr=False)
     """What whoever reads the report must know of the model; the same thing may be told many times."""
     lost: Callable[[int], None] = field(default=nobody_counts_lost, repr=False)
     """How many bytes were sent in vain: no reply came that tells anything."""

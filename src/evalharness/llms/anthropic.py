@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, Tool, ToolRequest
-from evalharness.domain.record import Json
-from evalharness.domain.strict_json import parse_strictly
+from evalharness.domain.language_model import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    FinishReason,
+    Tool,
+    ToolRequest,
+)
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
-from evalharness.llms.concessions import in_words, left_out
-from evalharness.llms.remote import RemoteLlm
+from evalharness.llms.remote import RemoteLlm, in_words, left_out
 from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
+from evalharness.values.json_value import Json, parse_strictly
 
 DEFAULT_MAX_TOKENS = 4096
 """The server insists on a limit."""
@@ -35,7 +40,7 @@ class Anthropic(RemoteLlm):
 
     def body(self, request: ChatRequest) -> dict[str, Json]:
         if request.seed is not None:
-            self.access.told(left_out(self.name, "seed"))
+            self.access.note(left_out(self.name, "seed"))
         return request_body(self.model, request, self.refused)
 
     def read(self, sent: Mapping[str, Json], body: Json) -> ChatReply:
@@ -55,7 +60,7 @@ def request_body(model: str, request: ChatRequest, refused: Collection[str] = ()
     if request.reply_schema is not None:
         # Beside tools of the user's own nothing can be forced: the model must be free to choose among them.
         if tools or "tool_choice" in refused:
-            spoken = _told(spoken, request.reply_schema)
+            spoken = _with_form(spoken, request.reply_schema)
         else:
             tools = [_tool(Tool(name=REPLY_TOOL, description="Give the reply.", parameters=request.reply_schema))]
             body["tool_choice"] = {"type": "tool", "name": REPLY_TOOL}
@@ -101,7 +106,7 @@ def _tool(tool: Tool) -> dict[str, Json]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _told(spoken: list[ChatMessage], schema: Mapping[str, Json]) -> list[ChatMessage]:
+def _with_form(spoken: list[ChatMessage], schema: Mapping[str, Json]) -> list[ChatMessage]:
     if not spoken:
         return spoken
     last = spoken[-1]
@@ -141,7 +146,7 @@ def _input_of(call: ToolRequest) -> dict[str, Json]:
 
 
 def usage_of(body: Json) -> Usage | None:
-    """Unknown where it is not told, or not so that it can be read: an answer is worth keeping without."""
+    """Unknown where it is not reported, or not so that it can be read: an answer is worth keeping without."""
     usage = body.get("usage") if isinstance(body, dict) else None
     asked, replied = readable_count_at(usage, "input_tokens"), readable_count_at(usage, "output_tokens")
     if asked is None or replied is None:

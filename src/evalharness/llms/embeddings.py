@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from evalharness.contracts.model import Embedder
-from evalharness.domain.embedded import Embedded
-from evalharness.domain.record import Json
+from evalharness.domain.language_model import Embedded
 from evalharness.domain.transcript import Usage
 from evalharness.llms.access import Access
 from evalharness.llms.reply_fields import count_at, objects_at, readable_count_at
+from evalharness.values.json_value import Json
 
 PATH = "embeddings"
 MOST_GARBAGE = 3
@@ -52,7 +52,7 @@ def vectors_of(body: Json, expected: int) -> list[list[float]]:
 
 
 def usage_of(body: Json) -> Usage | None:
-    """Unknown where it is not told, or told as nothing."""
+    """Unknown where it is not reported, or told as nothing."""
     usage = body.get("usage") if isinstance(body, dict) else None
     tokens = readable_count_at(usage, "prompt_tokens") or readable_count_at(usage, "total_tokens")
     return Usage(input_tokens=tokens) if tokens else None

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from evalharness.domain.record import Json
-from evalharness.domain.text import head
 from evalharness.redaction import SHORTEST_SECRET, Redactor
+from evalharness.values.json_value import Json
+from evalharness.values.text import head
 
 TOO_MUCH = frozenset((429, 503, 529))
 PASSING = TOO_MUCH | {408, 425, 500, 502, 504}
@@ -63,23 +63,25 @@ class Fault:
 
 
 def fault_of_status(
-    status: int, headers: Mapping[str, str], text: str, wall_s: float, *, is_told_with_200: bool = False
+    status: int, headers: Mapping[str, str], text: str, wall_s: float, *, is_sent_with_200: bool = False
 ) -> Fault:
     body = _parsed(text)
     words = " ".join(_words_of(_error_of(body) or body, text).split())
     may_pass = status in PASSING and NO_MONEY_LEFT not in _codes_of(body)
     if 300 <= status < 400:
         words = "it redirects elsewhere, and a key is not taken there: name the right base URL"
-    which = f"error {status}, told with HTTP 200" if is_told_with_200 else f"HTTP {status}"
+    which = f"error {status}, told with HTTP 200" if is_sent_with_200 else f"HTTP {status}"
     wait_s = retry_after_s(headers, wall_s) if may_pass else 0.0
     # Before the words, of which the end may be cut off.
-    told = headers["Retry-After"].strip() if wait_s else ""
-    told = told if len(told) <= LONGEST_DATE else f"{wait_s:.0f} s"  # cut off, a secret in it would not be found
-    which += f" (Retry-After: {told})" if told else ""
+    reported = headers["Retry-After"].strip() if wait_s else ""
+    reported = (
+        reported if len(reported) <= LONGEST_DATE else f"{wait_s:.0f} s"
+    )  # cut off, a secret in it would not be found
+    which += f" (Retry-After: {reported})" if reported else ""
     return Fault(f"{which}: {words}" if words else which, status, may_pass, wait_s)
 
 
-def status_told(body: Json) -> int | None:
+def status_in_body(body: Json) -> int | None:
     """The status that is meant where a server tells its errors with HTTP 200; None where nothing says so."""
     error = _error_of(body)
     if not isinstance(error, dict):

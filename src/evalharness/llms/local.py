@@ -1,8 +1,8 @@
 """`local/smollm2`: a real language model on this machine, without a key. Its server is started when it is first asked.
 
 The server is a child process (`local_server.py`), one however many ask at once; it ends with `close`, and with the
-harness, however that ends. One that dies is told, and started anew for the next call. Other weights are named by their
-file, relative to the project: `local/weights/some-model.gguf`.
+harness, however that ends. One that dies is reported, and started again for the next call. Other weights are named by
+their file, relative to the project: `local/weights/some-model.gguf`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.model import Llm
-from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.process import ProcessRequest
-from evalharness.domain.text import head
 from evalharness.errors import ModelUnavailable, UnknownName, UsageError
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.local_embeddings import INSTALL_LOCAL
 from evalharness.llms.openai_compatible import OpenAiCompatible
 from evalharness.redaction import is_secret_name
+from evalharness.values.text import head
 
 SMOLLM2 = "smollm2"
 GGUF = ".gguf"
@@ -83,7 +83,7 @@ class Local(Llm):
         """Whoever comes first starts it. Giving up the wait stops nothing: others may wait, too."""
         if self._starting is None or (self._starting.done() and _server_of(self._starting) is None):
             self._starting = asyncio.create_task(self._start())
-            self._starting.add_done_callback(_server_of)  # so that a fault nobody waits for is not told by asyncio
+            self._starting.add_done_callback(_server_of)  # so that a fault nobody waits for is not reported by asyncio
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> _Server:

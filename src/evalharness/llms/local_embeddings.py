@@ -9,15 +9,18 @@ import asyncio
 import logging
 import threading
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from evalharness.contracts.model import Embedder
-from evalharness.domain.embedded import Embedded
+from evalharness.documents.scores import SimilarityScorer
+from evalharness.domain.language_model import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.access import Access
+from evalharness.values.nearness import nearness_of_texts, nearness_of_vectors
 
 WORDLLAMA = "wordllama"
 INSTALL_LOCAL = 'pip install "evalharness[local]"'
@@ -75,3 +78,21 @@ def _load() -> Any:
     # It looks for its tokenizer in a folder of another name than the one it ships, and in the "cache".
     folder = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+
+# A similarity scorer that compares meanings on this machine, for who scores an artifact in Python, without a run.
+
+
+@dataclass(frozen=True)
+class OfflineSimilarityScorer(SimilarityScorer):
+    """The score is the cosine of the texts' embeddings, as the grader's; in a run the grader takes its place."""
+
+    def compare(self, actual: str, expected: str) -> float:
+        if (near := nearness_of_texts(actual, expected)) is not None:
+            return near
+        one, other = self._vectors.embed([actual, expected])
+        return nearness_of_vectors(one, other, f"local/{WORDLLAMA}")
+
+    @cached_property
+    def _vectors(self) -> OfflineVectors:
+        return OfflineVectors()

@@ -9,13 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
-from evalharness.domain.record import Json
+from evalharness.domain.language_model import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    FinishReason,
+    ToolRequest,
+)
 from evalharness.domain.transcript import Usage
 from evalharness.llms.access import Access
-from evalharness.llms.concessions import in_words
-from evalharness.llms.remote import RemoteLlm
+from evalharness.llms.remote import RemoteLlm, in_words
 from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
+from evalharness.values.json_value import Json
 
 FINISHES: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -152,7 +157,7 @@ def _finish_of(written: str, asks_for_tools: bool, is_refusal: bool) -> FinishRe
 
 
 def usage_of(body: Json) -> Usage | None:
-    """Unknown where it is not told, or not so that it can be read: an answer is worth keeping without."""
+    """Unknown where it is not reported, or not so that it can be read: an answer is worth keeping without."""
     usage = body.get("usage") if isinstance(body, dict) else None
     asked, replied = readable_count_at(usage, "prompt_tokens"), readable_count_at(usage, "completion_tokens")
     if asked is None or replied is None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from evalharness.domain.record import Json
 from evalharness.domain.transcript import Usage
 from evalharness.errors import UsageError
+from evalharness.values.json_value import Json
 
 VARIABLE = "EVALHARNESS_PRICES"
 NOTED = Path(__file__).with_name("prices.json")

@@ -5,17 +5,19 @@ How a request and a reply are written is said by those who inherit, one wire for
 
 from __future__ import annotations
 
+import json
+import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from typing import ClassVar
 
 from evalharness.contracts.model import Llm
-from evalharness.domain.chat import ChatReply, ChatRequest
-from evalharness.domain.record import Json
+from evalharness.domain.finding import Finding, finding
+from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
-from evalharness.llms.concessions import left_out, refused_field
+from evalharness.values.json_value import Json
 
 LEFT_OUT = ("temperature", "seed")
 """What a reply then does not depend on, whatever was asked for. The others are said in another way."""
@@ -59,4 +61,48 @@ class RemoteLlm(Llm):
                     raise
             self.refused.add(refused)
             if refused in LEFT_OUT:
-                access.told(left_out(self.name, refused))
+                access.note(left_out(self.name, refused))
+
+
+# What one server will not have in a request: found out once, and left out from then on.
+#
+# Servers that speak the same language differ in what they take: a reasoning model has no temperature, an old server no
+# schema. Only a refusal that names the field counts, and only one that says it is not supported: a value out of range
+# is the user's to repair.
+
+REFUSALS = (400, 422)
+NOT_SUPPORTED = re.compile(
+    r"unsupported|(n't|not|no|nor|never)( \w+)? support|unknown|unrecogni[sz]ed|unexpected|\bextra|not permitted"
+    r"|forbidden|not allowed|deprecated|not available|unavailable|invalid schema|invalid parameter|only the default",
+    re.IGNORECASE,
+)
+NUMBERS = ("temperature", "max_tokens", "seed")
+OUT_OF_RANGE = re.compile(
+    r"\btoo (high|large|big|great|low|small|long|many|much)\b|\bat (most|least)\b|\bup to\b|\bbetween\b|\brange\b"
+    r"|\b(maximum|minimum|exceed\w*|above|below|(more|less|greater|smaller|larger|higher|lower) than)\b|\bfrom \d"
+    r"|[<>≤≥]=? ?\d",
+    re.IGNORECASE,
+)
+
+
+def refused_field(error: ModelUnavailable, sent: Container[str], words_for: Mapping[str, str]) -> str | None:
+    """The field of the request that the server refuses. `words_for`: field → pattern of the words that name it."""
+    said = error.message
+    if error.status not in REFUSALS or not NOT_SUPPORTED.search(said):
+        return None
+    for field, words in words_for.items():
+        is_too_much = field in NUMBERS and OUT_OF_RANGE.search(said)
+        if field in sent and not is_too_much and re.search(words, said, re.IGNORECASE):
+            return field
+    return None
+
+
+def left_out(model: str, field: str) -> Finding:
+    """For those who read the report: what they asked for was not what the model was asked."""
+    return finding("model.field_left_out", "warning", model=model, field=field)
+
+
+def in_words(schema: Mapping[str, object], text: str) -> str:
+    """For a server that does not hold replies to a schema: it stands at the end, where a model heeds it most."""
+    asked = "Reply with one JSON object that is valid under this JSON Schema, and nothing else:"
+    return f"{text}\n\n{asked}\n{json.dumps(schema, ensure_ascii=False)}"

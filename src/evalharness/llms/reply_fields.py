@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.domain.record import Json
+from evalharness.values.json_value import Json
 
 LONGEST_COUNT = 15
 

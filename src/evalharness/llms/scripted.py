@@ -17,14 +17,21 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from evalharness.contracts.model import Llm
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, FinishReason, ToolRequest
-from evalharness.domain.digest import digest
-from evalharness.domain.pattern import Pattern, compile_pattern
-from evalharness.domain.record import Json, Record
-from evalharness.domain.text import head
+from evalharness.domain.language_model import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    FinishReason,
+    ToolRequest,
+)
+from evalharness.domain.record import Record
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable, UsageError
 from evalharness.llms.access import Access
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
+from evalharness.values.pattern import Pattern, compile_pattern
+from evalharness.values.text import head
 from evalharness.workspaces import model_file
 
 LONGEST_SEARCH_S = 1.0
@@ -158,10 +165,10 @@ def _read(model: str, access: Access) -> Script:
     except ValidationError as error:
         # Where an entry is wrong, pydantic leaves it out and then says that too few are left.
         problems = [found for found in error.errors() if found["type"] != "too_short" or not found["input"]]
-        raise UsageError("\n".join([f"the script {path} is wrong:", *map(_told, problems)])) from None
+        raise UsageError("\n".join([f"the script {path} is wrong:", *map(_problem_text, problems)])) from None
 
 
-def _told(problem: Mapping[str, Any]) -> str:
+def _problem_text(problem: Mapping[str, Any]) -> str:
     place = ".".join(map(str, problem["loc"]))
     message = _OURS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
     return f"  {place}: {message}" if place else f"  {message}"

@@ -13,10 +13,10 @@ from evalharness.domain.calibration import (
 )
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import chance, count, interval
-from evalharness.domain.record import Json
 from evalharness.reports.screen import Part, Screen
 from evalharness.reports.wording import judging_text
 from evalharness.reports.words import say
+from evalharness.values.json_value import Json
 
 SHOWN_CASES = 3
 
@@ -30,8 +30,8 @@ class CalibrationReport:
             self._examples(examples)
         for attacks in calibration.attacks:
             self._attacks(attacks)
-        for told in calibration.without_verdict:
-            self._screen.line("no verdict", told)
+        for reported in calibration.without_verdict:
+            self._screen.line("no verdict", reported)
         for position, took in enumerate(calibration.judging):
             self._screen.line("cost" if position == 0 else "", judging_text(took))
         for note in calibration.notes:
@@ -80,9 +80,11 @@ def example_lines(found: ExampleCalibration) -> Iterator[tuple[str, str, str]]:
     yield "distance", f"{away} on average   95 % interval {ends}", f"({n})"
     share = interval(found.agreeing_low or 0.0, found.agreeing_high or 0.0)
     yield "agreement", f"{same}   95 % interval {share}", "(Wilson)"
-    told = {"neither": "neither too kind nor too strict as far as these can show"}.get(found.direction, found.direction)
+    reported = {"neither": "neither too kind nor too strict as far as these can show"}.get(
+        found.direction, found.direction
+    )
     by_chance = f"(by chance alone in {chance(found.p_value)})" if found.p_value is not None else ""
-    yield "direction", f"{told}: {_leaning(found.mean_difference)} on average", by_chance
+    yield "direction", f"{reported}: {_leaning(found.mean_difference)} on average", by_chance
 
 
 def attack_lines(found: AttackCalibration) -> Iterator[tuple[str, str, str]]:

@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from evalharness.domain.flaky_case import FLAKY_FROM, FlakyCase
-from evalharness.domain.item_analysis import CaseItem
 from evalharness.domain.plain_numbers import count, percent
-from evalharness.domain.report import Recommendation, Report
+from evalharness.domain.report import FLAKY_FROM, CaseItem, FlakyCase, Recommendation, Report
 from evalharness.reports.figures import Line
 from evalharness.reports.words import say
 
@@ -31,15 +29,15 @@ def flaky(report: Report) -> Iterator[Line]:
     held = report.gate.quarantined if report.gate else ()
     often = [case for case in report.flaky if case.counts_as_flaky]
     seldom = [case for case in report.flaky if not case.counts_as_flaky]
-    told = [_cases(cases, sign) for cases, sign in ((often, "≥"), (seldom, "<")) if cases]
+    parts = [_cases(cases, sign) for cases, sign in ((often, "≥"), (seldom, "<")) if cases]
     new, kept = sum(case.new for case in often), len({case.case_id for case in report.flaky} & set(held))
-    told += [f"{number:,} {word}" for number, word in ((new, "new"), (kept, "quarantined")) if number]
+    parts += [f"{number:,} {word}" for number, word in ((new, "new"), (kept, "quarantined")) if number]
     if report.flaky:
         runs = max(case.runs for case in report.flaky)
         basis = "this run" if runs == 1 else f"up to {runs} comparable runs"
         few = "; above 50 % only because trials are few" if report.flaky[0].flip_rate > 0.5 else ""
         small = f"(chance that two trials of a case disagree, unbiased, over {basis}{few})"
-        yield Line("flaky", " – ".join(told), small)
+        yield Line("flaky", " – ".join(parts), small)
     if held:
         yield Line("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
 
@@ -85,10 +83,10 @@ def _first_of_all_kinds(given: Sequence[Recommendation]) -> list[Recommendation]
 
 def _item(case: CaseItem) -> str:
     passed = f"{percent(case.difficulty, 0)} pass" if 0 < case.difficulty < 1 else ""
-    told = (
+    text = (
         "" if case.discrimination is None else f"discrimination {case.discrimination:.2f} over {case.targets} targets"
     )
-    figures = ", ".join(part for part in (passed, told) if part)
+    figures = ", ".join(part for part in (passed, text) if part)
     return f"{case.case_id}: {FLAGS[case.flag]}" + (f" ({figures})" if figures else "")
 
 

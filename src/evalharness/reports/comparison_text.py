@@ -74,10 +74,10 @@ class ComparisonReport:
 
     def _case(self, case: CaseChange) -> None:
         marks = [word for word, holds in (("critical", case.critical), ("clearly worse", case.flagged)) if holds]
-        told = f"  {_case_text(case)}"
+        text = f"  {_case_text(case)}"
         is_tested = case.delta < 0 and case.p is not None  # the test is about passes, not about scores
         chance = f"   p {_p(case.p)}, q {_p(case.q)}" if is_tested else ""
-        self._screen.say("  ", case.case_id, told, (f"   {', '.join(marks)}" if marks else "", "red"), (chance, "dim"))
+        self._screen.say("  ", case.case_id, text, (f"   {', '.join(marks)}" if marks else "", "red"), (chance, "dim"))
         if case.divergence:
             self._screen.say((f"      {self._screen.one_line(say(case.divergence), 300)}", "dim"))
 

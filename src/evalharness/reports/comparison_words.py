@@ -34,8 +34,8 @@ def moved(
     before, now = old or 0.0, new or 0.0
     size, rates = change(before, now, half_width) if value else ("", percent(now, digits(half_width)))
     if metric == "score":
-        told = f"{size} {'lower' if value < 0 else 'higher'} than" if value else "the same as"
-        return f"{f'{apart}; in the others ' if apart else ''}the score is {told} before ({rates})"
+        text = f"{size} {'lower' if value < 0 else 'higher'} than" if value else "the same as"
+        return f"{f'{apart}; in the others ' if apart else ''}the score is {text} before ({rates})"
     trials = "trials of critical cases" if metric == "critical" else "trials"
     if not value:
         return f"as many {trials} pass as before ({rates})"
@@ -92,10 +92,10 @@ def by_chance(found: Mapping[str, Any]) -> str:
 def no_regression(
     moved: str, unit: str, margin: float, accepted: float | None, chance: Mapping[str, Any] | None
 ) -> str:
-    told = f"a {_word(unit)} of {size_of(margin, unit)} or more is ruled out"
+    text = f"a {_word(unit)} of {size_of(margin, unit)} or more is ruled out"
     if accepted is not None:
-        return f"{moved}: {told}, and this one is within the {size_of(accepted, unit)} that are accepted"
-    return f"{moved}: {by_chance(chance)}; {told}" if chance is not None else f"{moved}: {told}"
+        return f"{moved}: {text}, and this one is within the {size_of(accepted, unit)} that are accepted"
+    return f"{moved}: {by_chance(chance)}; {text}" if chance is not None else f"{moved}: {text}"
 
 
 def loss_may_be_hidden(metric: str, lacking: int, moved: str) -> str:

@@ -11,7 +11,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import Report
 from evalharness.reports.sequential_text import outcome_of
-from evalharness.reports.wording import duration, interval_of, judging_text, money, told_apart, with_interval
+from evalharness.reports.wording import duration, extra_digits, interval_of, judging_text, money, with_interval
 
 LEAST_LEVEL = 0.9
 
@@ -45,8 +45,8 @@ def _rates(report: Report) -> Iterator[Line]:
     if score is not None and with_interval(score) != with_interval(rate):
         basis = [*by_weight, _basis(score)]
         lacking = f" ({count(score.lacking, 'judged trial')} without a whole one)" if score.lacking else ""
-        told = "   ".join(with_interval(score))
-        yield Line("score", f"{told}{lacking}", f"({', '.join(['mean over cases', *basis])})")
+        text = "   ".join(with_interval(score))
+        yield Line("score", f"{text}{lacking}", f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and with_interval(first) != with_interval(rate):
         retried = ["only first answers count here"] if report.metadata.retry_failed else []
@@ -130,8 +130,8 @@ def _latency(report: Report) -> Iterator[Line]:
 def _cost(report: Report) -> Iterator[Line]:
     found, trials = report.measurements.get("cost_usd"), report.summary.trials
     judged = trials.passed + trials.failed
-    untold = judged - (found.n_trials if found else 0)
-    but = f" ({untold:,} of {count(judged, 'judged trial')} told none)" if untold else ""
+    unstated = judged - (found.n_trials if found else 0)
+    but = f" ({unstated:,} of {count(judged, 'judged trial')} told none)" if unstated else ""
     parts = [f"{money(report.cost_usd)} in all{but}"] if report.cost_usd is not None else []
     if report.input_tokens is not None:
         parts.append(f"{report.input_tokens:,} tokens in, {report.output_tokens or 0:,} out")
@@ -164,6 +164,6 @@ def _basis_of_median(found: Measurement, cases: Sequence[CaseResult]) -> str:
 def _median(found: Measurement, worded: Callable[[float, int], str]) -> str:
     if found.low is None or found.high is None or not is_sure(found):
         return f"median {worded(found.value, 0)}"
-    finer = told_apart(found.low, found.high, worded)
+    finer = extra_digits(found.low, found.high, worded)
     value, low, high = (worded(each, finer) for each in (found.value, found.low, found.high))
     return f"median {value}   {found.level * 100:.0f} % interval {low} to {high}"

@@ -38,9 +38,9 @@ class GateReport:
         if report.comparison is not None:
             self._screen.line("vs baseline", baseline_line(report.comparison))
             self._screen.line("", "", baseline_basis(report.comparison))
-            told = report.gate.notes if report.gate else ()
+            reported = report.gate.notes if report.gate else ()
             for note in report.comparison.notes:
-                if note not in told:
+                if note not in reported:
                     self._screen.line("", "", say(note))
         elif report.not_compared and not (report.gate and report.gate.verdict == "INVALID"):  # which says the same
             self._screen.line("vs baseline", say(report.not_compared))

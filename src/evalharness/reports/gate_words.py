@@ -26,7 +26,7 @@ def label_of(metric: str, kind: str, group: str) -> str:
 
 
 def threshold(metric: str, kind: str, group: str, figure: Mapping[str, Any], wanted: float, awaiting: int) -> str:
-    reached = f"{_told_apart(figure, wanted)}, {_exact(wanted)} % needed{_by_chance(figure, wanted)}"
+    reached = f"{_extra_digits(figure, wanted)}, {_exact(wanted)} % needed{_by_chance(figure, wanted)}"
     due = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
     return f"{label_of(metric, kind, group)} {reached}{due}"
 
@@ -37,11 +37,11 @@ def _by_chance(figure: Mapping[str, Any], wanted: float) -> str:
     if low is None or high is None or not low < wanted <= high:
         return ""
     includes = "reaches below that" if reaches(figure["value"], wanted) else "includes that"
-    told = f"{_exact(figure['level'])} % interval {_interval_around(low, high, wanted)}"
-    return f"; the {told} {includes}, so this may be chance"
+    text = f"{_exact(figure['level'])} % interval {_interval_around(low, high, wanted)}"
+    return f"; the {text} {includes}, so this may be chance"
 
 
-def _told_apart(figure: Mapping[str, Any], wanted: float) -> str:
+def _extra_digits(figure: Mapping[str, Any], wanted: float) -> str:
     """With as many decimals as it takes to see on which side of what is needed the value lies."""
     value, low, high = figure["value"], figure["low"], figure["high"]
     decimals = digits(None if low is None or high is None else (high - low) / 2)
@@ -75,7 +75,7 @@ def score_uncertain(
 ) -> str:
     of_all = f"{lacking:,} of {count(judged, 'judged trial')}"
     lack = "has no score, or lacks a grade in it" if lacking == 1 else "have no score, or lack a grade in it"
-    unsure = f"{_told_apart(figure, wanted)} of what was scored, but {of_all} {lack}"
+    unsure = f"{_extra_digits(figure, wanted)} of what was scored, but {of_all} {lack}"
     return f"{label_of(metric, kind, group)} cannot be judged: {unsure}"
 
 
@@ -120,8 +120,8 @@ def _named(found: Mapping[str, Any]) -> str:
 def limit(limit: str, case: str, given_up: int, value: float, most: float, lacking: int) -> str:
     is_money = limit.startswith("max_cost")
     shown, wanted = beside_limit(value, most, 4 if is_money else 3)
-    untold = f" ({count(lacking, 'judged trial')} did not say)" if lacking else ""
-    found, needed = (f"${shown}{untold}", f"${wanted}") if is_money else (f"{shown} s", f"{wanted} s")
+    unstated = f" ({count(lacking, 'judged trial')} did not say)" if lacking else ""
+    found, needed = (f"${shown}{unstated}", f"${wanted}") if is_money else (f"{shown} s", f"{wanted} s")
     return f"{_limit_label(limit, case, given_up)} {found}, less than {needed} needed"
 
 

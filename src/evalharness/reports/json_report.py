@@ -47,7 +47,7 @@ def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str]
     head["recommendations"], head["findings"] = _advice(head["recommendations"])
     text = json.dumps(head, ensure_ascii=False, indent=1)
     shown = redact(text)
-    # Redacting may write the document anew, without its line breaks, or leave nothing of it but a text.
+    # Redacting may write the document again, without its line breaks, or leave nothing of it but a text.
     whole = shown if shown.startswith("{") else f'{{"redacted": {shown}}}'
     if trials is None:
         yield whole

@@ -64,7 +64,7 @@ class _Writer:
 
     def run(self, report: Report) -> None:
         about = report.metadata
-        told = {case.eval_id: case.reason for case in (*report.failures, *report.unjudged)}
+        fields = {case.eval_id: case.reason for case in (*report.failures, *report.unjudged)}
         held = frozenset(report.gate.quarantined if report.gate else ())
         verdicts = [_case_verdict(case, held) for case in report.cases]
         itself = _verdict_of_itself(report, verdicts)
@@ -82,7 +82,7 @@ class _Writer:
             why = f"the run is {report.verdict}: {say(report.why)}"
             self._case("the run itself", self._of, 0, itself, why)
         for case, verdict in zip(report.cases, verdicts, strict=True):
-            reason = told.get(case.case_id, case.state)
+            reason = fields.get(case.case_id, case.state)
             if case.state == "failed" and verdict == "skipped":
                 reason = f"quarantined, so the gate does not count it: {reason}"
             time = round(case.duration_s or 0.0, 6)

@@ -52,13 +52,13 @@ def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     if plan.is_reasonable:
         each = "the one case" if plan.cases == 1 else f"each of the {plan.cases:,} cases"
         show = "shows" if best.trials == 1 else "show"
-        told = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
-        yield "do this", f"{told} of {effect} on {these}: {_price(best)}"
+        text = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
+        yield "do this", f"{text} of {effect} on {these}: {_price(best)}"
     elif plan.is_chosen or best.detectable is None:
         yield "do this", f"add {plan.unit}s: {_shown_by(best, these)}; {_needed(best, plan)} show one of {effect}"
     else:
-        told = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
-        yield "do this", f"add {plan.unit}s: {told}; {_needed(now, plan)} show it too"
+        text = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
+        yield "do this", f"add {plan.unit}s: {text}; {_needed(now, plan)} show it too"
     if plan.is_reasonable and now.cases_needed > plan.units:
         others = f"other {plan.unit}s like these: {_needed(now, plan)}"
         yield "more cases", f"to know whether a drop of {effect} holds for {others}"
@@ -75,16 +75,16 @@ def _shown_by(row: PlanRow, these: str) -> str:
 def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     if plan.cases_at_best is None or plan.error_at_best is None:
         return
-    told = []
+    parts = []
     if plan.cases_at_best > plan.units:
-        told.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, plan.unit)}")
+        parts.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, plan.unit)}")
     if plan.enough_trials is not None:
-        told += [] if told else ["are soon of little use"]
-        told.append(f"from {count(plan.enough_trials, 'trial')} per case on, add {plan.unit}s instead")
-    if told:
+        parts += [] if parts else ["are soon of little use"]
+        parts.append(f"from {count(plan.enough_trials, 'trial')} per case on, add {plan.unit}s instead")
+    if parts:
         why = f"because {plan.unit}s {'may ' if plan.spread.is_smoothed else ''}differ"
         error = f"the pass rate's standard error stays at {points(plan.error_at_best)}"
-        yield "more trials", f"{'; '.join(told)} ({error}, {why})"
+        yield "more trials", f"{'; '.join(parts)} ({error}, {why})"
 
 
 def _asked(plan: TrialPlan) -> str:

@@ -30,15 +30,15 @@ def _cap_below(passed: int, judged: int, floor: float, may_be_chance: bool) -> s
 
 def _pairs(is_worse: bool, pairs: int, worse: int, better: int) -> str:
     turned = f"{worse:,} got worse and {better:,} better"
-    told = f"of {pairs:,} trials, each paired with one of the baseline, {turned}"
-    return f"worse than the baseline: {told}" if is_worse else f"no loss against the baseline is shown: {told}"
+    text = f"of {pairs:,} trials, each paired with one of the baseline, {turned}"
+    return f"worse than the baseline: {text}" if is_worse else f"no loss against the baseline is shown: {text}"
 
 
 def _no_usable_run(runs: int, doubts: Sequence[tuple[str, int]]) -> str:
     if runs == 1:
         return f"its last run does not tell how results vary ({_DOUBTS[doubts[0][0]]})"
-    told = ", ".join(f"{number:,} {_DOUBTS[doubt]}" for doubt, number in doubts)
-    return f"of its last {runs:,} runs none tells how results vary ({told})"
+    text = ", ".join(f"{number:,} {_DOUBTS[doubt]}" for doubt, number in doubts)
+    return f"of its last {runs:,} runs none tells how results vary ({text})"
 
 
 WORDS: Mapping[str, Words] = MappingProxyType(

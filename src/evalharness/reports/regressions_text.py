@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.regressions import Regressions
-from evalharness.domain.task_change import TaskChange
+from evalharness.domain.regressions import Regressions, TaskChange
 from evalharness.errors import UsageError
 from evalharness.reports.comparison_text import ComparisonReport
 from evalharness.reports.screen import Screen
@@ -33,7 +32,7 @@ class RegressionsReport:
 
 
 def _task_lines(found: Regressions) -> Iterator[str]:
-    """A task that failed at the same score is told as well: a score alone would hide it."""
+    """A task that failed at the same score is reported as well: a score alone would hide it."""
     limit = f"{found.threshold:g}"
     kinds = (
         (f"fell by more than {limit}", [task for task in found.tasks if task.degraded]),
@@ -46,13 +45,13 @@ def _task_lines(found: Regressions) -> Iterator[str]:
     for what, tasks in kinds:
         if tasks:
             more = f", and {len(tasks) - SHOWN:,} more" if len(tasks) > SHOWN else ""
-            listed = ", ".join(_told(task, with_variant=len(found.comparisons) > 1) for task in tasks[:SHOWN])
+            listed = ", ".join(_task_line(task, with_variant=len(found.comparisons) > 1) for task in tasks[:SHOWN])
             yield f"{count(len(tasks), 'task')} {what}: {listed}{more}"
     if found.tasks and not kinds[0][1]:
         yield f"no task fell by more than {limit}"
 
 
-def _told(task: TaskChange, *, with_variant: bool) -> str:
+def _task_line(task: TaskChange, *, with_variant: bool) -> str:
     variant = f" on {task.variant}" if with_variant else ""
     before, now = ("–" if score is None else f"{score:.2f}" for score in (task.previous_score, task.current_score))
     return f"{task.task_id}{variant} {before} → {now}"

@@ -63,7 +63,8 @@ class Screen:
 
 class PipeConsole(Console):
     def on_broken_pipe(self) -> None:
-        """rich would leave the program from wherever it is; that nobody reads any more is told as any other error."""
+        """rich would leave the program from wherever it is; that nobody reads any more is reported as any other
+        error."""
         raise BrokenPipeError
 
 

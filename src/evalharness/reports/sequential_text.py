@@ -13,13 +13,13 @@ def announced(plan: SequentialPlan, cap: int) -> str:
         asked.append(f"whether {percent(plan.floor)} pass, or only {percent(plan.floor - plan.effect)},")
     if plan.baseline:
         asked.append(f"whether it is worse than {plan.baseline_name}")
-    told = (
+    text = (
         f"stops as soon as it is decided {' and '.join(asked).removesuffix(',')}, after at most {count(cap, 'trial')}"
     )
     fixed = f"a number fixed before would have to be {plan.fixed_n:,}"
     if cap < plan.fixed_n:
-        return f"{told}; {fixed}, so it may well end undecided (more: --repeat N)"
-    return f"{told}; {fixed}"
+        return f"{text}; {fixed}, so it may well end undecided (more: --repeat N)"
+    return f"{text}; {fixed}"
 
 
 def outcome_of(result: SequentialResult) -> tuple[str, str]:
@@ -28,30 +28,30 @@ def outcome_of(result: SequentialResult) -> tuple[str, str]:
     if result.at_the_cap:
         return f"the rule had not decided after {trials}: {say(result.why)}", f"({result.rule}; seed {result.seed})"
     if result.decision != "UNDECIDED":
-        told = f"decided after {trials}: {say(result.why)}{_beside_the_interval(result)}"
+        text = f"decided after {trials}: {say(result.why)}{_beside_the_interval(result)}"
     elif result.is_over or result.trials_used == result.cap:
-        told = f"not decided by {trials}: {say(result.why)}"
+        text = f"not decided by {trials}: {say(result.why)}"
     else:
-        told = f"not decided so far, after {trials}: {say(result.why)}"
+        text = f"not decided so far, after {trials}: {say(result.why)}"
     basis = [
         _spent(result),
         f"{result.rule}, α {result.alpha:g}{f', β {result.beta:g}' if result.floor is not None else ''}",
     ]
     basis += [f"E {result.e_value:.3g}"] if result.e_value is not None else []
-    return told, f"({'; '.join(basis)}; seed {result.seed})"
+    return text, f"({'; '.join(basis)}; seed {result.seed})"
 
 
 def _spent(result: SequentialResult) -> str:
     """Against the number of trials that would decide the same if it were fixed before."""
     fixed = f"a fixed {result.fixed_n:,} for {points(result.effect)}"
     uncounted = result.trials_run - result.trials_used
-    told = [f"{uncounted:,} more run that did not count"] if uncounted > 0 else []
+    parts = [f"{uncounted:,} more run that did not count"] if uncounted > 0 else []
     whose = "its" if result.given_up == 1 else "their"
-    told += [f"{result.given_up:,} more begun and given up, {whose} cost not known"] if result.given_up else []
+    parts += [f"{result.given_up:,} more begun and given up, {whose} cost not known"] if result.given_up else []
     if not result.saved:
-        return ", ".join([f"instead of {fixed}", *told])
+        return ", ".join([f"instead of {fixed}", *parts])
     share = f"{percent(abs(result.saved), 0)} {'fewer' if result.saved > 0 else 'more'} than {fixed}"
-    return ", ".join([share, *told])
+    return ", ".join([share, *parts])
 
 
 def _beside_the_interval(result: SequentialResult) -> str:

@@ -14,12 +14,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from evalharness.domain.record import Json
-from evalharness.domain.session_checks import eval_result
-from evalharness.domain.session_results import EvalRun
+from evalharness.documents.session_checks import eval_result
+from evalharness.documents.session_results import EvalRun
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.session_files import make_folder, run_output
+from evalharness.values.json_value import Json
 
 TABLES = """
 CREATE TABLE migrations (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, description TEXT, applied_at TEXT NOT NULL);
@@ -132,7 +132,7 @@ class _Writing:
         )
         for result in run.results:
             session = self._clean(result.session.model_dump(mode="json")) if result.session else {}
-            told, judged = self._clean(result.model_dump(mode="json")), self._clean(eval_result(result))
+            reported, judged = self._clean(result.model_dump(mode="json")), self._clean(eval_result(result))
             if session:
                 session["id"] = self._free_id(session["id"] or run.name)
                 self._session(session, None)
@@ -140,14 +140,14 @@ class _Writing:
                 "eval_results",
                 run_name=run.name,
                 session_id=session.get("id"),
-                input_path=told["input_path"],
-                title=told["title"],
+                input_path=reported["input_path"],
+                title=reported["title"],
                 passed=judged["passed"],
                 state=judged["state"],
-                error=told.get("error", ""),
+                error=reported.get("error", ""),
                 evals=_text(session["evals"]) if "evals" in session else None,
                 eval_result=_text(judged),
-                result=_text(told),
+                result=_text(reported),
             )
 
     def _session(self, session: Mapping[str, Json], parent_id: str | None) -> None:

@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evalharness.domain.go_durations import duration_text
-from evalharness.domain.session import Session
-from evalharness.domain.session_checks import check_lines, eval_result, state_of
-from evalharness.domain.session_results import EvalRun, Result, RunOutput, RunOutputConfig, Summary
+from evalharness.documents.session import Session
+from evalharness.documents.session_checks import check_lines, eval_result, state_of
+from evalharness.documents.session_results import EvalRun, Result, RunOutput, RunOutputConfig, Summary, duration_text
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.wording import harmless
@@ -93,8 +92,8 @@ def _share(label: str, passed: int, total: int) -> Iterator[str]:
         yield _summary_line(_icon(passed / total), label, f"{passed}/{total} passed ({passed / total:.1%})")
 
 
-def _summary_line(icon: str, label: str, told: str) -> str:
-    return f"{icon} {label:>{LABEL_WIDTH}}: {told}"
+def _summary_line(icon: str, label: str, reported: str) -> str:
+    return f"{icon} {label:>{LABEL_WIDTH}}: {reported}"
 
 
 def _icon(share: float) -> str:

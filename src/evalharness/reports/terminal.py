@@ -88,8 +88,8 @@ class _Writer:
         details = dict(failure.details)
         history = history_text(details.pop("failure_count", 0), details.pop("last_passed", None))
         states = ", ".join(f"{number} {state}" for state, number in details.items())
-        told = f"  {states}   ({history})" if history else f"  {states}"
-        self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (told, "dim"))
+        text = f"  {states}   ({history})" if history else f"  {states}"
+        self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (text, "dim"))
         self._screen.say(f"      {self._screen.one_line(failure.reason, 300)}")
 
     def _unjudged(self, report: Report) -> None:
@@ -173,7 +173,7 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     resume = f"{command} resume {run.regrade_of or run.name}{cap}{named}"
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
         return f"{resume}; {regrade}" if regrade else resume
-    if cap:  # then grades are due
+    if cap:  # then grades are outstanding
         return regrade or resume
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
         return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
@@ -185,7 +185,7 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
 
 
 def _larger_cap(run: Run, report: Report) -> str:
-    """A run that has spent all it may needs a larger purse to go on."""
+    """A run that has spent all it may needs a larger budget to go on."""
     if report.why is None or report.why.code != "run.spend_cap":
         return ""
     return " --max-cost USD" if run.options.max_cost_usd or run.suite.config.max_cost_usd else " --max-tokens N"

@@ -7,8 +7,7 @@ from typing import Any
 
 from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.rate_check import RateCheck
-from evalharness.domain.verified import Verified
+from evalharness.domain.verification import RateCheck, Verified
 from evalharness.reports.screen import Part, Screen
 from evalharness.reports.words import say
 

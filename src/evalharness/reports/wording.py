@@ -98,7 +98,7 @@ def shortened(names: Sequence[str], number: int) -> str:
     return ", ".join(names) + (" …" if number > len(names) else "")
 
 
-def told_apart(low: float, high: float, worded: Callable[[float, int], str]) -> int:
+def extra_digits(low: float, high: float, worded: Callable[[float, int], str]) -> int:
     """How many digits more than usual it takes for two unlike ends to read unlike."""
     return next((more for more in range(MOST_DECIMALS) if low == high or worded(low, more) != worded(high, more)), 0)
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evalharness.domain.finding import TEXT_WRITER, Finding
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.errors import Hint
 from evalharness.reports import (
     advice_words,
@@ -24,6 +24,7 @@ from evalharness.reports import (
     verified_words,
 )
 from evalharness.reports.wording import Words
+from evalharness.values.json_value import Json
 
 
 def _joined(findings: Sequence[str]) -> str:

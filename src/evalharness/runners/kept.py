@@ -13,7 +13,7 @@ FIXED = (int, float, str, bytes, tuple, frozenset)
 CHANGEABLE = (list, dict, set)
 KINDS = {kind.__name__: kind for kind in (*FIXED, *CHANGEABLE)}
 OF_CLASS = ("getitem", "len", "iter", "reversed", "str", "repr", "format", "neg", "abs", "invert")
-"""What a class may do in its own way, because no data of the tests is told in it but a key."""
+"""What a class may do in its own way, because no data of the tests is reported in it but a key."""
 AMONG_ITS_LIKE = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 FIELDS = ("count", "index")
 """Methods of a tuple that are the names of fields in some named ones."""

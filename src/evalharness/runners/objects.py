@@ -183,10 +183,10 @@ class Link:
 
     def _change(self, arguments: tuple[Any, ...], changed: Any) -> None:
         try:
-            told = [(arguments[place], self._read(written)) for place, written in changed]
+            parts = [(arguments[place], self._read(written)) for place, written in changed]
         except (LookupError, TypeError, ValueError):
             raise OtherSideEnded(OUT_OF_TURN) from None
-        for old, new in told:
+        for old, new in parts:
             _replace(old, new)
 
     def _keep(self, value: Any, kind: str, data: Any) -> list[Any] | None:
@@ -211,15 +211,15 @@ class Link:
             bases = [base for base in value.__bases__ if issubclass(base, Exception)]
             return ["class", number, value.__name__, self._written(bases)]
         if isinstance(value, Exception):
-            told = [type(value), value.args, vars(value), value.__cause__]
-            return ["error", number, str(value), *map(self._written, told)]
+            parts = [type(value), value.args, vars(value), value.__cause__]
+            return ["error", number, str(value), *map(self._written, parts)]
         return ["mine", number, type(value).__name__]
 
-    def _find(self, told: Any) -> Any:
+    def _find(self, reported: Any) -> Any:
         """The same object is always the same one here, so `is`, `except` and keys of mappings work."""
-        if isinstance(told, type):
-            return STAND_INS.get(told, told) if self.may_look else told
-        what, number, *more = told
+        if isinstance(reported, type):
+            return STAND_INS.get(reported, reported) if self.may_look else reported
+        what, number, *more = reported
         if what not in ("yours", "mine", "kept", "class", "error") or type(number) is not int or number < 0:
             raise OtherSideEnded(OUT_OF_TURN)
         if what == "yours":

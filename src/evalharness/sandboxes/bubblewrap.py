@@ -22,12 +22,11 @@ from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.options import Options
 from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
 from evalharness.errors import Hint, SandboxUnavailable
-from evalharness.sandboxes import dropping_root, wrapping
+from evalharness.sandboxes import bubblewrap_command, nobody
+from evalharness.sandboxes.bubblewrap_command import folders_for
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
-from evalharness.sandboxes.disk_use import is_larger_than
 from evalharness.sandboxes.family_use import FamilyUse
 from evalharness.sandboxes.none import NoSandbox
-from evalharness.sandboxes.programs import folders_for
 from evalharness.sandboxes.system_calls import filter_program
 
 LOOK_S = 0.05
@@ -73,7 +72,7 @@ class Bubblewrap(Sandbox, SandboxSession):
                     )
             self._groups = Cgroups.find() if self.options.control_groups else None
             self._filter = filter_program()
-            self._system = wrapping.system_flags()
+            self._system = bubblewrap_command.system_flags()
             with tempfile.TemporaryDirectory(prefix="evalharness-") as folder:
                 await self._run(ProcessRequest(("/usr/bin/true",), folder, {}))
             self._is_open = True
@@ -92,17 +91,17 @@ class Bubblewrap(Sandbox, SandboxSession):
         await self._processes.close()
 
     async def _run(self, request: ProcessRequest) -> ProcessResult:
-        wrapping.check(request)
+        bubblewrap_command.check(request)
         group = self._new_group(request.limits)
-        meter = group or FamilyUse(request.limits, wrapping.OWN_PROCESSES)
+        meter = group or FamilyUse(request.limits, bubblewrap_command.OWN_PROCESSES)
         look = partial(_passed, meter, Path(request.cwd), request.limits)
         try:
             with ExitStack() as held:
-                status, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+                status, reported = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
                 held.callback(os.close, status)
-                held.callback(os.close, told)
-                argv, descriptors = await self._wrapped(request, group, held, told)
-                wrapped = replace(request, argv=argv, cwd="/", env=wrapping.OUTER_ENVIRONMENT)
+                held.callback(os.close, reported)
+                argv, descriptors = await self._wrapped(request, group, held, reported)
+                wrapped = replace(request, argv=argv, cwd="/", env=bubblewrap_command.OUTER_ENVIRONMENT)
                 result = await self._processes.run(wrapped, watch=partial(_watch, look), pass_fds=descriptors)
                 if (
                     result.ended != "exited"
@@ -110,7 +109,7 @@ class Bubblewrap(Sandbox, SandboxSession):
                     return replace(result, ended=meter.passed(None) or result.ended)
                 if passed := await asyncio.to_thread(look):
                     return replace(result, ended=passed, exit_code=None)
-                _check_started(request, result, told=_read_all(status))
+                _check_started(request, result, reported=_read_all(status))
                 return result
         finally:
             if group is not None and not group.try_remove():
@@ -120,29 +119,31 @@ class Bubblewrap(Sandbox, SandboxSession):
         if self._groups is None:
             return None
         try:
-            return self._groups.create(limits, wrapping.OWN_PROCESSES)
+            return self._groups.create(limits, bubblewrap_command.OWN_PROCESSES)
         except OSError as error:
             raise SandboxUnavailable(f"the sandbox's control group cannot be made: {error}") from error
 
     async def _wrapped(
-        self, request: ProcessRequest, group: Cgroup | None, held: ExitStack, told: int
+        self, request: ProcessRequest, group: Cgroup | None, held: ExitStack, reported: int
     ) -> tuple[tuple[str, ...], list[int]]:
         """The command line, and the descriptors that it refers to."""
-        mounts = wrapping.mounts_of(request, self._folders_for(request))
-        wrapping.check_program(request, mounts)
-        flags = [*self._system, *wrapping.inner_flags(request, mounts), "--json-status-fd", str(told)]
-        descriptors = [told]
-        for place, content in wrapping.USERS.items():
-            descriptors.append(wrapping.memory_file(held, content.encode()))
+        mounts = bubblewrap_command.mounts_of(request, self._folders_for(request))
+        bubblewrap_command.check_program(request, mounts)
+        flags = [*self._system, *bubblewrap_command.inner_flags(request, mounts), "--json-status-fd", str(reported)]
+        descriptors = [reported]
+        for place, content in bubblewrap_command.USERS.items():
+            descriptors.append(bubblewrap_command.memory_file(held, content.encode()))
             flags += ["--ro-bind-data", str(descriptors[-1]), place]
         if self._filter is not None:
-            descriptors.append(wrapping.memory_file(held, self._filter))
+            descriptors.append(bubblewrap_command.memory_file(held, self._filter))
             flags += ["--seccomp", str(descriptors[-1])]
-        descriptors.append(wrapping.memory_file(held, wrapping.pack([*flags, *wrapping.LAST])))
-        enter = ("/bin/sh", "-c", wrapping.ENTER, "sh", *map(str, group.folders if group else ()), "--")
+        descriptors.append(
+            bubblewrap_command.memory_file(held, bubblewrap_command.pack([*flags, *bubblewrap_command.LAST]))
+        )
+        enter = ("/bin/sh", "-c", bubblewrap_command.ENTER, "sh", *map(str, group.folders if group else ()), "--")
         drop = await asyncio.to_thread(_dropping, mounts) if os.geteuid() == 0 else ()
         isolate = ("/usr/bin/bwrap", "--args", str(descriptors[-1]), "--")
-        bounded = wrapping.bounded(request.limits, counts_processes=group is None)
+        bounded = bubblewrap_command.bounded(request.limits, counts_processes=group is None)
         return (*enter, *drop, *isolate, *bounded, *request.argv), descriptors
 
     def _folders_for(self, request: ProcessRequest) -> tuple[str, ...]:
@@ -152,13 +153,13 @@ class Bubblewrap(Sandbox, SandboxSession):
         return self._programs[key]
 
 
-def _dropping(mounts: list[wrapping.Mount]) -> tuple[str, ...]:
+def _dropping(mounts: list[bubblewrap_command.Mount]) -> tuple[str, ...]:
     for mount in mounts:
         if mount.writable:
-            dropping_root.give_away(mount.source)
+            nobody.give_away(mount.source)
         else:
-            dropping_root.check_readable(mount.source)
-    return (*dropping_root.way_to(mount.source for mount in mounts), *dropping_root.DROP)
+            nobody.check_readable(mount.source)
+    return (*nobody.way_to(mount.source for mount in mounts), *nobody.DROP)
 
 
 def _passed(meter: Cgroup | FamilyUse, workspace: Path, limits: Limits, root: int | None = None) -> Ended | None:
@@ -182,9 +183,9 @@ def _timed(look: Look, root: int) -> tuple[Ended | None, float]:
     return look(root), time.thread_time() - started_s
 
 
-def _check_started(request: ProcessRequest, result: ProcessResult, told: bytes) -> None:
+def _check_started(request: ProcessRequest, result: ProcessResult, reported: bytes) -> None:
     """Bubblewrap tells the exit code of what it has started; where it says none, the failure is its own."""
-    if b'"exit-code"' not in told:
+    if b'"exit-code"' not in reported:
         said = result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}"
         raise SandboxUnavailable(
             f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
@@ -197,3 +198,37 @@ def _read_all(pipe: int) -> bytes:
         return os.read(pipe, 65_536)
     except BlockingIOError:
         return b""
+
+
+# How much a folder holds, asked again and again while untrusted code fills it: bounded in time and memory.
+
+MOST_ENTRIES = 100_000
+ENTRY_BYTES = 4096
+"""What an entry costs at least: a folder of a million empty files is not empty."""
+
+
+def is_larger_than(folder: Path, limit_bytes: int) -> bool:
+    """Links are not followed. Too many entries to be counted count as too large."""
+    total_bytes, entries = 0, 0
+    folders = [str(folder)]
+    for current in folders:
+        try:
+            with os.scandir(current) as found:
+                for entry in found:
+                    entries += 1
+                    total_bytes += max(_size_of(entry), ENTRY_BYTES)
+                    if total_bytes > limit_bytes or entries > MOST_ENTRIES:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except OSError:
+            continue  # gone, or closed to us: what is in it was counted before, or cannot be
+    return False
+
+
+def _size_of(entry: os.DirEntry[str]) -> int:
+    """What it takes on the disk: a file with holes is as large as its pieces."""
+    try:
+        return entry.stat(follow_symlinks=False).st_blocks * 512
+    except OSError:
+        return 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.domain.process import Ended, Limits
-from evalharness.sandboxes import processes
+from evalharness.sandboxes import process_tree
 
 _MOUNTED = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
@@ -50,7 +50,7 @@ class Cgroups:
 
     def create(self, limits: Limits, more_processes: int = 0) -> Cgroup:
         """Raises OSError when it cannot be made or limited; nothing is then left behind."""
-        name = f"{_PREFIX}{os.getpid()}-{processes.started_ticks(os.getpid())}-{secrets.token_hex(8)}"
+        name = f"{_PREFIX}{os.getpid()}-{process_tree.started_ticks(os.getpid())}-{secrets.token_hex(8)}"
         group = Cgroup(self.processes / name, self.memory / name, self.processors and self.processors / name)
         try:
             group.make()
@@ -65,7 +65,7 @@ class Cgroups:
         for parent in {self.processes, self.memory, self.processors or self.memory}:
             for folder in parent.glob(f"{_PREFIX}*-*-*"):
                 pid, started_ticks = folder.name.removeprefix(_PREFIX).split("-")[:2]
-                if pid.isdigit() and str(processes.started_ticks(int(pid))) != started_ticks:
+                if pid.isdigit() and str(process_tree.started_ticks(int(pid))) != started_ticks:
                     with suppress(OSError):
                         folder.rmdir()
 

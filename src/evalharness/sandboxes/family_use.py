@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.domain.process import Ended, Limits
-from evalharness.sandboxes import processes
+from evalharness.sandboxes import process_tree
 
 MEMORY_FOLDERS = ("/tmp", "/dev/shm")
 """File systems of the sandbox that are kept in memory."""
@@ -32,7 +32,7 @@ class FamilyUse:
         if root is None:
             return None  # nothing is left to be measured
         tasks, memory_bytes = -self.own_processes, 0
-        family = processes.family_of(root)
+        family = process_tree.family_of(root)
         for pid in family:
             status = _numbers(f"/proc/{pid}/status", ("Threads", *_COUNTED))
             tasks += status.get("Threads", 0)
@@ -72,7 +72,7 @@ def _memory_files_bytes(pids: Iterable[int]) -> int:
 def _numbers(path: str, names: Iterable[str]) -> dict[str, int]:
     """Lines such as `RssAnon:  1024 kB`; empty when the process is gone or does not show them."""
     try:
-        text = processes.content(path).decode(errors="replace")
+        text = process_tree.content(path).decode(errors="replace")
     except OSError:
         return {}
     found: dict[str, int] = {}

@@ -18,9 +18,9 @@ from typing import Any
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
-from evalharness.sandboxes import processes
-from evalharness.sandboxes.process import RunningProcess
-from evalharness.sandboxes.watching import Guard
+from evalharness.sandboxes import process_tree
+from evalharness.sandboxes.guard import Guard
+from evalharness.sandboxes.running_process import RunningProcess
 
 Watch = Callable[[int], Awaitable[Ended]]
 
@@ -34,7 +34,7 @@ class NoSandbox(Sandbox, SandboxSession):
 
     def __init__(self, options: Any = None) -> None:
         super().__init__(options)
-        self._marks = processes.new_marks()
+        self._marks = process_tree.new_marks()
         self._unused_marks = iter(self._marks)
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
         self._guard: Guard | None = None
@@ -47,12 +47,12 @@ class NoSandbox(Sandbox, SandboxSession):
         self, request: ProcessRequest, *, watch: Watch | None = None, pass_fds: Collection[int] = ()
     ) -> ProcessResult:
         """`watch` looks on while the process runs: it is given its number, and returns when a limit was passed."""
-        if self._guard is None and processes.has_proc():
-            processes.adopt_orphans()
+        if self._guard is None and process_tree.has_proc():
+            process_tree.adopt_orphans()
             self._guard = Guard(self._marks)
         mark = next(self._unused_marks)
         popen = _start(request, mark, pass_fds)
-        processes.set_mark(popen.pid, mark)
+        process_tree.set_mark(popen.pid, mark)
         running = RunningProcess(popen, request)
         self._running[running] = mark
         try:
@@ -71,7 +71,7 @@ class NoSandbox(Sandbox, SandboxSession):
         """Kill and reap what is still running, what a second interrupt left, and orphans found late."""
         await asyncio.gather(*(self._kill(running, mark) for running, mark in self._running.items()))
         deadline_s = time.monotonic() + _KILL_S
-        while not processes.sweep(self._marks, others=self._pids(), unmarked_too=True):
+        while not process_tree.sweep(self._marks, others=self._pids(), unmarked_too=True):
             if time.monotonic() > deadline_s:
                 break
             await asyncio.sleep(_PAUSE_S)
@@ -89,7 +89,7 @@ class NoSandbox(Sandbox, SandboxSession):
         while True:
             was_dead = running.is_dead()
             others = self._pids() - {running.pid}
-            nothing_left = processes.sweep(range(mark, mark + 1), root=running.unreaped_pid(), others=others)
+            nothing_left = process_tree.sweep(range(mark, mark + 1), root=running.unreaped_pid(), others=others)
             if (was_dead and nothing_left) or time.monotonic() > deadline_s:
                 break
             await asyncio.sleep(pause_s)
@@ -122,13 +122,13 @@ async def _watched(running: RunningProcess, watch: Watch | None) -> AsyncIterato
 
 
 def _start(request: ProcessRequest, mark: int, pass_fds: Collection[int]) -> subprocess.Popen[bytes]:
-    outer_mark = request.env.get(processes.MARK_VARIABLE, "")
+    outer_mark = request.env.get(process_tree.MARK_VARIABLE, "")
     try:
-        with processes.signal_blocked_for_children():
+        with process_tree.signal_blocked_for_children():
             return subprocess.Popen(
                 request.argv,
                 cwd=request.cwd,
-                env={**request.env, processes.MARK_VARIABLE: f"{outer_mark} {mark}".strip()},
+                env={**request.env, process_tree.MARK_VARIABLE: f"{outer_mark} {mark}".strip()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

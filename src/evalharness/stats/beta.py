@@ -1,7 +1,7 @@
 """The beta distribution: its distribution function I_x(a, b), its quantile, and log B(a, b).
 
 Accurate to about 1e-10 relative for parameters up to 1e9. Binomial tails are the same numbers: of n trials with
-chance p, at least k pass with probability I_p(k, n - k + 1). Intervals built on this are in `proportions.py`.
+chance p, at least k pass with probability I_p(k, n - k + 1). Intervals built on this are in `intervals.py`.
 """
 
 from __future__ import annotations

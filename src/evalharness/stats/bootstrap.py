@@ -85,7 +85,7 @@ def bca_bounds(
 ) -> tuple[float, float] | None:
     """Percentiles shifted for bias (figures on one side of `value`) and skew (`left_out`: each item missing once).
 
-    None where either cannot be told: all figures on one side, or no item makes a difference.
+    None where either cannot be reported: all figures on one side, or no item makes a difference.
     """
     below = math.fsum((figure < value) + 0.5 * (figure == value) for figure in figures) / len(figures)
     centre = fmean(left_out) if left_out else 0.0

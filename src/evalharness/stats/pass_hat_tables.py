@@ -2,7 +2,7 @@
 
 With n trials for each of M cases, pass^1 … pass^n together determine how many cases passed 0, 1, … n times. If these
 numbers are not whole, or below 0, the row cannot come from complete trials under the unbiased estimator C(c,k)/C(n,k).
-Where only some of them are told, every two must still fit together. A row that passes may still be wrong; one that
+Where only some of them are reported, every two must still fit together. A row that passes may still be wrong; one that
 fails may use another estimator, or cases with missing trials.
 """
 
@@ -64,8 +64,8 @@ def is_possible_rate(rate: float, trials: int, decimals: int | None = None) -> b
 def contradiction(rates: Mapping[int, float], trials: int | None = None, decimals: int | None = None) -> str:
     """Why two of these rates (by k, as shares) cannot both be true, or nothing; `trials` per case if they are known.
 
-    A case that passed c of n trials adds the point (C(c,j)/C(n,j), C(c,k)/C(n,k)), and told are means of such points:
-    so pass^k lies on or below pass^j, and on or above the convex chain of these points.
+    A case that passed c of n trials adds the point (C(c,j)/C(n,j), C(c,k)/C(n,k)), and reported are means of such
+    points: so pass^k lies on or below pass^j, and on or above the convex chain of these points.
     """
     slack = _slack(decimals)
     by_passes = {k: _by_passes(k, trials) for k in rates} if trials is not None else {}

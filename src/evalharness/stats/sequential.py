@@ -116,7 +116,7 @@ def fixed_design(p0: float, p1: float, alpha: float = ALPHA, beta: float = BETA)
 
 @dataclass(frozen=True, slots=True)
 class _Binomial:
-    """The chance of at most, and of exactly, so many passes in so many trials; carried along, not computed anew."""
+    """The chance of at most, and of exactly, so many passes in so many trials; carried along, not computed again."""
 
     p: float
     trials: int = 0

@@ -71,8 +71,8 @@ def variance_components(
     """From (trials, passes) of each case; None with fewer than two cases, or if no case has two trials.
 
     A case with one trial lends its trial to `between` and is taken to vary like the others. `between` is unbiased
-    but for this: an estimate below 0 is told as 0. With the `clusters` that the cases belong to, it is the variance of
-    the clusters' rates, which are the means of their cases' rates.
+    but for this: an estimate below 0 is reported as 0. With the `clusters` that the cases belong to, it is the variance
+    of the clusters' rates, which are the means of their cases' rates.
     """
     within = within_variance(counts)
     units: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)

@@ -18,9 +18,10 @@ from pydantic_core import to_json
 from evalharness.domain.case import as_text
 from evalharness.domain.finding import Finding
 from evalharness.domain.gate import METRIC
-from evalharness.domain.record import DEEPEST, LARGEST_INTEGER_BITS, Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.transcript import Transcript
 from evalharness.redaction import Redactor
+from evalharness.values.json_value import DEEPEST, LARGEST_INTEGER_BITS, Json
 
 LONGEST_SECRET = 65_536
 """No encoded form of a secret is taken to be longer: what a cut could leave of one is cut off as well."""

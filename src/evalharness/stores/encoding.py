@@ -22,12 +22,12 @@ from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
-from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError, UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.cleaning import Cleaner, clean_text
+from evalharness.values.text import head
 
 COMPRESS_FROM = 1024
 KEPT_TEXT = 2_097_152
@@ -67,7 +67,7 @@ def _without_result(trial: Trial, why: BaseException) -> Trial:
     is_known = isinstance(cost_usd, float) and isfinite(cost_usd) and cost_usd >= 0
     reason = head(f"the result cannot be stored: {detail}", LONGEST_REASON)
     lost = Attempt(state="error", reason=reason, transcript=Transcript(cost_usd=cost_usd) if is_known else None)
-    return trial.holding({**vars(trial), "attempts": (lost,)})
+    return trial.unchecked({**vars(trial), "attempts": (lost,)})
 
 
 def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
@@ -95,7 +95,7 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
 
 def trial_from(case_id: str, index: int, seed: int, body: bytes) -> Trial:
     attempts = _read(_ATTEMPTS, body, f"trial {index} of case {case_id}")
-    return Trial.holding({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
+    return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
 
 
 def run_body(run: Run, redactor: Redactor) -> bytes:

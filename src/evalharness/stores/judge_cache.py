@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from evalharness.domain.record import Json
 from evalharness.domain.stored import CacheLine
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
@@ -16,6 +15,7 @@ from evalharness.stores import statements
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
+from evalharness.values.json_value import Json
 
 OFTEN = 500
 MOST_IN_MEMORY = 20_000

@@ -15,11 +15,10 @@ from typing import Any
 
 from evalharness.contracts.store import MEMORY
 from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
-from evalharness.domain.history import CaseHistory, written_history
 from evalharness.domain.report import Report
-from evalharness.domain.run import Run
-from evalharness.domain.run_names import generate_run_id, generate_run_name
+from evalharness.domain.run import Run, generate_run_id, generate_run_name
 from evalharness.domain.stored import (
     Baseline,
     PastRun,
@@ -182,7 +181,7 @@ class SqlStore:
         with self.claim(run), self._database.transaction() as connection:
             if kept := self.baseline_of(run.id):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-                raise UsageError(f"{kept.told} and is kept", hint=hint)
+                raise UsageError(f"{kept.described} and is kept", hint=hint)
             connection.execute(statements.REMOVE_TRIALS, (self._seq(run.id),))
             connection.execute(statements.REMOVE_RUN, (run.id,))
             connection.execute(statements.REMOVE_UNUSED_BUDGETS)

@@ -13,8 +13,7 @@ from pydantic import Field, field_validator
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Task
 from evalharness.domain.case import Seconds
-from evalharness.domain.chat import ChatReply
-from evalharness.domain.digest import digest
+from evalharness.domain.language_model import ChatReply
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.specification import TargetSpec
@@ -22,10 +21,11 @@ from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import ImportFailed, TargetUnavailable, UsageError
 from evalharness.references import code_of
 from evalharness.targets.agent_tools import BUILT_IN, SHELL, AgentTools, named_tools
-from evalharness.targets.dialogues import Dialogue
+from evalharness.targets.dialogue import Dialogue
 from evalharness.targets.model_part import ModelOptions, ModelPart
-from evalharness.targets.sandboxing import WrittenLimits
+from evalharness.targets.sandbox_options import WrittenLimits
 from evalharness.targets.workspace_tools import ToolContext
+from evalharness.values.digest import digest
 
 MOST_CALLS_AT_ONCE = 50
 SYSTEM = (

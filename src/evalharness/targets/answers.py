@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from evalharness.domain.artifact import EvalArtifact, looks_like_artifact, parse_artifact
-from evalharness.domain.artifact_answers import answer_of
+from evalharness.documents.artifact import EvalArtifact, looks_like_artifact, parse_artifact
+from evalharness.documents.artifact_view import answer_of
 from evalharness.domain.case import as_text
-from evalharness.domain.json_paths import MISSING, step_into, steps
 from evalharness.domain.process import ProcessResult
-from evalharness.domain.record import DEEPEST, LARGEST_INTEGER_BITS, Json
 from evalharness.domain.transcript import Answer, Transcript
 from evalharness.errors import TargetFailed
+from evalharness.values.json_paths import MISSING, step_into, steps
+from evalharness.values.json_value import DEEPEST, LARGEST_INTEGER_BITS, Json
 
 ResultForm = Literal["text", "json", "answer", "artifact"]
 MORE_THAN_ALLOWED = {

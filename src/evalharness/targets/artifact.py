@@ -9,14 +9,13 @@ from typing import ClassVar
 
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
-from evalharness.domain.artifact_answers import answer_of
-from evalharness.domain.digest import digest, digest_file
+from evalharness.documents.artifact_view import answer_of
 from evalharness.domain.options import Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import InvalidFile, TargetUnavailable, TrialSkipped
-from evalharness.targets.artifact_files import StoredArtifact, read_artifacts
-from evalharness.targets.artifact_index import ArtifactIndex
+from evalharness.targets.artifact_files import ArtifactIndex, StoredArtifact, read_artifacts
+from evalharness.values.digest import digest, digest_file
 
 
 class ArtifactOptions(Options):

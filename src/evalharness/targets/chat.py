@@ -9,13 +9,13 @@ import jsonschema_rs
 from pydantic import field_validator
 
 from evalharness.contracts.target import Task
-from evalharness.domain.chat import ChatReply
+from evalharness.domain.language_model import ChatReply
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
-from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
-from evalharness.targets.dialogues import Dialogue
+from evalharness.targets.dialogue import Dialogue
 from evalharness.targets.model_part import ModelOptions, ModelPart
+from evalharness.values.json_value import Json
+from evalharness.values.text import head
 
 SHOWN_PROBLEM = 300
 SHOWN_TOOLS = 100

@@ -16,11 +16,9 @@ from pydantic import Field, field_validator, model_validator
 from evalharness import registry
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
-from evalharness.domain.digest import digest, digest_file
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
-from evalharness.domain.text import head
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import ResultForm, limit_passed, read_result
@@ -31,8 +29,10 @@ from evalharness.targets.event_streams import (
     refuse_both_forms,
     user_messages,
 )
-from evalharness.targets.sandboxing import SandboxOptions, kept_variables, readable_paths
-from evalharness.targets.templates import asks_for_input, fill_shell_line, fill_template, told_beside_input
+from evalharness.targets.sandbox_options import SandboxOptions, kept_variables, readable_paths
+from evalharness.targets.templates import asks_for_input, extra_task_fields, fill_shell_line, fill_template
+from evalharness.values.digest import digest, digest_file
+from evalharness.values.text import head
 
 WORD = re.compile(r"(?<![\w./+${-])[\w./+-]++(?!=)")
 """A word of a shell line that may name a file: neither a variable nor a placeholder."""
@@ -226,7 +226,7 @@ class CommandTarget(Target):
 
 def beside_the_input(task: Task) -> dict[str, str]:
     """What a program is told about its trial beside the question, as environment variables."""
-    return {f"EVALHARNESS_{name.upper()}": as_text(value) for name, value in told_beside_input(task).items()}
+    return {f"EVALHARNESS_{name.upper()}": as_text(value) for name, value in extra_task_fields(task).items()}
 
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:

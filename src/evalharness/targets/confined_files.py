@@ -49,7 +49,7 @@ def write(folder: Path, name: str, content: bytes) -> None:
 def folder_inside(folder: Path, name: str) -> Path:
     """A folder of the workspace, by its path, once it is certain that it is one."""
     steps = _steps(folder, name)
-    with _told(name), _parent(folder, (*steps, ""), make=False):
+    with _reworded(name), _parent(folder, (*steps, ""), make=False):
         return folder.joinpath(*steps)
 
 
@@ -59,7 +59,7 @@ def _opened(folder: Path, name: str, flags: int) -> Iterator[BinaryIO]:
     if not steps:
         raise ValueError(f"{name!r} is the workspace itself, not a file")
     makes = bool(flags & os.O_CREAT)
-    with _told(name), _parent(folder, steps, make=makes) as parent:
+    with _reworded(name), _parent(folder, steps, make=makes) as parent:
         descriptor = os.open(steps[-1], flags | FILE, mode=0o666, dir_fd=parent)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
@@ -109,7 +109,7 @@ def _steps(folder: Path, name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _reworded(name: str) -> Iterator[None]:
     """What the system says of a path, in words."""
     try:
         yield

@@ -8,11 +8,10 @@ from pydantic import AfterValidator
 
 from evalharness import registry
 from evalharness.domain.case import as_text
-from evalharness.domain.record import Json
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.text import head
-from evalharness.domain.transcript import Transcript
+from evalharness.domain.transcript import Transcript, errors_of
 from evalharness.errors import TargetFailed, UnknownName
+from evalharness.values.json_value import Json
+from evalharness.values.text import head
 
 
 def _is_parser(name: str) -> str:
@@ -34,11 +33,11 @@ def refuse_both_forms(options: Any) -> None:
 def read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
     """`evidence` with all that the stream tells; a stream without any event fails the trial."""
     try:
-        told: Transcript = registry.load("transcript", parser)(text)
+        reported: Transcript = registry.load("transcript", parser)(text)
     except TargetFailed as failure:
         last = evidence.stderr.strip().splitlines()[-1:]
         raise TargetFailed(": ".join([str(failure), *(head(line, 300) for line in last)]), evidence=evidence) from None
-    return evidence.model_copy(update={**told.given(), "events": (*evidence.events, *told.events)})
+    return evidence.model_copy(update={**reported.given(), "events": (*evidence.events, *reported.events)})
 
 
 def fail_without_answer(transcript: Transcript) -> None:

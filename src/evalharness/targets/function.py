@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal
 
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
-from evalharness.domain.digest import digest
 from evalharness.domain.options import Options
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import TargetSpec
@@ -22,6 +21,7 @@ from evalharness.domain.transcript import Transcript
 from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped, UsageError
 from evalharness.references import call_function, code_of, import_reference, only_its_program_has
 from evalharness.targets.answers import limit_passed, transcript_of
+from evalharness.values.digest import digest
 
 MAX_ANSWER_BYTES = 134_217_728
 OWN_ERRORS: Mapping[str, type[Exception]] = {

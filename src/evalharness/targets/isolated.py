@@ -21,13 +21,13 @@ from typing import Any, NoReturn
 from pydantic_core import to_json
 
 from evalharness.domain.case import Case
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import TargetFailed, raised_at
 from evalharness.references import import_reference
 from evalharness.settings import Settings
 from evalharness.targets.answers import transcript_of
 from evalharness.targets.function import wants_context
+from evalharness.values.json_value import Json
 
 
 @dataclass

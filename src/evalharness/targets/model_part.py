@@ -11,12 +11,11 @@ from evalharness.contracts.model import Llm
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
-from evalharness.domain.chat import ChatMessage, ChatRequest, Temperature, Tool
-from evalharness.domain.digest import digest, digest_file
-from evalharness.domain.model_name import split_name
+from evalharness.domain.language_model import ChatMessage, ChatRequest, Temperature, Tool, split_name
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
 from evalharness.targets.templates import fill_template
+from evalharness.values.digest import digest, digest_file
 from evalharness.workspaces import model_file
 
 
@@ -50,7 +49,7 @@ class ModelOptions(Options):
         )
 
     def _system(self, task: Task) -> str:
-        """What the case says beside its question is told, wherever the prompt does not say where."""
+        """What the case says beside its question is reported, wherever the prompt does not say where."""
         filled = fill_template(self.system, task)
         if task.case.context is None or "{context" in self.system:
             return filled

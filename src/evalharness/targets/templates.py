@@ -8,8 +8,8 @@ from typing import Any
 
 from evalharness.contracts.target import Task
 from evalharness.domain.case import as_text
-from evalharness.domain.record import Json
 from evalharness.errors import TargetFailed
+from evalharness.values.json_value import Json
 
 PLACE = re.compile(r"\{((?:input|context|variant)(?:\.[\w.-]+)?|case_id|index|seed|workspace|max_rounds)\}")
 _SHELL_TOKEN = re.compile(rf"""{PLACE.pattern}|\\.|['"]""", re.DOTALL)
@@ -87,11 +87,11 @@ def _value(name: str, task: Task) -> Any:
     return value
 
 
-def told_beside_input(task: Task) -> dict[str, Json]:
+def extra_task_fields(task: Task) -> dict[str, Json]:
     """What a target is told about its trial beside the question, as far as the case or its variant says anything."""
-    told: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "context": task.case.context,
         "max_rounds": task.case.max_rounds,
         "variant": dict(task.variant) or None,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}

@@ -14,7 +14,7 @@ from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
-from evalharness.engine.spending import Spending
+from evalharness.engine.running.budget import RunBudget
 
 CASES = 6
 
@@ -60,7 +60,7 @@ class ExecutorContract(ABC):
             units = Pulled()
             executor = self.build()
             async with (
-                executor.open(spec_of_echo(tmp_path, at_once=1), Spending()) as session,
+                executor.open(spec_of_echo(tmp_path, at_once=1), RunBudget()) as session,
                 aclosing(session.run("run", units)) as trials,
             ):
                 await anext(trials)
@@ -73,7 +73,7 @@ class ExecutorContract(ABC):
             units, found = Pulled(), []
             executor = self.build()
             async with (
-                executor.open(spec_of_echo(tmp_path, at_once=1), Spending()) as session,
+                executor.open(spec_of_echo(tmp_path, at_once=1), RunBudget()) as session,
                 aclosing(session.run("run", units)) as trials,
             ):
                 async for trial in trials:
@@ -88,7 +88,7 @@ class ExecutorContract(ABC):
         assert asyncio.run(self._all(tmp_path, Pulled(0))) == []
 
     async def _all(self, root: Path, units: Pulled) -> list[Trial]:
-        async with self.build().open(spec_of_echo(root), Spending()) as session:
+        async with self.build().open(spec_of_echo(root), RunBudget()) as session:
             trials = [trial async for trial in session.run("run", units)]
             assert not session.ran_out
             return trials

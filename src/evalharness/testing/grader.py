@@ -9,9 +9,9 @@ from evalharness.contracts.services import Services
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.testing.services import fake_services
+from evalharness.values.json_value import Json
 
 
 class FakeGraderOptions(Options):

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from evalharness.contracts.model import Embedder, Llm, Models
-from evalharness.domain.chat import ChatReply, ChatRequest
-from evalharness.domain.embedded import Embedded
 from evalharness.domain.finding import Finding
+from evalharness.domain.language_model import ChatReply, ChatRequest, Embedded
 from evalharness.errors import UsageError
 from evalharness.testing.scripted import Script
 

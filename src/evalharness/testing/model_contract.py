@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalharness.contracts.model import Embedder, Llm
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest
+from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
 
 Model = TypeVar("Model", Llm, Embedder)
 

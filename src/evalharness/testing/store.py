@@ -15,12 +15,10 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
-from evalharness.domain.history import CaseHistory, written_history
-from evalharness.domain.record import Json
 from evalharness.domain.report import Report
-from evalharness.domain.run import Run
-from evalharness.domain.run_names import generate_run_id, generate_run_name
+from evalharness.domain.run import Run, generate_run_id, generate_run_name
 from evalharness.domain.stored import (
     Baseline,
     CacheLine,
@@ -39,6 +37,7 @@ from evalharness.stores import encoding, outlines
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
+from evalharness.values.json_value import Json
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
 _PAGE = 500
@@ -196,7 +195,7 @@ class FakeStore:
         with self.claim(run), self._kept.lock:
             if kept := self.baseline_of(run.id):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-                raise UsageError(f"{kept.told} and is kept", hint=hint)
+                raise UsageError(f"{kept.described} and is kept", hint=hint)
             del self._kept.runs[self._run(run.id).id]
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:

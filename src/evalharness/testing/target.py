@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
-from evalharness.domain.digest import digest
 from evalharness.domain.options import NoOptions, Options
-from evalharness.domain.record import Json
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.testing.scripted import Script
 from evalharness.testing.services import fake_services
+from evalharness.values.digest import digest
+from evalharness.values.json_value import Json
 
 
 class FakeTarget(Target):

@@ -12,12 +12,12 @@ from typing import Any
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import Case
-from evalharness.domain.record import Json
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.planning import plan_cases
-from evalharness.engine.preparing import TrialTask
+from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.running.trial_task import TrialTask
 from evalharness.testing.services import fake_services
+from evalharness.values.json_value import Json
 
 QUESTION = "What is 2+2?"
 

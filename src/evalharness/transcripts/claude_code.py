@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evalharness.domain.record import Json
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.transcripts.collecting import Collector, inside
-from evalharness.transcripts.reading import Object, read_stream
-from evalharness.transcripts.values import amount, content_text, count, error_text, mapping, objects, text_of, texts
+from evalharness.transcripts.collector import Collector, inside
+from evalharness.transcripts.stream import (
+    Object,
+    amount,
+    content_text,
+    count,
+    error_text,
+    mapping,
+    objects,
+    read_stream,
+    text_of,
+    texts,
+)
+from evalharness.values.json_value import Json
 
 PARTIAL = "stream_event"
 """Pieces of messages that come again, whole."""
@@ -101,8 +111,8 @@ class _Reading:
     def _end(self, event: Object) -> None:
         self.result = event
         if event.get("is_error") is True or text_of(event.get("subtype")).startswith("error"):
-            told = "; ".join(texts(event.get("errors"))) or text_of(event.get("result"))
-            self.found.error(told or text_of(event.get("subtype")) or "failed")
+            reported = "; ".join(texts(event.get("errors"))) or text_of(event.get("result"))
+            self.found.error(reported or text_of(event.get("subtype")) or "failed")
 
     def transcript(self) -> Transcript:
         return self.found.transcript(self._output(), self._usage(), amount(self.result.get("total_cost_usd")))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evalharness.domain.record import Json
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.transcripts.collecting import Collector
-from evalharness.transcripts.reading import Object, read_stream
-from evalharness.transcripts.values import amount, count, error_text, mapping, text_of
+from evalharness.transcripts.collector import Collector
+from evalharness.transcripts.stream import Object, amount, count, error_text, mapping, read_stream, text_of
+from evalharness.values.json_value import Json
 
 PIECES = ("agent_choice", "agent_choice_reasoning")
 """They come a few letters at a time, and are kept put together."""

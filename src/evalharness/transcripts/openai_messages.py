@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evalharness.domain.record import Json
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.transcripts.collecting import Collector
-from evalharness.transcripts.reading import Object, read_stream
-from evalharness.transcripts.values import content_text, count, error_text, mapping, objects, text_of
+from evalharness.transcripts.collector import Collector
+from evalharness.transcripts.stream import (
+    Object,
+    content_text,
+    count,
+    error_text,
+    mapping,
+    objects,
+    read_stream,
+    text_of,
+)
+from evalharness.values.json_value import Json
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
 ITEMS = frozenset(("function_call", "function_call_output", "reasoning"))

@@ -7,9 +7,9 @@ from pathlib import Path
 from evalharness.actions.calibrate_judge import waits_for
 from evalharness.contracts.services import Services
 from evalharness.domain.grade import Judging
-from evalharness.engine.offloading import Offloader
-from evalharness.engine.spending import Spending
-from evalharness.graders.judges.calibrating import Candidate
+from evalharness.engine.running.budget import RunBudget
+from evalharness.engine.running.worker_threads import Offloader
+from evalharness.graders.judges.calibration import Candidate
 from evalharness.reports.words import say
 from evalharness.sandboxes.none import NoSandbox
 
@@ -17,7 +17,7 @@ from evalharness.sandboxes.none import NoSandbox
 def test_only_the_judge_that_is_being_asked_is_named() -> None:
     services = Services(Path.cwd(), NoSandbox(), Offloader(1), {})
     first, second = Candidate("scripted/one.yaml"), Candidate("scripted/two.yaml")
-    judges, asked, spending = [first, second], [], Spending()
+    judges, asked, spending = [first, second], [], RunBudget()
 
     def told() -> str:
         return say(waits_for(judges, asked, spending, services))

@@ -79,8 +79,8 @@ def test_a_variant_tells_its_target_who_it_is_unless_it_is_only_a_target_with_a_
     [bare, named, both] = suite(
         variants=[{"id": "a"}, {"id": "b", "target": "oracle"}, {"id": "c", "target": "oracle", "tags": ["cheap"]}]
     ).variants
-    assert (bare.told(), named.told()) == ({"id": "a"}, {})
-    assert both.told() == {"id": "c", "tags": ["cheap"]}
+    assert (bare.target_fields(), named.target_fields()) == ({"id": "a"}, {})
+    assert both.target_fields() == {"id": "c", "tags": ["cheap"]}
 
 
 def test_variables_are_texts() -> None:

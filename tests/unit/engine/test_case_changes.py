@@ -7,8 +7,8 @@ from compared import alike, case, report
 
 from evalharness.domain.comparison import CaseChange
 from evalharness.domain.report import Report
-from evalharness.engine.case_changes import case_changes
-from evalharness.engine.pairing import pair_cases
+from evalharness.engine.comparing.case_changes import case_changes
+from evalharness.engine.comparing.pairs import pair_cases
 
 
 def changes(old: Report, new: Report) -> tuple[CaseChange, ...]:

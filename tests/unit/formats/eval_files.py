@@ -8,8 +8,8 @@ from typing import Any
 from evalharness.domain.case import Case
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
-from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
-from evalharness.formats.evals.native import load_native, looks_native
+from evalharness.formats.eval_harness.reader import load_eval_harness, looks_eval_harness
+from evalharness.formats.native.reader import load_native, looks_native
 from evalharness.formats.syntax.source import read_source
 
 

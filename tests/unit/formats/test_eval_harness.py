@@ -11,9 +11,9 @@ import pytest
 from eval_files import grader, load, load_text, one_case, put, sound, told
 
 from evalharness.domain.suite import Suite
-from evalharness.formats.dumping import dump_suite
-from evalharness.formats.evals.eval_harness import load_eval_harness, looks_eval_harness
-from evalharness.formats.evals.native import looks_native
+from evalharness.formats.eval_harness.reader import load_eval_harness, looks_eval_harness
+from evalharness.formats.native.reader import looks_native
+from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.syntax.source import read_source
 
 CAPABILITY = """\
@@ -298,7 +298,7 @@ test_cases:
 
 def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path, import_path: None) -> None:
     from evalharness.contracts.services import Services
-    from evalharness.engine.offloading import Offloader
+    from evalharness.engine.running.worker_threads import Offloader
     from evalharness.registry import build_target
     from evalharness.sandboxes.none import NoSandbox
 

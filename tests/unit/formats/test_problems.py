@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AliasChoices, Field, StringConstraints, ValidationError
 
-from evalharness.domain.record import Json, Record
+from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec
-from evalharness.formats.checking import check_grader
+from evalharness.formats.parts import check_grader
 from evalharness.formats.problems import Findings, in_words
 from evalharness.formats.syntax.source import parse_text
+from evalharness.values.json_value import Json
 
 
 class Part(Record):

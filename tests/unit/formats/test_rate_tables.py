@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.formats.rate_tables import RateRow, read_rate_table
+from evalharness.formats.results.rate_tables import RateRow, read_rate_table
 from evalharness.reports.words import say
 
 

@@ -11,9 +11,9 @@ from recorded import asked, item, save, session
 from evalharness.domain.case import Case
 from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.suite import Suite
-from evalharness.formats.dumping import dump_suite
-from evalharness.formats.evals.native import load_native
-from evalharness.formats.loading import load_paths, survey_paths
+from evalharness.formats.native.reader import load_native
+from evalharness.formats.native.writer import dump_suite
+from evalharness.formats.suite_files import load_paths, survey_paths
 from evalharness.formats.syntax.source import parse_text
 
 

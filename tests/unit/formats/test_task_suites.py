@@ -10,11 +10,11 @@ import pytest
 
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
-from evalharness.formats.loading import find_suites
 from evalharness.formats.problems import Findings
+from evalharness.formats.suite_files import suites_below
 from evalharness.formats.syntax.source import parse_text
-from evalharness.formats.task_records import TASK_CATEGORIES
-from evalharness.formats.task_suites import load_task_suite, looks_like_task_suite
+from evalharness.formats.task_suites.reader import load_task_suite, looks_like_task_suite
+from evalharness.formats.task_suites.records import TASK_CATEGORIES
 
 
 def load(data: Any) -> tuple[Suite | None, Findings]:
@@ -290,7 +290,7 @@ def test_recognising_by_content(data: Any, is_ours: bool) -> None:
 )
 def test_a_file_in_a_folder_that_is_too_broken_to_be_read_is_told(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    [file] = find_suites(tmp_path)
+    [file] = suites_below(tmp_path)
     assert [problem.severity for problem in file.problems] == ["error"]
 
 

@@ -11,22 +11,17 @@ from typing import Any
 import pytest
 
 from evalharness import registry
-from evalharness.domain.assertions import ASSERTIONS, evaluate_assertions
+from evalharness.documents.assertions import ASSERTIONS, evaluate_assertions
 from evalharness.domain.problem import Problem
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.domain.variables import fill
-from evalharness.formats.dumping import dump_suite
-from evalharness.formats.evals.native import load_native
+from evalharness.formats.native.reader import load_native
+from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import parse_text
-from evalharness.formats.workflow_datasets import (
-    DATASET_KEYS,
-    DEFAULT_SCORERS,
-    EvalCase,
-    load_workflow_dataset,
-    looks_like_dataset,
-)
+from evalharness.formats.workflow_datasets.reader import DATASET_KEYS, load_workflow_dataset, looks_like_dataset
+from evalharness.formats.workflow_datasets.records import DEFAULT_SCORERS, EvalCase
+from evalharness.values.variables import fill
 
 PAGE = (Path(__file__).parents[3] / "docs" / "workflow-datasets.md").read_text(encoding="utf-8")
 NINE: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from stored_records import make_report, make_run, make_trial
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.errors import UsageError
-from evalharness.formats.written_reports import read_report
+from evalharness.formats.results.written_reports import read_report
 from evalharness.reports.json_report import JsonReporter
 from evalharness.reports.words import say
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.specification import GraderSpec
-from evalharness.graders.judges.reading import parse_criteria
-from evalharness.graders.judges.templates import built_in_rubrics, rubric_text
+from evalharness.graders.judges.criteria import parse_criteria
+from evalharness.graders.judges.prompts import built_in_rubrics, rubric_text
 
 
 def weights(rubric: str) -> dict[str, float]:

@@ -14,7 +14,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import Unscored
 from evalharness.graders.expected_patterns import PatternCheck
 from evalharness.graders.files import check_file

@@ -13,7 +13,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import Unscored
 
 Grading = Callable[..., Grade]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evalharness.domain.variables import fill, needed
 from evalharness.errors import Unscored
 from evalharness.graders.placeholders import FORMS, check_placeholders, fill_placeholders, holds_placeholder, matches
+from evalharness.values.variables import fill, needed
 
 UUID = "123e4567-e89b-12d3-a456-426614174000"
 

@@ -16,7 +16,7 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.attempting import grade_once
+from evalharness.engine.running.attempt import grade_once
 from evalharness.errors import Unscored, UsageError
 
 SLOW: dict[str, Any] = {
@@ -66,7 +66,7 @@ def test_an_oracle_need_not_please_what_cannot_fail(build: Callable[..., Grader]
 
 
 OWN = """
-from evalharness.domain.scores import Score
+from evalharness.documents.scores import Score
 
 def number(artifact):
     return 0.25 if artifact.outputs["main"]["text"] == "Ada" else 0

@@ -22,9 +22,9 @@ from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import Unscored
-from evalharness.llms.opening import OpenModels
+from evalharness.llms.pool import OpenModels
 from evalharness.sandboxes.none import NoSandbox
 
 CAT = "The cat sat on the mat."

@@ -12,18 +12,17 @@ from aiohttp import web
 from loop_server import serving
 from misbehaving_server import RATES, MisbehavingServer, hurried
 
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
 from evalharness.domain.finding import Finding
-from evalharness.domain.model_name import ModelName
-from evalharness.domain.strict_json import only_object
+from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest, ModelName, Tool, ToolRequest
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.anthropic import Anthropic, reply_of, request_body
 from evalharness.llms.endpoints import Endpoint
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 from evalharness.llms.providers import PROVIDERS, endpoint_of
 from evalharness.reports.words import say
+from evalharness.values.json_value import only_object
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 

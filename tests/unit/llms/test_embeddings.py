@@ -11,13 +11,13 @@ from aiohttp import web
 from loop_server import Handler, serving
 from misbehaving_server import QUIET, RATES, MisbehavingServer, hurried
 
-from evalharness.domain.embedded import Embedded
+from evalharness.domain.language_model import Embedded
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.embeddings import OpenAiEmbeddings, vectors_of
 from evalharness.llms.endpoints import Endpoint
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 
 
 def embed(server: MisbehavingServer, texts: list[str]) -> tuple[list[list[float]], int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.llms.faults import fault_of_status, retry_after_s, status_told, without
+from evalharness.llms.faults import fault_of_status, retry_after_s, status_in_body, without
 
 NOW = 1_790_000_000.0
 
@@ -89,7 +89,7 @@ def test_the_servers_words_are_found_in_whatever_they_are_wrapped(text: str, wor
     ],
 )
 def test_a_status_that_is_told_with_http_200_is_understood(body: Any, status: int | None) -> None:
-    assert status_told(body) == status
+    assert status_in_body(body) == status
 
 
 def test_deeply_nested_refusals_do_no_harm() -> None:

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from real_models import access, need_smollm2
 
-from evalharness.domain.chat import ChatMessage, ChatRequest
+from evalharness.domain.language_model import ChatMessage, ChatRequest
 from evalharness.errors import ModelUnavailable, UnknownName, UsageError
 from evalharness.llms.local import Local, bounded
 from evalharness.llms.openai_compatible import OpenAiCompatible
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 
 LONGEST_WAIT_S = 60
 
@@ -84,11 +84,11 @@ def test_one_server_for_all_who_ask_and_another_when_it_dies(proc: None) -> None
 PARENT = """
 import asyncio, os, sys
 from pathlib import Path
-from evalharness.domain.chat import ChatMessage, ChatRequest
+from evalharness.domain.language_model import ChatMessage, ChatRequest
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.local import Local, bounded
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 
 async def ask():
     llm = Local("smollm2", Access("local", Endpoint(), {}, Path(), Posting()))

@@ -9,10 +9,10 @@ import sys
 import pytest
 from real_models import access, need_wordllama
 
-from evalharness.domain.embedded import Embedded
+from evalharness.domain.language_model import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.local_embeddings import PIECE_CHARACTERS, LocalEmbeddings, OfflineVectors
-from evalharness.stats.cosine import cosine
+from evalharness.values.nearness import cosine
 
 CAT = "The cat sat on the mat."
 

@@ -14,14 +14,14 @@ from aiohttp import web
 from loop_server import serving
 from misbehaving_server import hurried
 
-from evalharness.domain.chat import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
 from evalharness.domain.finding import Finding
+from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.openai_compatible import OpenAiCompatible, reply_of, request_body
-from evalharness.llms.posting import Posting
+from evalharness.llms.post import Posting
 from evalharness.reports.words import say
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -261,7 +261,7 @@ def test_parameters_a_model_does_not_have_are_left_out_from_then_on() -> None:
 
     request = asking(temperature=0.0, max_tokens=5, seed=1)
     notes: list[Finding] = []
-    talk(answer, request, request, told=notes.append)
+    talk(answer, request, request, note=notes.append)
     assert len(bodies) == 5
     assert [say(note) for note in notes] == [
         "openai/m takes no temperature: it was left out",

@@ -6,9 +6,7 @@ from typing import Any
 
 from reported import F, P, reported
 
-from evalharness.domain.flaky_case import FlakyCase
-from evalharness.domain.item_analysis import CaseItem, ItemAnalysis
-from evalharness.domain.report import Recommendation, Report
+from evalharness.domain.report import CaseItem, FlakyCase, ItemAnalysis, Recommendation, Report
 from evalharness.reports.case_findings import advice, flaky, items
 
 HELD = {"quarantine": [{"case": "b", "reason": "flaky", "owner": "Ada", "expires": "2027-01-01"}]}

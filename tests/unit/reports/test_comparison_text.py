@@ -13,7 +13,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
-from evalharness.engine.comparing import compare
+from evalharness.engine.comparing.comparison import compare
 from evalharness.reports.comparison_text import ComparisonReport, baseline_basis, baseline_line
 from evalharness.reports.screen import Screen
 from evalharness.reports.words import say

@@ -12,7 +12,7 @@ from reported import A, E, F, P, S, reported
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.sequential import SequentialPlan
-from evalharness.engine.stopping import follow
+from evalharness.engine.running.sequential_decision import follow
 from evalharness.reports.junit import JunitReporter
 from evalharness.reports.words import say
 

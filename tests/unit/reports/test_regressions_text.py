@@ -7,8 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from evalharness.domain.regressions import Regressions
-from evalharness.domain.task_change import TaskChange
+from evalharness.domain.regressions import Regressions, TaskChange
 from evalharness.reports.regressions_text import RegressionsReport
 from evalharness.reports.screen import Screen
 

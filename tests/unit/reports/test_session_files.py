@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evalharness.domain.session import EvalCriteria, Session
-from evalharness.domain.session_checks import summarise_results
-from evalharness.domain.session_results import Config, EvalRun, Result, Summary
+from evalharness.documents.session import EvalCriteria, Session
+from evalharness.documents.session_checks import summarise_results
+from evalharness.documents.session_results import Config, EvalRun, Result, Summary
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.session_database import save_run_sessions

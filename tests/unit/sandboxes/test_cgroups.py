@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.domain.process import Limits
-from evalharness.sandboxes import processes
+from evalharness.sandboxes import process_tree
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
 
 V1_MEMORY = "oom_kill_disable 0\nunder_oom 0\noom_kill {}\n"
@@ -60,7 +60,7 @@ def test_a_group_for_processors_comes_and_goes_with_the_others(tmp_path: Path) -
 
 @pytest.mark.usefixtures("proc")
 def test_only_groups_whose_harness_is_gone_are_left_over(tmp_path: Path) -> None:
-    me, started = os.getpid(), processes.started_ticks(os.getpid())
+    me, started = os.getpid(), process_tree.started_ticks(os.getpid())
     mine, reused, gone = f"evalharness-{me}-{started}-aa", f"evalharness-{me}-1-bb", "evalharness-999999999-1-cc"
     for name in (mine, reused, gone, "evalharness-other", "user.slice"):
         (tmp_path / name).mkdir()

@@ -15,11 +15,11 @@ from evalharness.stats.agreement import (
     cohen_kappa,
     fleiss_kappa,
     gwet_ac1,
+    krippendorff_alpha,
     leading_measure,
     percent_agreement,
     reliability,
 )
-from evalharness.stats.krippendorff import krippendorff_alpha
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())

@@ -15,11 +15,11 @@ from talking import Asked, Talking, ask, called, requested, said
 from evalharness import registry
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.engine.offloading import Offloader
-from evalharness.engine.planning import plan_cases
+from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ModelUnavailable, SandboxUnavailable, TargetUnavailable, UsageError
 from evalharness.sandboxes.none import NoSandbox
 

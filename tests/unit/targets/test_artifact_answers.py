@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.domain.artifact import EvalArtifact
+from evalharness.documents.artifact import EvalArtifact
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.errors import TargetFailed
 from evalharness.targets.answers import read_result, transcript_of

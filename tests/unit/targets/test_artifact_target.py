@@ -16,9 +16,9 @@ from evalharness.domain.case import Case
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.engine.offloading import Offloader
-from evalharness.engine.planning import plan_cases
-from evalharness.engine.preparing import TrialTask
+from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.running.trial_task import TrialTask
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetUnavailable, TrialSkipped
 from evalharness.sandboxes.none import NoSandbox
 

@@ -13,11 +13,11 @@ from talking import Talking, ask, called, said
 from evalharness import registry
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.chat import ChatReply, ChatRequest
+from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec
-from evalharness.engine.offloading import Offloader
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ModelUnavailable, SpendCapReached, UsageError
-from evalharness.llms.opening import OpenModels
+from evalharness.llms.pool import OpenModels
 from evalharness.sandboxes.none import NoSandbox
 
 ANSWER_SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}

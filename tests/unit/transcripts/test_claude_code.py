@@ -16,8 +16,7 @@ from agent_streams import (
     tool_use,
 )
 
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import ToolCall, Usage
+from evalharness.domain.transcript import ToolCall, Usage, errors_of
 from evalharness.transcripts.claude_code import parse
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from agent_streams import ANSWER, CODEX, CODEX_FIRST_FORM, PLAN, lines
 
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import ToolCall, Usage
+from evalharness.domain.transcript import ToolCall, Usage, errors_of
 from evalharness.transcripts.codex import parse
 
 

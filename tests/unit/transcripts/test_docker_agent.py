@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from agent_streams import ANSWER, DOCKER_AGENT, PLAN, docker_call, lines
 
-from evalharness.domain.session_events import session_from_events
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import ToolCall, Usage
+from evalharness.domain.transcript import ToolCall, Usage, errors_of
+from evalharness.formats.recorded_sessions.rebuilt_sessions import session_from_events
 from evalharness.transcripts.docker_agent import parse
 
 

@@ -9,10 +9,9 @@ import pytest
 from agent_streams import ANSWER, CODEX_FIRST_FORM, STREAMS
 
 from evalharness import registry
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import Transcript
+from evalharness.domain.transcript import Transcript, errors_of
 from evalharness.errors import TargetFailed
-from evalharness.transcripts.detecting import detect
+from evalharness.transcripts.auto import detect
 
 NAMED = pytest.mark.parametrize("name", sorted(STREAMS))
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from agent_streams import ANSWER, MESSAGES, PLAN, lines
 
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import ToolCall, Usage
+from evalharness.domain.transcript import ToolCall, Usage, errors_of
 from evalharness.transcripts.openai_messages import parse
 
 

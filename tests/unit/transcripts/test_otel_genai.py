@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from agent_streams import ANSWER, OTEL_GENAI, OTEL_INPUT, OTEL_OUTPUT, SPANS, chat, lines, otlp_span, tool
 
-from evalharness.domain.stream_errors import errors_of
-from evalharness.domain.transcript import ToolCall, Usage
+from evalharness.domain.transcript import ToolCall, Usage, errors_of
 from evalharness.transcripts.otel_genai import parse
 
 

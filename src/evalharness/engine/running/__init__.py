@@ -1,1 +1,1 @@
-"""Executing the trials of a run: the driver hands out work units, an executor gives trials back."""
+"""From planned trials to graded ones."""

@@ -17,7 +17,7 @@ from evalharness.contracts.executor import Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED
 from evalharness.domain.trial import Attempt, Trial, TrialState
-from evalharness.engine.planning import trial_seed
+from evalharness.engine.planning.planned_cases import trial_seed
 
 Stopped = Literal["", "interrupted", "time limit", "spend cap", "max failures", "decided"]
 TrialKey = tuple[str, int]

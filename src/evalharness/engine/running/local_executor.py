@@ -13,8 +13,8 @@ from evalharness.contracts.store import JudgeCache
 from evalharness.domain.finding import Finding
 from evalharness.domain.trial import Trial
 from evalharness.engine.running.parts import Parts, build_parts
+from evalharness.engine.running.time_limit import RENEWAL_S
 from evalharness.engine.running.trial_worker import TrialWorker
-from evalharness.engine.timing import RENEWAL_S
 from evalharness.errors import SpendCapReached
 
 

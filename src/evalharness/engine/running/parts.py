@@ -18,9 +18,9 @@ from evalharness.contracts.target import Target
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import SuiteConfig
-from evalharness.engine.attempting import open_target
-from evalharness.engine.offloading import Offloader
-from evalharness.engine.planning import PlannedCase, filled_target, plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCase, filled_target, plan_cases
+from evalharness.engine.running.attempt import open_target
+from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import Hint, UsageError
 
 DEFAULT_CONCURRENCY = 10
@@ -37,7 +37,7 @@ def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
 def build_services(
     spec: RunSpec, budget: Budget | None = None, judge_cache: JudgeCache | None = None, **model_options: Any
 ) -> Services:
-    """What targets and graders of a run may use. `model_options` are those of `llms/opening.py`."""
+    """What targets and graders of a run may use. `model_options` are those of `llms/pool.py`."""
     concurrency = concurrency_of(spec.options, spec.suite.config)
     environment = dict(spec.environment)
     return Services(

@@ -10,12 +10,17 @@ from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.attempting import INFRASTRUCTURE_ERRORS, Attempting
-from evalharness.engine.planning import PlannedCase
-from evalharness.engine.preparing import TrialTask
-from evalharness.engine.regrading import complete, is_worth_another_try, lacks_only_grades, regrade_trial
+from evalharness.engine.planning.planned_cases import PlannedCase
+from evalharness.engine.running.attempt import INFRASTRUCTURE_ERRORS, Attempting
 from evalharness.engine.running.parts import Parts
-from evalharness.engine.timing import TimeLimit
+from evalharness.engine.running.regraded_trial import (
+    complete,
+    is_worth_another_try,
+    lacks_only_grades,
+    regrade_trial,
+)
+from evalharness.engine.running.time_limit import TimeLimit
+from evalharness.engine.running.trial_task import TrialTask
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 30.0
@@ -88,7 +93,9 @@ class TrialWorker:
 
 def _trial(unit: WorkUnit, attempts: tuple[Attempt, ...]) -> Trial:
     attempts = (*unit.earlier, *attempts)
-    return Trial.holding({"case_id": unit.case_id, "index": unit.trial_index, "seed": unit.seed, "attempts": attempts})
+    return Trial.unchecked(
+        {"case_id": unit.case_id, "index": unit.trial_index, "seed": unit.seed, "attempts": attempts}
+    )
 
 
 def _reported_cost(answers: Sequence[Transcript]) -> tuple[float | None, int]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from evalharness import registry
 from evalharness.domain.case import as_text
-from evalharness.domain.json_paths import MISSING, look_along
-from evalharness.domain.record import Json
 from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.values.json_paths import MISSING, look_along
+from evalharness.values.json_value import Json
 from evalharness.workspaces import is_workspace_path
 
 TEXT_KEYS = ("id", "name", "description", "category", "cluster", "difficulty", "criticality")

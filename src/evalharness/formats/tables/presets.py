@@ -17,13 +17,13 @@ from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath, Problem, field_text, quoted
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
-from evalharness.domain.variables import escape, has_braces
 from evalharness.errors import InvalidFile
-from evalharness.formats.checking import check_grader, kind_of
+from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax import limits
 from evalharness.formats.syntax.source import Source, parse_text, read_text
 from evalharness.formats.tables.rows import only_list, row_problems
+from evalharness.values.variables import escape, has_braces
 
 Preset = Literal["humaneval", "mbpp"]
 Row = Mapping[str, Any]
@@ -35,7 +35,7 @@ MARKS = {"humaneval": ("canonical_solution", "entry_point", "test"), "mbpp": ("c
 
 
 class _Reader:
-    """The fields of one row. What is wrong with one is told, and something of its kind stands in for it."""
+    """The fields of one row. What is wrong with one is reported, and something of its kind stands in for it."""
 
     def __init__(self, findings: Findings, position: int, row: Row) -> None:
         self.row = row
@@ -88,9 +88,9 @@ class Rows(Findings):
     def add(self, path: FieldPath, message: str, **more: Any) -> None:
         super().add(path, message, **more)
         if self._unread_lines and path and isinstance(path[0], int):
-            told = self.problems.pop()
-            position = path[0] + sum(line < told.line for line in self._unread_lines)
-            self.problems.append(replace(told, field=field_text((position, *path[1:]))))
+            reported = self.problems.pop()
+            position = path[0] + sum(line < reported.line for line in self._unread_lines)
+            self.problems.append(replace(reported, field=field_text((position, *path[1:]))))
 
 
 def read_rows(path: Path) -> Findings:
@@ -150,7 +150,7 @@ def _fields(rows: Findings, preset: Preset, position: int, row: Row) -> dict[str
 
 
 def _looks_like(row: Row) -> str | None:
-    """The preset that most of the row's columns belong to; None where that cannot be told."""
+    """The preset that most of the row's columns belong to; None where that cannot be reported."""
     marks = {preset: sum(mark in row for mark in own) for preset, own in MARKS.items()}
     best = max(marks.values())
     likely = [preset for preset, count in marks.items() if count == best]
@@ -184,17 +184,17 @@ def _mbpp(row: _Reader) -> dict[str, Any]:
     """The tests are part of the question: only they tell what the function is called."""
     question = row.text("prompt" if "text" not in row.row and "prompt" in row.row else "text")
     code = row.solution("code")
-    told = row.texts("test_list")
-    if not told:
+    reported = row.texts("test_list")
+    if not reported:
         row.tell("test_list", "has no tests")
     setup = [*row.texts("test_imports", default=[]), row.text("test_setup_code", default="")]
-    tests = [*setup, *told, *row.texts("challenge_test_list", default=[])]
+    tests = [*setup, *reported, *row.texts("challenge_test_list", default=[])]
     return {
         "id": row.id(),
-        "input": "\n".join([question, "", "The code must pass these tests:", "", *told]),
+        "input": "\n".join([question, "", "The code must pass these tests:", "", *reported]),
         "reference": code,
         "expected": _graded(
-            "\n".join(text for text in tests if text.strip()) + "\n", entry_point=_tested_function(row, code, told)
+            "\n".join(text for text in tests if text.strip()) + "\n", entry_point=_tested_function(row, code, reported)
         ),
     }
 
@@ -207,7 +207,7 @@ PRESETS: Mapping[str, Callable[[_Reader], dict[str, Any]]] = {"humaneval": _huma
 
 
 def _tested_function(row: _Reader, code: str, tests: list[str]) -> str | None:
-    """The function of the solution that the first test calls, where that can be told."""
+    """The function of the solution that the first test calls, where that can be reported."""
     solution, first = _parsed(row, "code", code), _parsed(row, "test_list", "".join(tests[:1]))
     defined = {node.name for node in ast.walk(solution) if isinstance(node, ast.FunctionDef)}
     called = [node.func for node in ast.walk(first) if isinstance(node, ast.Call)]

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evalharness.domain.problem import Problem, quoted
-from evalharness.domain.record import Json
 from evalharness.errors import InvalidFile
-from evalharness.formats.checking import kind_of
+from evalharness.formats.parts import kind_of
 from evalharness.formats.syntax import limits
 from evalharness.formats.syntax.lines import Lines
 from evalharness.formats.syntax.source import DELIMITED, Source, read_source, read_text
+from evalharness.values.json_value import Json
 
 DELIMITERS = (",", ";", "\t")
 CASE_KEYS = frozenset(("input", "expected", "graders", "grader"))

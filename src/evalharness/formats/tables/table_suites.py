@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from evalharness import registry
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.problem import FieldPath, quoted
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
-from evalharness.domain.variables import escape, has_braces
 from evalharness.errors import InvalidFile
-from evalharness.formats.checking import check_grader, kind_of
+from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.json_source import parse_json
 from evalharness.formats.syntax.source import DELIMITED, Source
 from evalharness.formats.syntax.yaml_scalars import plain_scalar
 from evalharness.formats.tables.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty
+from evalharness.values.json_value import Json
+from evalharness.values.variables import escape, has_braces
 
 NUMBERS = ("numeric", "exit_code", "max_length")
 TEXTS = ("exact", "semantic_similarity")
@@ -35,7 +35,7 @@ _GROUPED_NUMBER = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 def suite_from_rows(
     source: Source, mapping: Mapping[str, Cell], *, name: str, limit: int | None = None
 ) -> tuple[Suite | None, Findings]:
-    """One case for each row; rows without a question or without an answer are left out, which is told."""
+    """One case for each row; rows without a question or without an answer are left out, which is reported."""
     findings = Findings(source)
     rows: list[Mapping[str, Json]] = source.data
     if not rows:

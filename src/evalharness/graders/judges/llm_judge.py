@@ -12,26 +12,25 @@ from pydantic import AliasChoices, Field, field_validator
 
 from evalharness.contracts.grader import GradeContext
 from evalharness.contracts.services import Services
-from evalharness.domain.artifact import Artifact
-from evalharness.domain.artifact_view import compact_text, output_at
+from evalharness.documents.artifact import Artifact
+from evalharness.documents.artifact_view import compact_text, output_at
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
-from evalharness.domain.json_paths import MISSING
 from evalharness.domain.options import Options, Share
-from evalharness.domain.record import Json
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
-from evalharness.graders.artifacts import artifact_in
-from evalharness.graders.judges.asking import Asking, Question, Verdict
-from evalharness.graders.judges.grading import JudgeGrader
-from evalharness.graders.judges.options import JudgeOptions, not_blank
-from evalharness.graders.judges.reading import parse_criteria
+from evalharness.graders.judges.criteria import parse_criteria
+from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank
+from evalharness.graders.judges.prompts import rubric_text, template
+from evalharness.graders.judges.question import Asking, Question, Verdict
 from evalharness.graders.judges.rubric import scored
-from evalharness.graders.judges.scoring import ScoreSheet
-from evalharness.graders.judges.templates import rubric_text, template
+from evalharness.graders.judges.score_sheet import ScoreSheet
 from evalharness.graders.scorers import ANSWER_PATH
+from evalharness.graders.workflow_part import artifact_in
 from evalharness.stats.thresholds import reaches
+from evalharness.values.json_paths import MISSING
+from evalharness.values.json_value import Json
 
 OFF = "switched off: `enabled: true` lets a judge score"
 

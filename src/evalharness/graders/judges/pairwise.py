@@ -14,14 +14,13 @@ from evalharness.contracts.grader import GradeContext
 from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Share
-from evalharness.domain.record import Json
 from evalharness.errors import Unscored
-from evalharness.graders.judges.asking import Asking, Question, Verdict, together
-from evalharness.graders.judges.forms import Form, OneOf, Words
-from evalharness.graders.judges.grading import JudgeGrader, shortened
-from evalharness.graders.judges.options import JudgeOptions, not_blank
-from evalharness.graders.judges.templates import rubric_text, template
+from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank, shortened
+from evalharness.graders.judges.prompts import rubric_text, template
+from evalharness.graders.judges.question import Asking, Question, Verdict, together
+from evalharness.graders.judges.reply_form import Form, OneOf, Words
 from evalharness.stats.thresholds import reaches
+from evalharness.values.json_value import Json
 
 BETTER = "better_answer"
 FORM = Form(

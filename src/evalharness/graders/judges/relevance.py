@@ -8,18 +8,17 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 
 from evalharness.contracts.grader import GradeContext
+from evalharness.documents.session_results import RelevanceResult
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
-from evalharness.domain.record import Json
-from evalharness.domain.session_results import RelevanceResult
-from evalharness.domain.session_transcript import run_for_judge
 from evalharness.errors import BadReply, ModelUnavailable
-from evalharness.graders.judges.asking import Asking, Question, together
-from evalharness.graders.judges.forms import Form, OneOf, Words
-from evalharness.graders.judges.grading import JudgeGrader, majority, shortened, undecided
-from evalharness.graders.judges.options import JudgeOptions, not_blank
-from evalharness.graders.judges.templates import template
-from evalharness.graders.quoting import shown
+from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, majority, not_blank, shortened, undecided
+from evalharness.graders.judges.prompts import template
+from evalharness.graders.judges.question import Asking, Question, together
+from evalharness.graders.judges.reply_form import Form, OneOf, Words
+from evalharness.graders.judges.run_for_judge import run_for_judge
+from evalharness.graders.reason_text import shown
+from evalharness.values.json_value import Json
 
 FORM = Form({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
 Answer = RelevanceResult | BadReply | ModelUnavailable
@@ -61,14 +60,14 @@ class Relevance(JudgeGrader):
         """Each statement has its own majority."""
         told_by = [grade.evidence for grade in opinions if isinstance(grade.evidence, list)]
         rows = [
-            [RelevanceResult.model_validate(told[place]) for told in told_by]
+            [RelevanceResult.model_validate(reported[place]) for reported in told_by]
             for place in range(len(self.options.criteria))
         ]
         results = [_voted(votes, len(opinions)) for votes in rows]
         settled = [result for result in results if result is not None]
         if len(settled) < len(results):
-            told = [f"{name}: {grade.reason or grade.state}" for name, grade in zip(names, opinions, strict=True)]
-            return undecided(names, opinions, told)
+            parts = [f"{name}: {grade.reason or grade.state}" for name, grade in zip(names, opinions, strict=True)]
+            return undecided(names, opinions, parts)
         return _grade(settled)
 
 
@@ -107,7 +106,7 @@ def _voted(votes: Sequence[RelevanceResult], seats: int) -> RelevanceResult | No
 
 def _grade(results: Sequence[RelevanceResult]) -> Grade:
     failed = [result for result in results if not result.passed]
-    told = "; ".join(f"{shown(result.criterion)} does not hold: {result.reason}" for result in failed)
+    text = "; ".join(f"{shown(result.criterion)} does not hold: {result.reason}" for result in failed)
     rows = [{"criterion": each.criterion, "passed": each.passed, "reason": each.reason} for each in results]
     score = 1 - len(failed) / len(results)
-    return Grade.of(not failed, score=score, reason=shortened(told), evidence=rows)
+    return Grade.of(not failed, score=score, reason=shortened(text), evidence=rows)

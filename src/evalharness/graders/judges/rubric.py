@@ -13,18 +13,17 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Share
-from evalharness.domain.record import Json, Record
-from evalharness.domain.text import head
+from evalharness.domain.record import Record
 from evalharness.errors import closest
 from evalharness.graders.human import GoodAnswerOptions
-from evalharness.graders.judges.asking import Asking, Foreign, Question, Verdict
-from evalharness.graders.judges.criteria import Criterion, checked, given_criteria, listed
-from evalharness.graders.judges.grading import JudgeGrader, shortened
-from evalharness.graders.judges.options import JudgeOptions, not_blank, not_empty
-from evalharness.graders.judges.reading import parse_criteria
-from evalharness.graders.judges.scoring import ScoreSheet, Scoring
-from evalharness.graders.judges.templates import Template, rubric_text, template
+from evalharness.graders.judges.criteria import Criterion, checked, given_criteria, listed, parse_criteria
+from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank, not_empty, shortened
+from evalharness.graders.judges.prompts import Template, rubric_text, template
+from evalharness.graders.judges.question import Asking, Foreign, Question, Verdict
+from evalharness.graders.judges.score_sheet import ScoreSheet, Scoring
 from evalharness.stats.thresholds import reaches
+from evalharness.values.json_value import Json
+from evalharness.values.text import head
 
 PLACES = ("input", "output", "expected", "rubric", "examples")
 WITH_REFERENCE = "same_meaning"
@@ -92,8 +91,8 @@ class ModelOptions(GoodAnswerOptions, JudgeOptions):
         scoring = self.sheet.scoring
         for position, example in enumerate(self.examples):
             if not scoring.allows(example.score):
-                told = f"examples[{position}].score {example.score!r} does not fit the scoring: {scoring.told}"
-                raise ValueError(told if self.scoring else f"{told}, unless `scoring` says otherwise")
+                text = f"examples[{position}].score {example.score!r} does not fit the scoring: {scoring.scale_text}"
+                raise ValueError(text if self.scoring else f"{text}, unless `scoring` says otherwise")
         return self
 
     @cached_property
@@ -116,7 +115,7 @@ class Model(JudgeGrader):
 
     @cached_property
     def _examples(self) -> tuple[str | Foreign, ...]:
-        return tuple(_told(self.options.examples))
+        return tuple(_fenced_examples(self.options.examples))
 
     def wording(self) -> Json:
         usual = [rubric_text(name) for name in (WITH_REFERENCE, WITHOUT_REFERENCE)]
@@ -164,7 +163,7 @@ class Model(JudgeGrader):
 
 
 def scored(verdict: Verdict, score: float, pass_score: float | None) -> Grade:
-    """The judge's own `passed` is told and decides nothing; without a `pass_score` every score passes."""
+    """The judge's own `passed` is reported and decides nothing; without a `pass_score` every score passes."""
     said: Mapping[str, Any] = verdict.said
     passed = pass_score is None or reaches(score, pass_score)
     each = ", ".join(f"{name} {_plain(value)}" for name, value in said.get("scores", {}).items())
@@ -187,7 +186,7 @@ def _plain(score: bool | float | str) -> str:
     return str(score).lower() if isinstance(score, bool) else str(score)
 
 
-def _told(examples: tuple[GradedExample, ...]) -> Iterator[str | Foreign]:
+def _fenced_examples(examples: tuple[GradedExample, ...]) -> Iterator[str | Foreign]:
     """Fenced like the answer itself: examples are answers, too, and no better behaved."""
     for position, example in enumerate(examples):
         if position:

@@ -28,13 +28,13 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
 from evalharness.domain.transcript import Usage
 from evalharness.domain.trial import Trial
-from evalharness.engine.judging import judge
+from evalharness.engine.gating.run_verdict import run_verdict
+from evalharness.engine.measuring.summary import summarise
+from evalharness.engine.measuring.trial_counts import count_trials
+from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.driver import MAX_BACKLOG, RunDriver, pending_units, skipped_trials
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.trial_worker import LONGEST_PAUSE_S, pause_s
-from evalharness.engine.spending import Spending
-from evalharness.engine.summarising import summarise
-from evalharness.engine.tallying import count_trials
 from evalharness.errors import SpendCapReached, StoreError, TargetUnavailable, TrialSkipped
 from evalharness.reports.words import say
 from evalharness.testing.store import FakeStore
@@ -71,7 +71,7 @@ def run_watched(
     async def work(store: Store) -> Ended:
         spec = TargetSpec.model_validate(target)
         options = RunOptions(max_concurrency=max_concurrency)
-        budget = Spending()
+        budget = RunBudget()
         [run] = store.add_runs([planned_run(suite, spec)])
         driver = RunDriver(
             run_id=run.id,
@@ -88,7 +88,7 @@ def run_watched(
             stopped = await asyncio.wait_for(driver.drive(session, units, time_left_s), 60)
         store.flush()
         summary = summarise(suite, count_trials(suite, suite.trials, store.outcomes(run.id)))
-        verdict, exit_code, _ = judge(summary, suite.max_error_rate, stopped)
+        verdict, exit_code, _ = run_verdict(summary, suite.max_error_rate, stopped)
         return Ended(stopped, tuple(store.trials(run.id)), summary, verdict, exit_code)
 
     if store is not None:

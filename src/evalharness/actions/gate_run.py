@@ -1,0 +1,86 @@
+"""Gate a run: its own gate, or the one that flags ask for, applied again to its stored trials or its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
+from evalharness.domain.gate import GateOverrides
+from evalharness.domain.report import Report
+from evalharness.domain.reported_run import WrittenTrials
+from evalharness.domain.suite import Suite
+from evalharness.engine.gating.run_verdict import may_be_gated
+from evalharness.engine.measuring.trial_counts import Measured
+from evalharness.engine.verifying.reported_counts import recount
+from evalharness.engine.verifying.reported_verdict import may_say_so
+from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.formats.results.written_reports import ENDING, read_report, read_trials
+from evalharness.steps.apply_gate import gated, without_gate
+from evalharness.steps.choose_gate import with_gate
+from evalharness.steps.choose_stopping import apply_stopping, check_question
+from evalharness.steps.compare_with_baseline import find_baseline
+from evalharness.steps.find_reports import no_such_file
+from evalharness.steps.make_report import make_report, measured_trials
+
+
+async def gate_run(context: Context, reference: str, overrides: GateOverrides) -> Report:
+    """`reference` is a run, or a file with its JSON report. What is unfinished or INVALID is given back as it is."""
+    store = context.store
+    path, is_file = Path(reference), is_report_file(reference)
+    report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
+    suite = with_gate(suite, overrides, path.parent)
+    if suite.gate is None:
+        what = (
+            "a report file is not judged again by its own gate"
+            if is_file
+            else f"run {report.metadata.run_name} has no gate"
+        )
+        raise UsageError(f"{what}, and none is asked for", hint=Hint("hint.ask_for_gate"))
+    if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
+        return report
+    check_question(suite.gate, report, store)
+    if suite.gate.compares:
+        find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
+    return gated(report, suite, measured, store, context.today)
+
+
+def is_report_file(reference: str) -> bool:
+    path = Path(reference)
+    return path.suffix.lower() == ENDING and path.is_file()
+
+
+def trials_of(reference: str, report: Report, store: Store) -> WrittenTrials | None:
+    """Of what was judged, to be written beside its verdict."""
+    return read_trials(Path(reference)) if is_report_file(reference) else store.trials(report.metadata.run_id)
+
+
+def _of_run(reference: str, store: Store) -> tuple[Report, Suite, Measured]:
+    """As it reads without a gate."""
+    try:
+        run = store.find_run(reference)
+    except UnknownName as error:
+        path = Path(reference)
+        if path.suffix.lower() == ENDING and not path.exists():
+            raise no_such_file(path, error) from None
+        raise
+    stopped, elapsed_s = store.progress(run.id)
+    measured = measured_trials(store, run)
+    report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s)
+    return apply_stopping(run, report, store), run.suite, measured
+
+
+def _of_file(path: Path) -> tuple[Report, Suite, Measured]:
+    """The same."""
+    report = read_report(path)
+    try:
+        suite, measured = recount(report)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from None
+    report = without_gate(report)
+    if report.summary.trials.planned and not may_say_so(report):
+        raise UsageError(
+            f"{path}: the verdict {report.verdict} (exit code {report.exit_code}) does not follow from its trials",
+            hint=Hint("hint.verify_file", path=str(path)),
+        )
+    return report, suite, measured

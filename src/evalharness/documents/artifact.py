@@ -1,0 +1,196 @@
+"""EvalArtifact: what a run of a workflow left behind, its final snapshot and its events, as they came.
+
+What they mean beyond time, cost and tokens is read in `artifact_view.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError
+
+from evalharness.domain.record import Record
+from evalharness.errors import UsageError
+from evalharness.values.json_value import Json
+
+Event = Mapping[str, Json]
+AGENT_COMPLETE: Final = "agent:complete"
+PRIMARY_OUTPUT: Final = "primaryOutput"
+WANTED: Mapping[str, str] = MappingProxyType({"dict": "a mapping", "tuple": "a list", "string": "text"})
+
+
+class EvalArtifact(Record):
+    """`snapshot` and `events` are required; keys that are not known are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    run_id: str = Field(default="", validation_alias=AliasChoices("run_id", "runId"), serialization_alias="runId")
+    case_id: str = Field(default="", validation_alias=AliasChoices("case_id", "caseId"), serialization_alias="caseId")
+    snapshot: dict[str, Json]
+    events: tuple[dict[str, Json], ...]
+
+    @property
+    def outputs(self) -> dict[str, Json]:
+        return _mapping(self.snapshot.get("outputs"))
+
+    @property
+    def state(self) -> dict[str, Json]:
+        return _mapping(self.snapshot.get("state"))
+
+
+Artifact = EvalArtifact | Mapping[str, Json]
+"""What Python callers may hand over: an artifact, or the JSON of one."""
+
+
+def parse_artifact(value: Artifact) -> EvalArtifact:
+    """An artifact from JSON; raises ValueError, saying in one line what is missing or wrong."""
+    if isinstance(value, EvalArtifact):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError("an artifact is a mapping with snapshot and events")
+    try:
+        return EvalArtifact.model_validate(dict(value))
+    except ValidationError as error:
+        raise ValueError("; ".join(_problem(found) for found in error.errors())) from None
+
+
+def as_artifact(value: Artifact) -> EvalArtifact:
+    """The same for callers who pass it themselves: raises UsageError."""
+    try:
+        return parse_artifact(value)
+    except ValueError as error:
+        raise UsageError(f"this is no artifact: {error}") from None
+
+
+def looks_like_artifact(value: Any) -> bool:
+    """Whether a value is meant as an artifact, be it a sound one or not."""
+    return isinstance(value, Mapping) and isinstance(value.get("snapshot"), Mapping) and "events" in value
+
+
+def said(mapping: Mapping[str, Json], camel: str, snake: str) -> Json:
+    """A field of an event or a snapshot, written `likeThis` or `like_this`."""
+    found = mapping.get(camel)
+    return mapping.get(snake) if found is None else found
+
+
+def node_of(event: Event) -> str:
+    node = said(event, "nodeId", "node_id")
+    return node if isinstance(node, str) else ""
+
+
+def _mapping(value: Json) -> dict[str, Json]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _problem(found: Any) -> str:
+    place = ".".join(str(part) for part in found["loc"])
+    wanted = WANTED.get(found["type"].removesuffix("_type"))
+    if found["type"] == "missing":
+        return f"{place} is missing"
+    return f"{place} must be {wanted}" if wanted else f"{place}: {found['msg']}"
+
+
+# What a workflow's run took: time, cost and tokens, in all and by node, read from its events.
+#
+# Nothing an event holds can make this raise: a number that is none counts as 0.
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowMetrics:
+    """From the first flow:start to the last flow:complete; None where one of them is not there."""
+
+    started_at: float | None = None
+    ended_at: float | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    duration_ms: float = 0
+    total_cost_usd: float = 0.0
+    input_tokens: float = 0
+    output_tokens: float = 0
+    invocations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """`total.duration_ms` is the sum over agents, as documented; the workflow's own time where no agent completed."""
+
+    workflow: WorkflowMetrics
+    total: NodeMetrics
+    by_node: dict[str, NodeMetrics]
+
+
+def extract_metrics(artifact: Artifact) -> Metrics:
+    return read_metrics(as_artifact(artifact).events)
+
+
+def read_metrics(events: Iterable[Event]) -> Metrics:
+    events = tuple(events)
+    completed = [event for event in events if event.get("type") == AGENT_COMPLETE]
+    by_node: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in completed:
+        if node := node_of(event):
+            by_node[node].append(event)
+    workflow, total = _workflow(events), _summed(completed)
+    if not completed and workflow.duration_ms is not None:
+        total = NodeMetrics(duration_ms=workflow.duration_ms)
+    nodes = {node: _summed(group) for node, group in by_node.items()}
+    return Metrics(workflow, total, {**nodes, **_nodes_without_agent(events)})
+
+
+def _summed(completed: list[Event]) -> NodeMetrics:
+    usages = [usage for event in completed if isinstance(usage := event.get("usage"), dict)]
+    return NodeMetrics(
+        duration_ms=sum(_amount(said(event, "durationMs", "duration_ms")) for event in completed),
+        total_cost_usd=math.fsum(_amount(said(event, "totalCostUsd", "total_cost_usd")) for event in completed),
+        input_tokens=sum(_amount(said(usage, "inputTokens", "input_tokens")) for usage in usages),
+        output_tokens=sum(_amount(said(usage, "outputTokens", "output_tokens")) for usage in usages),
+        invocations=len(completed),
+    )
+
+
+def _nodes_without_agent(events: Iterable[Event]) -> dict[str, NodeMetrics]:
+    """A node that has no agent has run when it was started or completed."""
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    with_agent = set()
+    for event in events:
+        kind, node = event.get("type"), node_of(event)
+        if not node or not isinstance(kind, str):
+            continue
+        if kind.startswith("agent:"):
+            with_agent.add(node)
+        elif kind in ("node:start", "node:complete"):
+            seen[node][kind] += 1
+    return {
+        node: NodeMetrics(invocations=max(counts.values())) for node, counts in seen.items() if node not in with_agent
+    }
+
+
+def _workflow(events: Iterable[Event]) -> WorkflowMetrics:
+    started = ended = None
+    for event in events:
+        at = event.get("timestamp")
+        if not _is_number(at):
+            continue
+        if event.get("type") == "flow:start" and started is None:
+            started = at
+        elif event.get("type") == "flow:complete":
+            ended = at
+    duration_ms = None if started is None or ended is None else max(ended - started, 0)
+    return WorkflowMetrics(started, ended, duration_ms)
+
+
+def _is_number(value: Any) -> bool:
+    """Finite, and small enough that sums stay finite too."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _amount(value: Any) -> float:
+    return value if _is_number(value) and value > 0 else 0

@@ -1,0 +1,1 @@
+"""Two runs, paired case by case, to a verdict about their difference."""

@@ -1,0 +1,263 @@
+"""Comparison: two runs of one suite, paired case by case, and whether the new one is worse. Pure: reports in.
+
+Exact test for passes, sign flips for scores, times and costs; Holm over everything that can make it fail, and critical
+cases as a family of their own. What is shown of it is in `reports/comparison_text.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import ComparedRun, Comparison, Difference
+from evalharness.domain.finding import Finding, finding, joined
+from evalharness.domain.gate import RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing.case_changes import case_changes
+from evalharness.engine.comparing.comparison_verdict import (
+    SEVERITIES,
+    asked,
+    comparison_verdict,
+    decisive,
+    incomparable,
+    moved,
+    of_critical,
+)
+from evalharness.engine.comparing.metric_difference import Evidence, has_scores_of_its_own, metric_differs
+from evalharness.engine.comparing.pairs import Pair, Pairing, judges_of, pair_cases, rows_of
+from evalharness.engine.comparing.required_sample import Undecided, required_sample
+from evalharness.errors import Hint, UsageError
+from evalharness.stats.flips import strict_flips_false_alarm
+from evalharness.stats.p_values import holm
+from evalharness.stats.thresholds import SAME
+
+GATED = ("pass_rate", "score")
+"""What can make a comparison fail unless the rule names its metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A comparison before anything is decided: its figures are decided together."""
+
+    old: Report
+    new: Report
+    pairing: Pairing
+    found: dict[str, Evidence]
+    critical: Evidence | None
+
+    @property
+    def critical_pairs(self) -> list[Pair]:
+        return [pair for pair in self.pairing.pairs if pair.critical]
+
+
+def compare(
+    old: Report,
+    new: Report,
+    rule: RegressionRule,
+    *,
+    old_source: str = "",
+    new_source: str = "",
+    ignored: Collection[str] = frozenset(),
+) -> Comparison:
+    """`ignored` cases (quarantined ones) are left out, with a note."""
+    return _comparison(_adjusted(_draft(old, new, rule, ignored)), rule, old_source, new_source)
+
+
+def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
+    pairing = pair_cases(old, new, ignored)
+    if _follows_later(old, new):
+        if "score" in rule.metrics:
+            raise UsageError(
+                "score cannot be compared: with retry_failed it is the last answer's, and comparisons follow the first",
+                hint="take score out of the metrics that are compared, or switch retry_failed off",
+            )
+        pairing = replace(pairing, pairs=tuple(Pair(_unscored(old), _unscored(new)) for old, new in pairing.pairs))
+    draft = _Draft(old, new, pairing, {}, None)
+    critical = draft.critical_pairs
+    return replace(
+        draft,
+        found=_with_lacking(_differences(draft.pairing.pairs, rule), draft),
+        critical=metric_differs("critical", critical, rule) if critical else None,
+    )
+
+
+def _with_lacking(found: dict[str, Evidence], draft: _Draft) -> dict[str, Evidence]:
+    weighing = [pair for pair in draft.pairing.pairs if pair.new.weight > 0]
+    counted = (
+        ("score", "score", attrgetter("unscored"), weighing),
+        ("cost", "cost_usd", attrgetter("unpriced"), draft.pairing.pairs),
+    )
+    for metric, name, number, pairs in counted:
+        if metric in found:
+            old = _lacking(draft.old, name, number, (pair.old for pair in pairs))
+            new = _lacking(draft.new, name, number, (pair.new for pair in pairs))
+            found[metric] = _updated(found[metric], lacking=old + new)
+    return found
+
+
+def _lacking(report: Report, name: str, number: Callable[[CaseResult], int], compared: Iterable[CaseResult]) -> int:
+    """In the cases that are compared; where a report does not tell it by case, in all of them."""
+    whole = report.measurements[name].lacking if name in report.measurements else 0
+    if not whole:
+        return 0
+    reported = sum(number(case) for case in report.cases if case.weight > 0 or name != "score")
+    return sum(map(number, compared)) if reported >= whole else whole
+
+
+def _follows_later(*reports: Report) -> bool:
+    """Whether a failing answer was tried again: state and score are then the last answer's."""
+    return any(report.metadata.retry_failed for report in reports)
+
+
+def _unscored(case: CaseResult) -> CaseResult:
+    return replace(case, score=None)
+
+
+def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evidence]:
+    scored = "score" in rule.metrics or has_scores_of_its_own(pairs)
+    metrics = ("pass_rate", *(("score",) if scored else ()), "latency", "cost")
+    found = {metric: evidence for metric in metrics if (evidence := metric_differs(metric, pairs, rule)) is not None}
+    for metric in rule.metrics:
+        if metric not in found:
+            raise UsageError(
+                f"{metric} cannot be compared: no case has a {metric}{_least(metric)} in both runs",
+                hint=Hint("hint.leave_metric_out", metric=metric),
+            )
+    gated = rule.metrics or GATED
+    return {metric: _updated(evidence, gated=metric in gated) for metric, evidence in found.items()}
+
+
+def _least(metric: str) -> str:
+    return {"score": " and a weight above 0", "cost": " above 0, told by all its judged trials,"}.get(
+        metric, " above 0"
+    )
+
+
+def _adjusted(draft: _Draft) -> _Draft:
+    """All gated figures that have a p-value are one family, that of the critical cases another."""
+    gated = _family({metric: evidence for metric, evidence in draft.found.items() if evidence.difference.gated})
+    critical = _family({"critical": _updated(draft.critical, gated=True)} if draft.critical else {})
+    return replace(draft, found=draft.found | gated, critical=critical.get("critical"))
+
+
+def _family(members: dict[str, Evidence]) -> dict[str, Evidence]:
+    """Raised by Holm's method: what was found, and the least that could have been found."""
+    tested = {key: p for key, evidence in members.items() if (p := evidence.difference.p) is not None}
+    raised = holm(list(tested.values()))
+    least = holm([members[key].smallest_p for key in tested])
+    return {
+        key: replace(_updated(members[key], p_adjusted=p), smallest_p_adjusted=smallest, family=len(tested))
+        for key, p, smallest in zip(tested, raised, least, strict=True)
+    }
+
+
+def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source: str) -> Comparison:
+    pairing = draft.pairing
+    differences = {metric: comparison_verdict(evidence, rule) for metric, evidence in draft.found.items()}
+    critical = _critical(draft, rule)
+    can_decide = asked(differences, critical)
+    deciding = decisive(can_decide)
+    verdict = deciding[0].verdict
+    in_full = deciding if verdict == "REGRESSION" else deciding[:1]
+    besides = [
+        finding("comparison.other_figure", SEVERITIES[each.verdict], moved=moved(each), verdict=each.verdict)
+        for each in can_decide
+        if each not in in_full
+    ]
+    whys = [each.why for each in in_full if each.why is not None]
+    open_ = deciding if verdict == "INCONCLUSIVE" else []
+    pairs = pairing.pairs
+    rows = rows_of(pairs)
+    expected = strict_flips_false_alarm([(n, c) for n, c, _, _ in rows], max([n for _, _, n, _ in rows]))
+    return Comparison(
+        old=_side(draft.old, old_source),
+        new=_side(draft.new, new_source),
+        verdict=verdict,
+        why=joined([*whys, *besides], SEVERITIES[verdict]),
+        decisive=tuple(difference.metric for difference in deciding),
+        settle=joined([_settle(draft, each, rule, is_alone=len(can_decide) == 1) for each in open_]) if open_ else None,
+        notes=(*_notes(draft), *_notes_on_ratios(differences, can_decide)),
+        n_cases=len(pairs),
+        changed=pairing.changed,
+        added=pairing.added,
+        removed=pairing.removed,
+        unjudged=pairing.unjudged,
+        differences=differences,
+        critical=critical,
+        cases=case_changes(pairs, rule.alpha),
+        flip_alarm=expected.false_alarm_now if expected else None,
+        alpha=rule.alpha,
+        margin=rule.least_loss,
+        tolerance=rule.tolerance,
+        power=rule.power,
+    )
+
+
+def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
+    if draft.critical is None:
+        return None
+    decided = comparison_verdict(draft.critical, rule)
+    if decided.verdict == "NO REGRESSION" or decided.value >= -SAME:
+        return decided
+    lost = [new.case_id for old, new in draft.critical_pairs if new.passed * old.trials < old.passed * new.trials]
+    return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
+
+
+def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, is_alone: bool) -> Finding:
+    """Where several figures can decide, each is settled by itself, so it is named."""
+    is_critical = decided.metric == "critical"
+    evidence = draft.critical if is_critical else draft.found[decided.metric]
+    pairs = draft.critical_pairs if is_critical else draft.pairing.pairs
+    assert evidence is not None  # it was decided by it
+    how = required_sample(Undecided(decided, evidence, pairs, rule))
+    return how if is_alone else finding("settle.metric", metric=decided.metric, how=how)
+
+
+def _notes(draft: _Draft) -> Iterable[Finding]:
+    old, new, pairing = draft.old.metadata, draft.new.metadata, draft.pairing
+    if old.suite_name != new.suite_name:
+        yield finding("comparison.two_suites", "warning", old=old.suite_name, new=new.suite_name)
+    if _follows_later(draft.old, draft.new):
+        yield finding("comparison.first_answers")
+    if pairing.regraded:
+        judges = {"before": judges_of(draft.old), "now": judges_of(draft.new)}
+        yield finding("comparison.regraded", regraded=pairing.regraded, changed=len(pairing.changed), **judges)
+    if pairing.without_key:
+        yield finding("comparison.by_name_alone", "warning", cases=pairing.without_key)
+    if pairing.ignored:
+        yield finding("comparison.quarantined", cases=list(pairing.ignored))
+    if "cost" not in draft.found and any(old.cost_usd or new.cost_usd for old, new in pairing.pairs):
+        yield finding("comparison.no_costs")
+    early = [each.run_name for each in (old, new) if each.sequential]
+    if early:
+        yield finding("comparison.stopped_early", "warning", runs=early)
+    for which, report in (("old", draft.old), ("new", draft.new)):
+        if report.is_broken or report.verdict == "INTERRUPTED":
+            yield finding("comparison.broken_run", "warning", which=which, verdict=report.verdict, why=report.why)
+
+
+def _notes_on_ratios(differences: dict[str, Difference], said: Sequence[Difference]) -> Iterable[Finding]:
+    """`said` are those whose findings name the cases that they leave out."""
+    left_out = [incomparable(each) for each in differences.values() if each not in said]
+    yield from (note for note in left_out if note is not None)
+    for each in differences.values():
+        if each.unit == "ratio" and (each.gated or each.verdict == "REGRESSION"):
+            yield finding("comparison.between_runs", "warning", metric=each.metric)
+
+
+def _side(report: Report, source: str) -> ComparedRun:
+    reported = report.metadata
+    return ComparedRun(
+        run_id=reported.run_id,
+        run_name=reported.run_name,
+        suite_name=reported.suite_name,
+        variant=reported.variant,
+        timestamp=reported.timestamp,
+        source=source,
+    )
+
+
+def _updated(evidence: Evidence, **values: object) -> Evidence:
+    return replace(evidence, difference=evidence.difference.model_copy(update=values))

@@ -1,0 +1,204 @@
+"""Comparison verdict: from a difference to REGRESSION, NO REGRESSION or INCONCLUSIVE, and why.
+
+REGRESSION     the loss is larger than chance explains, and larger than is accepted
+NO REGRESSION  a loss as large as the margin is ruled out
+INCONCLUSIVE   neither
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalharness.domain.comparison import Change, Difference
+from evalharness.domain.finding import Finding, Severity, finding, joined
+from evalharness.domain.gate import RegressionRule
+from evalharness.engine.comparing.metric_difference import Evidence
+from evalharness.engine.planning.smallest_loss import Figures
+from evalharness.stats.thresholds import SAME
+
+NAMED = 5
+"""Cases that a finding names."""
+SEVERITIES: dict[Change, Severity] = {"REGRESSION": "error", "NO REGRESSION": "info", "INCONCLUSIVE": "warning"}
+
+
+def comparison_verdict(evidence: Evidence, rule: RegressionRule) -> Difference:
+    """The difference with its verdict; `p_adjusted` is there already where it is gated."""
+    found = evidence.difference
+    verdict = verdict_of(found, rule)
+    if verdict == "REGRESSION":
+        why = finding("comparison.regression", "error", moved=moved(found), chance=_chance(found))
+    elif verdict == "NO REGRESSION":
+        why = _ruled_out(found, rule)
+    else:
+        why = _undecided(evidence, rule)
+    return found.model_copy(update={"verdict": verdict, "why": why, "detectable": evidence.detectable(rule)})
+
+
+def asked(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
+    """The differences that can decide.
+
+    Critical cases are few: where they lost nothing, they would hardly ever let a comparison be conclusive, so then
+    they do not count. Where they lost, they are never passed over.
+    """
+    gated = [difference for difference in differences.values() if difference.gated]
+    return [critical, *gated] if critical is not None and critical.value < -SAME else gated
+
+
+def decisive(figures: Sequence[Difference]) -> list[Difference]:
+    """Those of all asked that the verdict rests on. A loss counts wherever it is; that there is none, everywhere."""
+    for verdict in ("REGRESSION", "INCONCLUSIVE"):
+        if found := [difference for difference in figures if difference.verdict == verdict]:
+            return found
+    return [difference for difference in figures if difference.metric != "critical"][:1]
+
+
+def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> Finding:
+    """Why, where critical cases were lost: which ones, and that too few of them can prove nothing."""
+    severity = SEVERITIES[decided.verdict]
+    if decided.ends[1] < SAME and not evidence.can_fail(rule.alpha):
+        worst = _even_the_worst(evidence, rule)
+        return finding("comparison.critical_lost_all", severity, **_named(lost), worst=worst)
+    return finding("comparison.critical_lost", severity, **_named(lost), verdict=decided.verdict, why=decided.why)
+
+
+def incomparable(found: Difference) -> Finding | None:
+    """Which cases have no difference, and why; None where there are none."""
+    if not found.incomparable:
+        return None
+    metric, is_cut = found.metric, found.lacking > 0
+    if metric == "score":
+        return finding(
+            "comparison.figures_missing", "warning", metric=metric, **_named(found.incomparable), partly=is_cut
+        )
+    if not found.from_nothing:
+        return finding("comparison.no_ratio", "warning", metric=metric, **_named(found.incomparable), partly=is_cut)
+    rose, unstated = found.incomparable[: found.risen], found.incomparable[found.risen :]
+    parts = [finding("comparison.risen", "warning", metric=metric, **_named(rose))]
+    if unstated:
+        parts.append(finding("comparison.figures_missing", "warning", metric=metric, **_named(unstated), partly=is_cut))
+    return joined(parts, "warning")
+
+
+def _named(ids: Sequence[str]) -> dict[str, Any]:
+    return {"cases": list(ids[:NAMED]), "number": len(ids)}
+
+
+def moved(found: Difference) -> Finding:
+    """By how much, and what was left out of it: `12 points fewer trials pass than before (64 % → 52 %)`."""
+    apart = incomparable(found)
+    if found.unit == "points" and not found.n_cases and apart is not None:
+        return apart
+    if found.unit == "points":
+        figures = {"old": found.old, "new": found.new, "value": found.value, "half_width": found.half_width}
+        return finding("comparison.moved", metric=found.metric, **figures, apart=apart)
+    if found.from_nothing and not found.old and apart is not None:
+        return apart
+    figures = {"value": found.value, "half_width": found.half_width}
+    fallen = len(found.to_nothing)
+    return finding("comparison.moved_ratio", metric=found.metric, **figures, apart=apart, fallen=fallen)
+
+
+def verdict_of(found: Difference, rule: RegressionRule) -> Change:
+    if _is_significant(found, rule) and loss_of(found) > rule.tolerance + SAME:
+        return "REGRESSION"
+    possible = _possible_loss(found)
+    is_free = found.unit == "ratio" and found.new == 0
+    is_ruled_out = is_free or (possible is not None and possible < rule.least_loss)
+    is_doubtful = found.incomparable or found.lacking or (loss_of(found) <= SAME and _is_rare(found, rule))
+    return "NO REGRESSION" if is_ruled_out and not is_doubtful else "INCONCLUSIVE"
+
+
+def is_hidden(found: Difference, rule: RegressionRule) -> bool:
+    """Whether nothing but what trials lack keeps a loss from being ruled out."""
+    return found.lacking > 0 and verdict_of(found.model_copy(update={"lacking": 0}), rule) == "NO REGRESSION"
+
+
+def _is_significant(found: Difference, rule: RegressionRule) -> bool:
+    return _is_rare(found, rule) and loss_of(found) > SAME
+
+
+def _is_rare(found: Difference, rule: RegressionRule) -> bool:
+    """By the test of a loss, which may be of amounts where the loss that is told is a ratio."""
+    p = found.p if found.p_adjusted is None else found.p_adjusted
+    return p is not None and p <= rule.alpha
+
+
+def loss_of(found: Difference) -> float:
+    if found.from_nothing:
+        return math.inf
+    return found.value if found.unit == "ratio" else -found.value
+
+
+def _possible_loss(found: Difference) -> float | None:
+    """The largest loss that is not ruled out."""
+    worst = found.at_worst
+    return -worst if worst is not None and found.unit == "points" else worst
+
+
+def _chance(found: Difference, loss: bool = True) -> dict[str, Any]:
+    """How often chance alone brings about as much; where cases fell to 0 the test counts them, as `moved` does not."""
+    p = found.p if loss else found.p_better
+    return {"p": p or 0.0, "unit": found.unit, "loss": loss, "together": bool(found.to_nothing)}
+
+
+def _ruled_out(found: Difference, rule: RegressionRule) -> Finding:
+    accepted = rule.tolerance if _is_significant(found, rule) else None
+    is_better = found.p_better is not None and found.p_better <= rule.alpha and loss_of(found) < -SAME
+    return finding(
+        "comparison.no_regression",
+        moved=moved(found),
+        unit=found.unit,
+        margin=rule.least_loss,
+        accepted=accepted,
+        chance=_chance(found, loss=False) if is_better and accepted is None else None,
+    )
+
+
+def _undecided(evidence: Evidence, rule: RegressionRule) -> Finding:
+    found = evidence.difference
+    how = moved(found)
+    if found.incomparable and not found.from_nothing:
+        return how
+    if is_hidden(found, rule):
+        return finding(
+            "comparison.loss_may_be_hidden", "warning", metric=found.metric, lacking=found.lacking, moved=how
+        )
+    if not evidence.can_fail(rule.alpha):
+        return _cannot_fail(evidence, rule)
+    possible = _possible_loss(found)
+    if _is_significant(found, rule):
+        size = {"unit": found.unit, "accepted": rule.tolerance, "possible": possible}
+        return finding("comparison.accepted_loss", "warning", moved=how, **size)
+    if loss_of(found) <= SAME and _is_rare(found, rule):
+        return finding("comparison.no_loss_but_rare", "warning", moved=how, chance=_chance(found))
+    if loss_of(found) <= SAME:
+        return finding("comparison.loss_not_ruled_out", "warning", moved=how, unit=found.unit, possible=possible)
+    is_rare_alone = found.p is not None and found.p <= rule.alpha
+    together = found.p_adjusted if is_rare_alone else None
+    return finding("comparison.may_be_chance", "warning", moved=how, chance=_chance(found), p_adjusted=together)
+
+
+def _cannot_fail(evidence: Evidence, rule: RegressionRule) -> Finding:
+    """Too little was run for any loss to be distinguished from chance: said instead of letting it look well."""
+    how = moved(evidence.difference)
+    if evidence.smallest_p >= 1 - SAME:
+        return finding("comparison.nothing_to_lose", "warning", moved=how)
+    return finding("comparison.too_small", "warning", worst=_even_the_worst(evidence, rule), moved=how)
+
+
+def _even_the_worst(evidence: Evidence, rule: RegressionRule) -> Finding:
+    found, size = evidence.difference, evidence.size
+    is_clustered = isinstance(size, Figures) and size.number < found.n_cases
+    return finding(
+        "comparison.worst_possible",
+        "warning",
+        metric=found.metric,
+        cases=found.n_cases,
+        trials=found.n_trials_new / found.n_cases,
+        clusters=size.number if is_clustered and isinstance(size, Figures) else None,
+        p=evidence.smallest_p,
+        p_adjusted=evidence.smallest_p_adjusted,
+        alpha=rule.alpha,
+    )

@@ -1,0 +1,288 @@
+"""Metric difference: one metric of two runs, paired case by case, as a difference with its test and its interval.
+
+Pure numbers: whether a difference matters is decided in `comparison_verdict.py`, what a larger comparison would say in
+`required_sample.py`. Only pairs are looked at, so a case that erred on one side can make neither side look better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter, sub
+from statistics import fmean
+from typing import Any, Literal
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import Difference
+from evalharness.domain.gate import RegressionRule
+from evalharness.engine.comparing.independent_values import Observed, Sides, observed_in
+from evalharness.engine.comparing.pairs import Pair, Row, rows_of
+from evalharness.engine.planning.smallest_loss import Figures, Trials
+from evalharness.stats.means import weighted_mean
+from evalharness.stats.p_values import PValues
+from evalharness.stats.paired import PairedDifference, paired_difference
+from evalharness.stats.sign_flips import sign_flip
+from evalharness.stats.standard_errors import within_variance
+from evalharness.stats.stratified import smallest_p, stratified_exact
+from evalharness.stats.thresholds import SAME
+
+_LARGEST_LOG = 50.0
+"""A ratio beyond e^50 is no bound."""
+ENOUGH_CASES = 1000
+NO_DOUBT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A difference, and what a comparison of its size can show at all.
+
+    `smallest_p` is the p-value that the worst possible new run would have had, `smallest_p_adjusted` the same raised
+    as if all figures of its family were at their worst; `family` is how many share the error rate with it.
+    """
+
+    difference: Difference
+    smallest_p: float
+    size: Trials | Figures
+    smallest_p_adjusted: float | None = None
+    family: int = 1
+
+    def can_fail(self, alpha: float) -> bool:
+        return (self.smallest_p if self.smallest_p_adjusted is None else self.smallest_p_adjusted) <= alpha
+
+    def detectable(self, rule: RegressionRule) -> float | None:
+        """The smallest loss that is found whatever the others of its family show; None where none can be."""
+        if not self.can_fail(rule.alpha):
+            return None
+        share = rule.model_copy(update={"alpha": rule.alpha / self.family})
+        found = self.size.detectable(share)
+        if self.difference.unit == "ratio":
+            return _ratio(found)
+        return min(found, self.difference.ends[0])  # no drop is larger, and that one is found
+
+
+def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+    """None where no pair has figures for it; `critical` is the pass rate of pairs that were chosen for that."""
+    if metric == "score":
+        return scores_differ(pairs, rule)
+    if metric == "latency":
+        return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
+    if metric == "cost":
+        return ratios_differ(pairs, rule, "cost", attrgetter("whole_cost_usd"))
+    return pass_rates_differ(pairs, rule, metric)
+
+
+def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence:
+    """A case's trials may be swapped between the runs; where cases share clusters, only whole clusters may."""
+    rows = rows_of(pairs)
+    before, now = [c / n for n, c, _, _ in rows], [c / n for _, _, n, c in rows]
+    observed = observed_in(pairs, list(map(sub, now, before)))
+    size: Trials | Figures
+    if len(observed.values) < len(pairs):
+        tested, size = sign_flip(observed.steps), observed.figures(_least_trials(pairs))
+        least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before).values)
+    else:
+        tested, size, least = stratified_exact(rows), _trials(rows, observed), _smallest_p(rows)
+    found = _interval(observed, rule)
+    return Evidence(
+        Difference(
+            metric=metric,
+            old=fmean(before),
+            new=fmean(now),
+            **_difference_fields(pairs, found, tested),
+        ),
+        least,
+        size,
+    )
+
+
+def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+    """The weighted mean of scores, as reports have it; None where no case has a score in either run."""
+    pairs = [pair for pair in pairs if pair.new.weight > 0]
+    parts = [(pair, pair.old.whole_score, pair.new.whole_score) for pair in pairs]
+    scored = [(pair, old, new) for pair, old, new in parts if old is not None and new is not None]
+    unstated = [pair for pair, old, new in parts if (old is None or new is None) and _has_score(pair)]
+    if not scored:
+        return _missing_scores(unstated) if unstated else None
+    weights = [pair.new.weight for pair, _, _ in scored]
+    observed = observed_in([pair for pair, _, _ in scored], [_step(old, new) for _, old, new in scored], weights)
+    before = observed_in([pair for pair, _, _ in scored], [old for _, old, _ in scored], weights).values
+    found = _interval(observed, rule)
+    tested = sign_flip(observed.steps)
+    return Evidence(
+        Difference(
+            metric="score",
+            old=weighted_mean((old, weight) for (_, old, _), weight in zip(scored, weights, strict=True)),
+            new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
+            incomparable=tuple(pair.new.case_id for pair in unstated),
+            **_difference_fields([pair for pair, _, _ in scored], found, tested),
+        ),
+        0.5 ** sum(score > 0 for score in before),
+        observed.figures(math.inf if _say_more_than_passes(pairs) else _least_trials(pairs)),
+    )
+
+
+def _step(old: float, new: float) -> float:
+    """0 for what differs only by how it was added up: a test of signs would count it."""
+    return new - old if abs(new - old) > SAME else 0.0
+
+
+def _missing_scores(pairs: Sequence[Pair]) -> Evidence:
+    """Of cases none of which has a whole score in both runs: nothing is known."""
+    before = [(pair.old.score, pair.new.weight) for pair in pairs if pair.old.score is not None]
+    now = [(pair.new.score, pair.new.weight) for pair in pairs if pair.new.score is not None]
+    old, new = (weighted_mean(scores) if scores else None for scores in (before, now))
+    ids = tuple(pair.new.case_id for pair in pairs)
+    return Evidence(Difference(metric="score", old=old, new=new, value=0.0, incomparable=ids), 1.0, Figures(1, 1, None))
+
+
+def _has_score(pair: Pair) -> bool:
+    return pair.old.score is not None or pair.new.score is not None
+
+
+def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
+    """Whether a score says what the share of passed trials does not say: by itself, or by the weights of cases."""
+    pairs = [pair for pair in pairs if _has_score(pair)]
+    return len({pair.new.weight for pair in pairs}) > 1 or _say_more_than_passes(pairs)
+
+
+def _say_more_than_passes(pairs: Iterable[Pair]) -> bool:
+    return any(
+        case.score is not None and abs(case.score - case.passed / case.trials) > SAME for pair in pairs for case in pair
+    )
+
+
+def _least_trials(pairs: Sequence[Pair]) -> int:
+    return min(sum(pair.old.trials for pair in pairs), sum(pair.new.trials for pair in pairs))
+
+
+def ratios_differ(
+    pairs: Sequence[Pair],
+    rule: RegressionRule,
+    metric: Literal["latency", "cost"],
+    figure: Callable[[CaseResult], float | None],
+) -> Evidence | None:
+    """Times or costs as a ratio: logarithms of each case's means, since a few slow cases would carry a plain mean away.
+
+    Here more is worse. What rose from 0 or fell to 0 has no ratio; where there is some, the test is of the amounts
+    themselves, so that neither can outweigh all others. What one run does not tell counts nowhere. None where nothing
+    can be reported.
+    """
+    sides = Sides.of(pairs, figure)
+    if not sides.compared:
+        return None
+    known = [pair for pair, _, _ in sides.compared]
+    # Below 0 is worse, as everywhere.
+    turned = [_log_ratio(old, new) for _, old, new in sides.compared]
+    risen = sides.risen or [pair for pair, old, new in sides.compared if new > old <= 0]
+    observed = observed_in(known, turned)
+    found = _interval(observed, rule, span=math.inf)
+    scale, steps = "logarithms", observed.steps
+    if sides.risen or sides.fallen:
+        every = [*known, *sides.risen, *sides.fallen]
+        scale = "amounts"
+        steps = observed_in(every, [(figure(old) or 0.0) - (figure(new) or 0.0) for old, new in every]).steps
+    tested = sign_flip(steps)
+    reported = _difference_fields(known, found, tested)
+    on_logarithms = {
+        "value": math.expm1(min(_LARGEST_LOG, 0.0 - reported["value"])),
+        "low": _ratio(-found.high),
+        "high": _ratio(-found.low),
+        "lower_bound": None,
+        "upper_bound": _ratio(-found.lower_bound),
+        "method": f"{tested.method}, on {scale}",
+        "interval_method": f"{reported['interval_method']}, on logarithms",
+    }
+    if not any(new > 0 for _, _, new in sides.compared):  # what is free now has no ratio that could be doubted
+        on_logarithms |= dict.fromkeys(("low", "high", "upper_bound"))
+    return Evidence(
+        Difference(
+            metric=metric,
+            unit="ratio",
+            old=_geometric_mean([old for _, old, _ in sides.compared]),
+            new=_geometric_mean([new for _, _, new in sides.compared]),
+            incomparable=tuple(pair.new.case_id for pair in (*risen, *sides.unstated)),
+            risen=len(risen),
+            from_nothing=len(risen) > len(sides.fallen),
+            to_nothing=tuple(pair.new.case_id for pair in sides.fallen),
+            **reported | on_logarithms,
+        ),
+        0.5 ** len(steps),
+        observed.figures(),
+    )
+
+
+def _log_ratio(old: float, new: float) -> float:
+    if old > 0 < new:
+        return _step(math.log(new), math.log(old))  # their ratio may be too large for a number
+    return _LARGEST_LOG if old > 0 else -_LARGEST_LOG if new > 0 else 0.0
+
+
+def _geometric_mean(figures: Sequence[float]) -> float:
+    """Of those above 0."""
+    logs = [math.log(figure) for figure in figures if figure > 0]
+    return math.exp(fmean(logs)) if logs else 0.0
+
+
+def _difference_fields(pairs: Sequence[Pair], found: PairedDifference, tested: PValues) -> dict[str, Any]:
+    """The fields of a Difference that follow from its interval, its test and its pairs."""
+    return {
+        "value": _unless_nothing(found.mean),
+        "low": found.low,
+        "high": found.high,
+        "lower_bound": found.lower_bound,
+        "level": found.level,
+        "p": tested.p_less,
+        "p_better": tested.p_greater,
+        "method": tested.method,
+        "seed": tested.seed,
+        "interval_method": _over(found, len(pairs)),
+        "n_cases": len(pairs),
+        "n_trials_old": sum(map(attrgetter("old.trials"), pairs)),
+        "n_trials_new": sum(map(attrgetter("new.trials"), pairs)),
+    }
+
+
+def _trials(rows: Sequence[Row], observed: Observed) -> Trials:
+    """K is the harmonic mean of all numbers of trials: it gives the variance that the unequal ones give."""
+    trials = 2 * len(rows) / math.fsum([1 / n for n_old, _, n_new, _ in rows for n in (n_old, n_new)])
+    within = within_variance([side for row in rows for side in (row[:2], row[2:])]) if trials > 1 else None
+    if within is None:  # one trial per side cannot tell a trial's chance from a case's change: all is taken for chance
+        within = (observed.variance or 0.0) / 2
+    return Trials(len(rows), trials, within)
+
+
+def _smallest_p(rows: Sequence[Row]) -> float:
+    """More cases only make it smaller, so there is no need to look at all of very many."""
+    some = smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows[:ENOUGH_CASES])
+    if some < NO_DOUBT or len(rows) <= ENOUGH_CASES:
+        return some
+    return smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows)
+
+
+def _interval(observed: Observed, rule: RegressionRule, span: float = 1.0) -> PairedDifference:
+    farthest = max(map(abs, observed.values))  # beyond the span: rounded means, foreign scores
+    found = paired_difference(observed.values, 1 - rule.alpha, observed.weights, max(span, farthest))
+    assert found is not None  # there is a pair
+    return found
+
+
+def _over(found: PairedDifference, cases: int) -> str:
+    """The method, with the number of clusters where they are fewer than cases."""
+    if found.n == cases:
+        return found.method
+    if found.n == 1:
+        return "all that is possible (one cluster only says nothing about others)"
+    clusters = f"over {found.n:,} clusters"
+    reported = found.method.replace("over cases", clusters).replace("so few cases", "so few clusters")
+    reported = reported.replace("(1/cases", "(1/clusters")
+    return reported if clusters in reported else f"{reported}, {clusters}"
+
+
+def _ratio(log: float) -> float | None:
+    return math.expm1(log) if abs(log) < _LARGEST_LOG else None
+
+
+def _unless_nothing(value: float) -> float:
+    """Sums of many small numbers leave last bits that would be reported as a loss."""
+    return 0.0 if abs(value) < SAME else value

@@ -1,0 +1,1 @@
+"""From graded trials to figures with intervals."""

@@ -1,0 +1,149 @@
+"""Summary: from counted trials to what a report lists: states, groups, failures, the slowest trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from statistics import fmean
+
+from evalharness.domain.case import Case
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.report import CaseState, ErrorBounds, Failure, Group, SlowTrial, Summary, TrialCounts
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import TRIAL_STATES
+from evalharness.engine.measuring.measurements import measurement_of
+from evalharness.engine.measuring.trial_counts import CaseTally, Measured
+from evalharness.stats.thresholds import reaches
+
+
+def summarise(suite: Suite, measured: Measured) -> Summary:
+    threshold = suite.case_threshold
+    tallies = measured.tallies
+    states = {case.id: tallies[case.id].state(threshold) for case in suite.cases}
+    number = dict.fromkeys((*TRIAL_STATES, "pending"), 0)
+    for state in states.values():
+        number[state] += 1
+    shares = [tally.share for tally in tallies.values() if tally.share is not None]
+    decided = number["passed"] + number["failed"]
+
+    def groups(label: Callable[[Case], str]) -> dict[str, Group]:
+        members: dict[str, list[Case]] = {}
+        for case in suite.cases:
+            if label(case):
+                members.setdefault(label(case), []).append(case)
+        return {name: _group(cases, states, tallies) for name, cases in sorted(members.items())}
+
+    return Summary(
+        total_evals=len(suite.cases),
+        passed=number["passed"],
+        failed=number["failed"],
+        errors=number["error"],
+        skipped=number["skipped"],
+        awaiting=number["awaiting"],
+        pending=number["pending"],
+        pass_rate=_mean(shares),
+        case_pass_rate=number["passed"] / decided if decided else None,
+        by_category=groups(suite.category_of),
+        by_topic=groups(lambda case: case.category),
+        by_grader=_grader_groups(tallies, threshold),
+        trials=count_states(tallies),
+    )
+
+
+def count_states(tallies: Mapping[str, CaseTally]) -> TrialCounts:
+    totals = {state: sum(tally.counts[state] for tally in tallies.values()) for state in TRIAL_STATES}
+    planned = sum(tally.planned for tally in tallies.values())
+    return TrialCounts(planned=planned, pending=planned - sum(totals.values()), **totals)
+
+
+def _group(cases: list[Case], states: Mapping[str, str], tallies: Mapping[str, CaseTally]) -> Group:
+    shares = [(case, share) for case in cases if (share := tallies[case.id].share) is not None]
+    passed = sum(states[case.id] == "passed" for case in cases)
+    if not shares:
+        return Group(total=len(cases), passed=passed, pass_rate=None)
+    found = measurement_of(shares, sum(tallies[case.id].graded for case, _ in shares), weighted=False)
+    return Group(total=len(cases), passed=passed, pass_rate=found.value, measurement=found)
+
+
+def _grader_groups(tallies: Mapping[str, CaseTally], threshold: float) -> dict[str, Group]:
+    """A case counts under each type of grader that judged it, and passes there by that type's verdicts alone."""
+    shares: dict[str, list[float]] = {}
+    for tally in tallies.values():
+        for kind, (judged, passed) in tally.by_type.items():
+            shares.setdefault(kind, []).append(passed / judged)
+    return {
+        kind: Group(total=len(values), passed=sum(reaches(v, threshold) for v in values), pass_rate=_mean(values))
+        for kind, values in sorted(shares.items())
+    }
+
+
+def error_bounds(suite: Suite, measured: Measured) -> ErrorBounds | None:
+    """How far errors could have moved the pass rate; None where there were none."""
+    tallies = [measured.tallies[case.id] for case in suite.cases]
+    errors = sum(tally.counts["error"] for tally in tallies)
+    if not errors:
+        return None
+    counted = [(t.counts["passed"], t.counts["error"], t.graded + t.counts["error"]) for t in tallies]
+    shares = [(passed / total, (passed + erred) / total) for passed, erred, total in counted if total]
+    least, most = (fmean(side) for side in zip(*shares, strict=True))
+    return ErrorBounds(trials=errors, pass_rate_if_failed=least, pass_rate_if_passed=most)
+
+
+def failures(suite: Suite, measured: Measured) -> list[Failure]:
+    """The cases that neither passed nor wait, in the suite's order."""
+    return [
+        _failure(case, tally, state)
+        for case, tally, state in _states(suite, measured)
+        if state in ("failed", "error") or (state == "pending" and (tally.counts["failed"] or tally.counts["error"]))
+    ]
+
+
+def unjudged(suite: Suite, measured: Measured) -> list[Failure]:
+    """The cases that were skipped or still await a grade, in the suite's order."""
+    states = _states(suite, measured)
+    return [_failure(case, tally, state) for case, tally, state in states if state in ("skipped", "awaiting")]
+
+
+def _states(suite: Suite, measured: Measured) -> Iterator[tuple[Case, CaseTally, CaseState]]:
+    for case in suite.cases:
+        tally = measured.tallies[case.id]
+        yield case, tally, tally.state(suite.case_threshold)
+
+
+def _failure(case: Case, tally: CaseTally, state: CaseState) -> Failure:
+    details = {name: count for name, count in tally.counts.items() if count}
+    return Failure(eval_id=case.id, name=case.title, state=state, reason=tally.reason, details=details)
+
+
+def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> Iterator[CaseResult]:
+    """`keys` says of each case, by digest, what was asked and who judged."""
+    for case, tally, state in _states(suite, measured):
+        graded = tally.graded
+        yield CaseResult(
+            case_id=case.id,
+            key=keys.get(case.id, ""),
+            trials=tally.first_graded,
+            passed=tally.first_passed,
+            errors=tally.counts["error"],
+            state=state,
+            score=tally.score_sum / tally.scored if tally.scored else None,
+            duration_s=tally.duration_sum_s / graded if graded else None,
+            longest_s=tally.longest_s if graded else None,
+            cost_usd=tally.cost_sum_usd / tally.priced if tally.priced else None,
+            dearest_usd=tally.dearest_usd if tally.priced else None,
+            weight=case.weight,
+            cluster=case.cluster,
+            category=suite.category_of(case),
+            criticality=case.criticality,
+            topic=case.category,
+            unscored=tally.unscored,
+            least_score=tally.sure_sum / graded if tally.unscored else None,
+            unpriced=graded - tally.priced,
+        )
+
+
+def slowest_trials(measured: Measured) -> tuple[SlowTrial, ...]:
+    return tuple(SlowTrial(case_id=c, index=i, duration_s=d) for d, c, i in measured.slowest)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,218 @@
+"""Trial counts: one pass over a run's finished trials, counted case by case. Pure: rows in, counts out."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic_core import from_json
+
+from evalharness.domain.grade import SPEND_CAP, VERDICTS, Judging, added_up, said_within
+from evalharness.domain.report import CaseState
+from evalharness.domain.sequential import GIVEN_UP
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
+from evalharness.stats.thresholds import reaches
+
+SLOWEST = 3
+REASONS_FROM = ("failed", "error", "awaiting", "skipped")
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(slots=True)
+class CaseTally:
+    """One case's trials, counted. Memory grows with cases, not with trials."""
+
+    planned: int
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRIAL_STATES, 0))
+    first_graded: int = 0
+    first_passed: int = 0
+    score_sum: float = 0.0
+    scored: int = 0
+    unscored: int = 0
+    """Judged trials without a score, or whose score lacks what an optional grader should have said."""
+    sure_sum: float = 0.0
+    """What `score_sum` would be had everything that is missing been worth 0."""
+    duration_sum_s: float = 0.0
+    longest_s: float = 0.0
+    cost_sum_usd: float = 0.0
+    priced: int = 0
+    dearest_usd: float = 0.0
+    spent_usd: float = 0.0
+    """By all of its trials, judged or not."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    by_type: dict[str, list[int]] = field(default_factory=dict)
+    failed_kinds: frozenset[str] = frozenset()
+    """The kinds of required graders that failed one of its trials."""
+    timed_out: bool = False
+
+    @property
+    def graded(self) -> int:
+        return self.counts["passed"] + self.counts["failed"]
+
+    @property
+    def is_skipped(self) -> bool:
+        return self.counts["skipped"] == self.planned
+
+    @property
+    def pending(self) -> int:
+        return self.planned - sum(self.counts.values())
+
+    @property
+    def reason(self) -> str:
+        """Why the case did not pass: the first reason of a failed trial, else of one in error, and so on."""
+        return next((self.reasons[state] for state in REASONS_FROM if state in self.reasons), "")
+
+    @property
+    def share(self) -> float | None:
+        return self.counts["passed"] / self.graded if self.graded else None
+
+    def state(self, threshold: float) -> CaseState:
+        counts = self.counts
+        return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
+
+
+def case_state(passed: int, graded: int, error: int, awaiting: int, pending: int, threshold: float) -> CaseState:
+    """From the numbers of its trials; one with no graded trial is skipped unless one erred."""
+    if pending:
+        return "pending"
+    if awaiting:
+        return "awaiting"
+    if graded:
+        return "passed" if reaches(passed / graded, threshold) else "failed"
+    return "error" if error else "skipped"
+
+
+@dataclass(slots=True)
+class Measured:
+    """Everything counted in one pass over a run's trials."""
+
+    tallies: dict[str, CaseTally]
+    cost_usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    judgings: dict[str, Judging] = field(default_factory=dict)
+    """What judges took, by model."""
+    slowest: list[tuple[float, str, int]] = field(default_factory=list)
+    without_score: dict[tuple[str, float | None], tuple[Counter[str], str]] = field(default_factory=dict)
+    """By grader, and what counts instead, 0 or nothing: in how many trials of each case it found no score though that
+    ends none, and why not in the first."""
+    given_up: int = 0
+    """Trials of a sequential run that were under way when it was decided: what they cost is not known."""
+    capped: int = 0
+    """Decided trials of which a grade is outstanding because the spend cap was reached: nobody resumes them."""
+    awaited: set[str] = field(default_factory=set)
+    """The types of graders whose grades trials wait for."""
+
+
+def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
+    """One pass over a run's trials."""
+    measured = Measured({case.id: CaseTally(trials) for case in suite.cases})
+    took: Counter[str] = Counter()
+    for outcome in outcomes:
+        _count(measured, outcome)
+        if outcome[-1] is not None:
+            took[outcome[-1]] += 1
+    measured.judgings = {judging.model: judging for judging in _judgings(took)}
+    measured.slowest.sort(reverse=True)
+    return measured
+
+
+def _count(measured: Measured, outcome: Outcome) -> None:
+    case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades, _ = outcome
+    tally = measured.tallies[case_id]
+    tally.counts[state] += 1
+    if first_state in GRADED:
+        tally.first_graded += 1
+        tally.first_passed += first_state == "passed"
+    if state in GRADED:
+        tally.duration_sum_s += duration_s
+        tally.longest_s = max(tally.longest_s, duration_s)
+        if cost is not None:
+            tally.priced += 1
+            tally.cost_sum_usd += cost
+            tally.dearest_usd = max(tally.dearest_usd, cost)
+    measured.given_up += state == "skipped" and reason.startswith(GIVEN_UP)
+    tally.spent_usd += cost or 0.0
+    if score is None and state == "failed":
+        score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
+    missing = _count_grades(measured, case_id, state, grades)
+    if score is not None:
+        tally.score_sum += score
+        tally.sure_sum += score * (1 - missing)
+        tally.scored += 1
+    tally.unscored += state in GRADED and (score is None or missing > 0)
+    if state != "passed":
+        tally.reasons.setdefault(state, reason)
+        tally.timed_out |= reason.startswith(TIME_LIMIT)
+    measured.cost_usd = _plus(measured.cost_usd, cost)
+    measured.input_tokens = _plus(measured.input_tokens, tokens_in)
+    measured.output_tokens = _plus(measured.output_tokens, tokens_out)
+    push = heapq.heappush if len(measured.slowest) < SLOWEST else heapq.heappushpop
+    push(measured.slowest, (duration_s, case_id, index))
+
+
+def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> float:
+    """Per grader type: in how many trials it gave its verdict, and in how many every verdict was a pass.
+
+    Returns how much of the weight in the trial's score belongs to grades that are missing.
+    """
+    tally = measured.tallies[case_id]
+    verdicts: dict[str, bool] = {}
+    reported = missing = 0.0
+    is_capped = False
+    for grade in from_json(grades):
+        if grade.get("score") is not None:
+            reported += grade.get("weight", 1.0)
+        lacks, required = _has_no_score(grade), grade.get("required", True)
+        if lacks and (not required or grade["state"] == "pass"):
+            what = (grade.get("grader", ""), None if grade.get("score") is None else 0.0)
+            trials, _ = measured.without_score.setdefault(what, (Counter(), grade.get("reason", "")))
+            trials[case_id] += 1
+        if lacks and not required:
+            missing += grade.get("weight", 1.0) if grade.get("score") is None else 0.0
+        elif grade["state"] in VERDICTS and not _is_off(grade):
+            kind = grade.get("type", "code")
+            verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
+            if grade["state"] == "fail" and required:
+                tally.failed_kinds |= {grade.get("kind", "")}
+        is_capped |= grade["state"] == "awaiting" and SPEND_CAP in grade.get("reason", "")
+        if grade["state"] == state == "awaiting":
+            said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
+            measured.awaited |= {type_ for type_, found in said if found == "awaiting"}
+    measured.capped += is_capped and state in GRADED
+    for kind, passed in verdicts.items():
+        counted = tally.by_type.setdefault(kind, [0, 0])
+        counted[0] += 1
+        counted[1] += passed
+    return missing / (reported + missing) if missing else 0.0
+
+
+def _judgings(took: Counter[str]) -> tuple[Judging, ...]:
+    """What judges took, added up. Many trials took the same: a verdict from the cache, or one of so many tokens."""
+    return added_up(
+        judging.times(trials)
+        for written, trials in took.items()
+        for judging in map(Judging.model_validate, from_json(written))
+    )
+
+
+def _is_off(grade: Mapping[str, Any]) -> bool:
+    """A scorer that is switched off passes without a score: nobody was asked."""
+    return grade["state"] == "pass" and grade.get("score") is None and not grade.get("required", True)
+
+
+def _has_no_score(grade: Mapping[str, Any]) -> bool:
+    """Unscored, still outstanding, or a scorer that raised or found nothing to score, which counts as 0."""
+    if grade["state"] in ("unscored", "awaiting"):
+        return True
+    evidence = grade.get("evidence")
+    metadata = evidence.get("metadata") if isinstance(evidence, dict) else None
+    return not grade.get("score") and isinstance(metadata, dict) and isinstance(metadata.get("error"), str)
+
+
+def _plus(total: Number | None, value: Number | None) -> Number | None:
+    return total if value is None else value if total is None else total + value

@@ -1,0 +1,1 @@
+"""Which cases and trials a run has, and how many it needs."""

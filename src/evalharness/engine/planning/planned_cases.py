@@ -1,0 +1,279 @@
+"""Planned cases: which cases a run has, with which variables, and the lock that names all that decides its results."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from evalharness import registry
+from evalharness.contracts.grader import Grader
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target
+from evalharness.domain.case import Case
+from evalharness.domain.case_result import WRITTEN
+from evalharness.domain.example import merge_examples
+from evalharness.domain.run import CaseLock, RunLock
+from evalharness.domain.selection import Selection
+from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.suite import Suite
+from evalharness.errors import MissingVariable, NothingSelected, UsageError
+from evalharness.values.digest import digest, digest_file
+from evalharness.values.json_value import Json
+from evalharness.values.variables import fill, has_braces, needed
+from evalharness.workspaces import confined
+
+ONLY_OFF = "its only grader is switched off: `enabled: true` asks it"
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Values by lower-case name. Secret ones are used but written nowhere: they enter digests by name only."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    secret: frozenset[str] = frozenset()
+
+    def public(self) -> dict[str, str]:
+        return {name: value for name, value in self.values.items() if name not in self.secret}
+
+    def used_by(self, suite: Suite, target: TargetSpec, where: str) -> UsedVariables:
+        """Raises MissingVariable for those without a value."""
+        read: set[str] = set()
+        unread: set[str] = set()
+        if suite.templated or target.is_templated:
+            read |= needed(target.model_dump(mode="json"))
+        if suite.templated:
+            read |= needed([spec.model_dump(mode="json") for spec in suite.graders])
+        for case in suite.cases if suite.templated else ():
+            spec = suite.named_target(case.target) if case.target else target
+            written = case.model_dump(mode="json")
+            if not registry.load("target", spec.kind).reads_input:
+                unread |= needed(written.pop("input"))
+            read |= needed(written)
+            if spec is not target:
+                read |= needed(spec.model_dump(mode="json"))
+        missing = read - set(self.values)
+        if missing:
+            raise MissingVariable(missing, where)
+        locked = {name: None if name in self.secret else self.values[name] for name in sorted(read)}
+        return UsedVariables(locked, not self.secret.isdisjoint(read | unread))
+
+
+class UsedVariables(NamedTuple):
+    """`locked` is what the lock keeps: name → value, None for secrets."""
+
+    locked: dict[str, str | None]
+    has_secret: bool
+    """Whether some text of the suite holds the value of a secret once it is filled in."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTarget:
+    """The target of a case that does not leave it to its run; cases that name the same one share it."""
+
+    spec: TargetSpec
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case ready to be tried: variables filled in, graders and its own target built."""
+
+    case: Case
+    specs: tuple[GraderSpec, ...]
+    graders: list[tuple[GraderSpec, Grader]]
+    timeout_s: float
+    retries: int
+    skip: str = ""
+    target: OwnTarget | None = None
+    variant: Mapping[str, Json] = field(default_factory=dict)
+
+    def graders_digest(self) -> str:
+        return digest([[grader.digest(), spec.required, spec.weight] for spec, grader in self.graders])
+
+
+def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
+    chosen = selection.choose(suite, file_name)
+    if not chosen.cases:
+        if not suite.cases:
+            raise NothingSelected(f"{file_name} has no cases")
+        raise NothingSelected(
+            f"no case of {file_name} matches {selection.described()}",
+            hint=f"cases: {', '.join(case.id for case in suite.cases[:8])}{' …' if len(suite.cases) > 8 else ''}",
+        )
+    return chosen
+
+
+def filled_suite(suite: Suite, values: Mapping[str, str]) -> Suite:
+    """The suite's own graders with their variables filled in; cases are filled one by one, when they are planned."""
+    if not suite.templated:
+        return suite
+    graders = fill([spec.model_dump(mode="json") for spec in suite.graders], values)
+    return suite.model_copy(update={"graders": tuple(GraderSpec.model_validate(spec) for spec in graders)})
+
+
+def filled_case(case: Case, suite: Suite, values: Mapping[str, str]) -> Case:
+    if not suite.templated:
+        return case
+    written = case.model_dump(mode="json")
+    return Case.model_validate(fill(written, values)) if has_braces(written) else case
+
+
+def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -> TargetSpec:
+    if not (suite.templated or target.is_templated) or target.function is not None:
+        return target
+    return TargetSpec.model_validate(fill(target.model_dump(mode="json"), values))
+
+
+def plan_cases(
+    suite: Suite,
+    values: Mapping[str, str],
+    services: Services,
+    *,
+    target: TargetSpec | None = None,
+    grader_type: str | None = None,
+) -> list[PlannedCase]:
+    """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs.
+
+    `target` is the run's, for the cases that have none of their own.
+    """
+    suite = filled_suite(suite, values)
+    shared = {id(spec): registry.build_grader(spec, services) for spec in suite.graders}
+    own_targets: dict[str, OwnTarget] = {}
+    planned = []
+    for case in suite.cases:
+        filled = filled_case(case, suite, values)
+        specs = suite.graders_for(filled)
+        graders = [(spec, shared.get(id(spec)) or _built(spec, services, case)) for spec in specs]
+        own = _own_target(filled, suite, values, services, own_targets)
+        skip = filled.skip or lacking_tools(filled, own.spec if own else target)
+        if grader_type is not None:
+            graders = _of_type(grader_type, filled, graders, services)
+            specs = tuple(spec for spec, _ in graders)
+            skip = skip if graders else f"no {grader_type} grader"
+        if graders and all(grader.is_off for _, grader in graders):
+            skip = skip or ONLY_OFF
+        planned.append(
+            PlannedCase(
+                filled,
+                specs,
+                graders,
+                suite.timeout_seconds_for(filled),
+                suite.retries_for(filled),
+                skip,
+                own,
+                target.variant if target else {},
+            )
+        )
+    return planned
+
+
+def _of_type(
+    grader_type: str, case: Case, graders: list[tuple[GraderSpec, Grader]], services: Services
+) -> list[tuple[GraderSpec, Grader]]:
+    chosen = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
+    usual = None if chosen else usual_grader(grader_type, case, graders)
+    return [(usual, _built(usual, services, case))] if usual else chosen
+
+
+def _own_target(
+    case: Case, suite: Suite, values: Mapping[str, str], services: Services, built: dict[str, OwnTarget]
+) -> OwnTarget | None:
+    if case.target is None:
+        return None
+    spec = suite.named_target(case.target)
+    if spec is not case.target:  # the case's own words were filled with the case
+        spec = filled_target(spec, suite, values)
+    key = spec.model_dump_json() if spec.function is None else str(id(spec.function))
+    if key not in built:
+        built[key] = OwnTarget(spec, registry.build_target(spec, services))
+    return built[key]
+
+
+def lacking_tools(case: Case, target: TargetSpec | None) -> str:
+    """Why the case cannot be tried on a target that declares its tools; empty where it can."""
+    if target is None or not case.required_tools:
+        return ""
+    declared = registry.declared_tools(target)
+    missing = [tool for tool in case.required_tools if declared is not None and tool not in declared]
+    return (
+        f"the target lacks the required tool{'s' if len(missing) > 1 else ''} {', '.join(missing)}" if missing else ""
+    )
+
+
+def _built(spec: GraderSpec, services: Services, case: Case) -> Grader:
+    try:
+        return registry.build_grader(spec, services)
+    except UsageError as error:
+        raise UsageError(f"case {case.id}: {error.message}", hint=error.hint) from error
+
+
+def make_lock(
+    suite: Suite,
+    variables: Mapping[str, str | None],
+    *,
+    target: str,
+    cases: dict[str, CaseLock],
+    harness_version: str,
+) -> RunLock:
+    """Digests of what decides a result. `target` and `cases` are digests that no secret has a part in."""
+    return RunLock(
+        harness_version=harness_version,
+        python_version=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}".lower(),
+        target=target,
+        seed=suite.config.seed,
+        trials=suite.trials,
+        cases=cases,
+        variables=dict(variables),
+    )
+
+
+def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:
+    locks = {}
+    for plan in planned:
+        content = plan.case.model_dump(mode="json", include={"input", "files", "reference", "metadata"})
+        # The rest of it counts: functions that answer or grade can read it.
+        content["metadata"] = {key: value for key, value in content["metadata"].items() if key not in WRITTEN}
+        content["file digests"] = {
+            name: digest_file(confined(root, file.path))
+            for name, file in plan.case.files.items()
+            if file.path is not None
+        }
+        if plan.case.setup:
+            content["setup"] = plan.case.setup
+        own_target = plan.target.target.digest() if plan.target is not None else ""
+        locks[plan.case.id] = CaseLock(case=digest(content), graders=plan.graders_digest(), target=own_target)
+    return locks
+
+
+def trial_seed(seed: int, case_id: str, index: int) -> int:
+    """The same for the same trial of every run, and unlike that of any other trial."""
+    return int.from_bytes(blake2b(f"{seed}\0{case_id}\0{index}".encode(), digest_size=4).digest(), "big") >> 1
+
+
+# Substituting: the grader that stands in where a case has none of the type asked for (`--grader-type model`).
+
+
+def usual_grader(grader_type: str, case: Case, graders: Iterable[tuple[GraderSpec, Grader]]) -> GraderSpec | None:
+    """A person can rate any answer; a judge must be told what a good one is; code has to be written first."""
+    if grader_type == "human":
+        return GraderSpec(kind="human")
+    known = _known_answer(case, graders) if grader_type == "model" else {}
+    return GraderSpec(kind="model", options=known) if known else None
+
+
+def _known_answer(case: Case, graders: Iterable[tuple[GraderSpec, Grader]]) -> dict[str, Json]:
+    """The reference, else what the case's own graders would be pleased with."""
+    if case.reference is not None:
+        return {"expected": case.reference}
+    example = merge_examples(grader.example() for spec, grader in graders if spec.required)
+    if example is None:
+        return {}
+    if example.whole is not None:
+        return {"expected": example.whole}
+    pieces = [*example.starts, *example.holds, *example.ends]
+    return {"must_include": pieces} if pieces else {}

@@ -1,0 +1,258 @@
+"""Attempt: one execution of one trial, from the question to a graded attempt.
+
+The one place where exceptions of targets and graders become states (rules: "States"); nothing they raise goes further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from traceback import TracebackException
+from typing import Any, NamedTuple
+
+from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.target import Target
+from evalharness.domain.grade import SPEND_CAP, Grade
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
+from evalharness.engine.planning.planned_cases import PlannedCase
+from evalharness.engine.running.time_limit import LoopTime, Steps, TimeLimit, is_being_cancelled
+from evalharness.engine.running.trial_state import decide
+from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
+from evalharness.errors import (
+    HarnessError,
+    Hint,
+    SpendCapReached,
+    TargetFailed,
+    TargetUnavailable,
+    TrialSkipped,
+    Unscored,
+    UsageError,
+    raised_at,
+)
+from evalharness.values.text import head
+
+GRACE_S = 10.0
+LONGEST_REASON = 2000
+INFRASTRUCTURE_ERRORS = (
+    "ConnectionError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "ConnectionAbortedError",
+    "BrokenPipeError",
+    "RateLimitError",
+    "APIConnectionError",
+    "APITimeoutError",
+    "InternalServerError",
+    "ServiceUnavailableError",
+    "OverloadedError",
+    "ResourceExhausted",
+    "ServiceUnavailable",
+    "ThrottlingException",
+    "ClientConnectorError",
+    "ServerDisconnectedError",
+    "ConnectError",
+    "ConnectTimeout",
+    "gaierror",
+)
+"""Class names that mean the target was not reached: built-in ones and those of well-known SDKs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a target or a grader raised."""
+
+    error: BaseException
+
+    def __str__(self) -> str:
+        # An exception's own __str__ may raise, too; TracebackException sees to that.
+        text = str(TracebackException(type(self.error), self.error, None, compact=True)).strip()
+        name = type(self.error).__name__
+        if isinstance(self.error, HarnessError) and text:
+            return shortened(text)
+        return shortened(f"{name}: {text}" if text else name)
+
+    @property
+    def place(self) -> str:
+        return raised_at(self.error)
+
+    @property
+    def evidence(self) -> Transcript | None:
+        """What the target left behind, if its exception carries it."""
+        evidence = getattr(self.error, "evidence", None)
+        return evidence if isinstance(evidence, Transcript) else None
+
+
+class NoAnswer(NamedTuple):
+    """How a trial ended that has nothing to be graded."""
+
+    state: TrialState
+    reason: str
+    evidence: Transcript | None = None
+
+
+async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+    """The result, or the Fault: the only place where the code of others may raise anything at all.
+
+    That nothing may be spent any more concerns the whole run, and goes through.
+    """
+    try:
+        return await function(*arguments)
+    except SpendCapReached:
+        raise
+    except asyncio.CancelledError as error:
+        if is_being_cancelled():
+            raise
+        return Fault(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return Fault(_only_cause(error))
+
+
+def _only_cause(error: BaseException) -> BaseException:
+    """A task group wraps even a single exception; what counts is the one inside."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def shortened(text: str) -> str:
+    return head(text, LONGEST_REASON)
+
+
+async def open_target(target: Target, label: str) -> None:
+    """Prepare a target; raises TargetUnavailable (or the usage error it met) before any trial is run."""
+    result = await guarded(target.open)
+    if not isinstance(result, Fault):
+        return
+    error = result.error
+    if isinstance(error, TargetUnavailable | UsageError):
+        raise error
+    place = "" if isinstance(error, HarnessError) or not result.place else f" ({result.place})"
+    hint = error.hint if isinstance(error, HarnessError) else Hint("hint.stack_trace")
+    raise TargetUnavailable(f"the target {label} cannot be opened: {result}{place}", hint=hint) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Attempting:
+    """What every attempt of a run shares. `target` answers the cases that have none of their own."""
+
+    target: Target | None
+    infrastructure_errors: frozenset[str]
+    isolated: Callable[[], Sandbox] = no_sandbox
+    loop_time: LoopTime = field(default_factory=LoopTime)
+
+    async def attempt(self, task: TrialTask, planned: PlannedCase, limit: TimeLimit) -> Attempt:
+        """`limit` is the one of the asyncio task that calls this."""
+        target = planned.target.target if planned.target else self.target
+        assert target is not None, "a run that only grades attempts nothing"
+        try:
+            fault = await guarded(set_up, task, self.isolated) if task.case.setup else None
+            started = time.perf_counter()
+            # Whatever it is that went wrong before the target was asked, the target did not do it.
+            answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
+            duration_s = time.perf_counter() - started
+            changes = await task.changes()
+            if isinstance(answered, NoAnswer):
+                state, reason, evidence = answered
+                evidence = _with_files(evidence, *changes) if evidence else None
+                score = 0.0 if state == "failed" else None
+                return Attempt(
+                    state=state, score=score, reason=shortened(reason), duration_s=duration_s, transcript=evidence
+                )
+            return await _graded(task, planned, _with_files(answered, *changes), duration_s)
+        finally:
+            await task.end()
+
+    async def grade_again(self, task: TrialTask, planned: PlannedCase, before: Attempt) -> Attempt:
+        """The answer of an attempt whose grading went wrong; its cost stays with the attempt that asked for it."""
+        assert before.transcript is not None
+        answer = before.transcript.model_copy(update={"cost_usd": None, "usage": None})
+        return await _graded(task, planned, answer, before.duration_s)
+
+    async def _answer(self, target: Target, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
+        result: Any = None
+        steps = Steps(self.loop_time, target.answer, task)
+        limit_s = task.timeout_s + (GRACE_S if target.keeps_time_limit else 0.0)
+        with limit.of(limit_s, steps):
+            result = await guarded(lambda: steps)
+        fault = result if isinstance(result, Fault) else None
+        # A late answer does not count. A call that never got its turn says so, and was not the target's fault.
+        if limit.expired and not (fault and isinstance(fault.error, TargetUnavailable)):
+            evidence = fault.evidence if fault else result if isinstance(result, Transcript) else None
+            return NoAnswer("failed", f"{TIME_LIMIT}: no answer within {task.timeout_s:g} s", evidence)
+        if fault:
+            return self._no_answer(fault)
+        if not isinstance(result, Transcript):
+            return NoAnswer("failed", f"the target gave {type(result).__name__} instead of a Transcript")
+        return result
+
+    def _no_answer(self, fault: Fault) -> NoAnswer:
+        error = fault.error
+        if isinstance(error, TargetFailed):
+            return NoAnswer("failed", str(error), fault.evidence)
+        if isinstance(error, TrialSkipped):
+            return NoAnswer("skipped", str(error))
+        if self._is_infrastructure(error):
+            return NoAnswer("error", str(fault), fault.evidence)
+        return NoAnswer(
+            "failed", f"the target raised {fault}{f' ({fault.place})' if fault.place else ''}", fault.evidence
+        )
+
+    def _is_infrastructure(self, error: BaseException) -> bool:
+        if isinstance(error, BaseExceptionGroup):
+            return all(self._is_infrastructure(each) for each in error.exceptions)
+        if isinstance(error, TargetUnavailable | ConnectionError):
+            return True
+        return any(
+            parent.__name__ in self.infrastructure_errors
+            or f"{parent.__module__}.{parent.__qualname__}" in self.infrastructure_errors
+            for parent in type(error).__mro__
+        )
+
+
+async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, duration_s: float) -> Attempt:
+    context = GradeContext(task.case, answer, task.index, task.seed, duration_s)
+    grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
+    state, score, reason = decide(grades)
+    return Attempt.unchecked(
+        {
+            "state": state,
+            "score": score,
+            "reason": reason,
+            "duration_s": duration_s,
+            "grades": grades,
+            "transcript": answer,
+        }
+    )
+
+
+def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[str, ...]) -> Transcript:
+    """What lies in the workspace counts for more than what the target says of it."""
+    if not changed and not removed:
+        return transcript
+    return transcript.model_copy(update={"files": {**transcript.files, **changed}, "removed_files": removed})
+
+
+async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
+    """One grader's verdict with its name and weight.
+
+    A raising grader gives `unscored` with its reason, unless its `grade_after_error` says otherwise. A judge that
+    may not be paid any more leaves its grade outstanding: the answer has been paid for, and is kept.
+    """
+    try:
+        result = await guarded(grader.grade, context)
+    except SpendCapReached as error:
+        result = Grade(state="awaiting", reason=f"{SPEND_CAP}: {error.message}")
+    if isinstance(result, Fault):
+        reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
+        if result.place and not isinstance(result.error, Unscored | HarnessError):
+            reason += f" ({result.place})"
+        result = grader.grade_after_error(shortened(reason))
+    elif not isinstance(result, Grade):
+        result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
+    about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
+    return result.unchecked({**vars(result), **about, "required": spec.required, "weight": spec.weight})

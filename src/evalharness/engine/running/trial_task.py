@@ -1,0 +1,187 @@
+"""Trial task: one trial as its target sees it, with a workspace that is made only if somebody asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import MappingProxyType
+
+from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.engine.planning.planned_cases import PlannedCase
+from evalharness.errors import SandboxUnavailable, TargetUnavailable, UsageError
+from evalharness.values.text import tail
+from evalharness.workspaces import Snapshot, changed_files, confined, remove_folder, removed_files, snapshot
+
+
+class TrialSessions:
+    """The sessions of one trial, one in each sandbox that it uses."""
+
+    def __init__(self) -> None:
+        self._open: dict[Sandbox, SandboxSession] = {}
+        self._closing = AsyncExitStack()
+        self._opening = asyncio.Lock()
+
+    async def session(self, sandbox: Sandbox, workspace: str) -> SandboxSession:
+        async with self._opening:
+            if sandbox not in self._open:
+                self._open[sandbox] = await self._closing.enter_async_context(sandbox.session(workspace))
+            return self._open[sandbox]
+
+    async def close(self) -> None:
+        await self._closing.aclose()
+
+
+class TrialTask:
+    __slots__ = (
+        "_before",
+        "_folder",
+        "_is_over",
+        "_root",
+        "_run_id",
+        "_sessions",
+        "case",
+        "environment",
+        "graders",
+        "index",
+        "seed",
+        "timeout_s",
+        "variant",
+    )
+
+    def __init__(
+        self,
+        planned: PlannedCase,
+        index: int,
+        seed: int,
+        root: Path,
+        run_id: str = "",
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.case = planned.case
+        self.graders = planned.specs
+        self.timeout_s = planned.timeout_s
+        self.variant = planned.variant
+        self.index = index
+        self.seed = seed
+        self.environment = environment
+        self._root = root
+        self._run_id = run_id
+        self._folder: Path | None = None
+        self._before: Snapshot = {}
+        self._is_over = False
+        self._sessions: TrialSessions | None = None
+
+    @property
+    def workspace(self) -> Path:
+        """Raises TargetUnavailable when it cannot be made: that is no fault of the target."""
+        if self._folder is None:
+            try:
+                self._folder = self._made()
+            except (OSError, ValueError, UsageError) as error:
+                raise TargetUnavailable(f"the workspace of case {self.case.id} cannot be made: {error}") from error
+        folder = self._folder
+        if self._is_over:  # asked for by a thread that was given up at its time limit
+            remove_folder(folder)
+            raise TargetUnavailable("the trial is over and its workspace gone")
+        return folder
+
+    def _made(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix=f"evalharness-{self._run_id}-")).resolve()
+        try:
+            self._put_files(folder)
+            self._before = snapshot(folder) if self.case.files else {}
+        except (OSError, ValueError, UsageError):
+            remove_folder(folder)
+            raise
+        return folder
+
+    def _put_files(self, folder: Path) -> None:
+        for name, file in self.case.files.items():
+            place = (folder / name).resolve()
+            if not place.is_relative_to(folder):
+                raise UsageError(f"the file {name} would lie outside the workspace")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if file.path is not None:
+                source = confined(self._root, file.path)
+                shutil.copyfile(source, place)
+                place.chmod(source.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)  # a script stays executable
+            else:
+                place.write_text(file.text or "", encoding="utf-8")
+
+    async def session(self, sandbox: Sandbox) -> SandboxSession:
+        if self._sessions is None:
+            self._sessions = TrialSessions()
+        return await self._sessions.session(sandbox, str(self.workspace))
+
+    async def settle(self) -> None:
+        """What lies in the workspace by now is where the target starts from, and none of its doing."""
+        self._before = await asyncio.to_thread(snapshot, self.workspace)
+
+    async def changes(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """The files that the target made or changed in its workspace, if it asked for one, and those it removed."""
+        folder = self._folder
+        if folder is None:
+            return {}, ()
+        removed = removed_files(folder, self._before)
+        return await asyncio.to_thread(changed_files, folder, self._before), removed
+
+    async def end(self) -> None:
+        """Nobody may use the workspace any more. A large one takes long to remove, and others must not wait for it."""
+        self._is_over = True
+        try:
+            if self._sessions is not None:
+                await self._sessions.close()
+        finally:
+            if self._folder is not None:
+                await asyncio.to_thread(remove_folder, self._folder)
+
+
+def remove_leftovers(run_id: str) -> None:
+    """Workspaces of this run that a killed process left behind; whoever calls this holds the claim on the run."""
+    for folder in Path(tempfile.gettempdir()).glob(f"evalharness-{run_id}-*"):
+        remove_folder(folder)
+
+
+# Setting up: the `setup` of a case, run in the trial's workspace before its target is asked.
+#
+# It is a script that came with a file, so it is isolated: it sees the workspace and the system's programs, nothing
+# else.
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+SHOWN_STDERR = 1000
+
+
+def no_sandbox() -> Sandbox:
+    raise SandboxUnavailable("there is no sandbox here to run the case's setup in")
+
+
+async def set_up(task: TrialTask, isolated: Callable[[], Sandbox]) -> None:
+    """Raises TargetUnavailable where the script fails: the target, which has not been asked, is not to blame."""
+    folder = str(task.workspace)
+    session = await task.session(isolated())
+    result = await session.run(
+        ProcessRequest(
+            argv=("/bin/sh", "-c", task.case.setup),
+            cwd=folder,
+            env={"PATH": PATH, "HOME": folder, "LANG": "C.UTF-8"},
+            timeout_s=task.timeout_s,
+        )
+    )
+    if result.ended != "exited" or result.exit_code != 0:
+        raise TargetUnavailable(f"the setup failed: {_why(result, task.timeout_s)}")
+    await task.settle()
+
+
+def _why(result: ProcessResult, timeout_s: float) -> str:
+    if result.ended == "timeout":
+        return f"time limit of {timeout_s:g} s"
+    if result.ended != "exited":
+        return f"{'output' if result.ended == 'flood' else result.ended} limit"
+    said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
+    return f"exit code {result.exit_code}" + (f": {said}" if said else "")

@@ -1,0 +1,1 @@
+"""The figures of a report, computed again from its trials or its cases."""

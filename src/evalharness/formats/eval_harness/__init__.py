@@ -1,0 +1,1 @@
+"""Eval-harness files: single evals, regression evals, eval suites."""

@@ -1,1 +1,0 @@
-"""Eval-harness files and native ones: written evals → cases with graders, targets and inputs."""

@@ -1,0 +1,236 @@
+"""The native suite file: `schema_version`, `metadata`, `config`, `test_cases`, and the short forms of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from evalharness.domain.case import Case
+from evalharness.domain.gate import Gate, Thresholds
+from evalharness.domain.problem import FieldPath
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.suite import Suite
+from evalharness.errors import closest
+from evalharness.formats.native.cases import CaseReader, Defaults
+from evalharness.formats.native.config_folder import THRESHOLDS, Layout
+from evalharness.formats.native.rebased_paths import rebased_target
+from evalharness.formats.native.referenced_files import Folder
+from evalharness.formats.native.suite_fields import own_defaults, part_defaults, read_suite
+from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval
+from evalharness.formats.native.written_graders import GraderReader
+from evalharness.formats.parts import kind_of, needs_reference
+from evalharness.formats.problems import Findings
+from evalharness.formats.syntax.source import Source
+
+EVAL_TYPES = ("capability", "regression")
+
+
+def looks_native(data: Any) -> bool:
+    if isinstance(data, Mapping):
+        return "test_cases" in data and "eval_suite" not in data
+    rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
+    # One row that asks something is enough: what the others lack is then told row by row.
+    return any("input" in row for row in rows) and all(EVAL_KEYS.isdisjoint(row) for row in rows)
+
+
+def load_native(source: Source) -> tuple[Suite | None, Findings]:
+    """The suite, or None; and everything found wrong with the file, all at once."""
+    assembly = Assembly(source)
+    data = source.data
+    if isinstance(data, list):
+        document = Document(assembly.findings, evals=tuple(_evals(assembly.findings, (), data)))
+        if not data:
+            assembly.findings.add((), "is empty: a suite needs at least one case")
+    elif isinstance(data, Mapping):
+        document = native_document(assembly.findings, data, ())
+    else:
+        assembly.findings.add((), f"a suite is a mapping with test_cases, not {kind_of(data)}")
+        return None, assembly.findings
+    assembly.add(document, assembly.open(document))
+    return assembly.finish()
+
+
+def native_document(
+    findings: Findings, data: Mapping[str, Any], place: FieldPath, *, id_prefix: str = "", default_prefix: str = ""
+) -> Document:
+    """A mapping with `test_cases`, taken apart. `default_prefix` leads the ids of cases that name none."""
+    written = data.get("test_cases")
+    where = (*place, "test_cases") if "test_cases" in data else place
+    if not isinstance(written, list):
+        is_there = "test_cases" in data
+        message = f"test_cases must be a list, not {kind_of(written)}" if is_there else "test_cases is missing"
+        findings.add(where, message)
+        written = []
+    elif not written:
+        findings.add(where, "is empty: a suite needs at least one case")
+    evals = [
+        replace(
+            row,
+            id_prefix=id_prefix,
+            default_id=default_prefix + row.default_id,
+            eval_type="regression" if row.is_regression and not data.get("eval_type") else "",
+            lifts_metadata=row.lifts_metadata or data.get("eval_type") in EVAL_TYPES,
+        )
+        for row in _evals(findings, where, written)
+    ]
+    return Document(findings, data, place, tuple(evals), own_keys=frozenset(("test_cases",)))
+
+
+def _evals(findings: Findings, where: FieldPath, rows: list[Any]) -> Iterator[WrittenEval]:
+    for position, row in enumerate(rows):
+        place = (*where, position)
+        if isinstance(row, Mapping):
+            lifts = not EVAL_KEYS.isdisjoint(row)
+            yield WrittenEval(row, place, findings, f"case-{position + 1}", lifts_metadata=lifts)
+        else:
+            findings.add(place, f"a case is a mapping with id and input, not {kind_of(row)}")
+
+
+# Assembling: documents → one suite. A native file is one document; an eval suite refers to as many as it likes.
+
+
+class Assembly:
+    """One suite on its way; `files` are the findings of all files it is made of, in the order they were read."""
+
+    def __init__(self, source: Source, *, reach_is_layout: bool = True) -> None:
+        self.findings = Findings(source)
+        self.files = [self.findings]
+        self.folder = Folder(source.path.parent)
+        self.layout = Layout(source.path)
+        self.graders = GraderReader(self.layout)
+        self.reader = CaseReader(self.folder, self.layout.folder if reach_is_layout else self.folder, self.graders)
+        self.suite: Suite | None = None
+        self.place: FieldPath = ()
+        self.cases: list[Case] = []
+        self._comparing: dict[int, tuple[GraderSpec, bool]] = {}
+        """By identity, whether a grader needs a reference: most cases share those of the suite."""
+        self.secrets: dict[str, None] = {}
+        self.infrastructure_errors: dict[str, None] = {}
+        self.named: dict[tuple[str, str], tuple[Any, str]] = {}
+        """Variables and targets of the parts, by kind and name, each with the file that says so."""
+
+    def open(self, document: Document) -> Defaults:
+        """The suite's own document: what it says decides for all."""
+        self.suite = read_suite(document, self.graders, document.findings.source.path.stem, ".")
+        self.place = document.at("gate")
+        return own_defaults(document, self.suite)
+
+    def open_part(self, document: Document, around: Defaults) -> Defaults:
+        """A document that the suite is partly made of: what it says goes to its own cases."""
+        if not document.top:
+            return around
+        prefix = self.folder.prefix_of(document.findings)
+        part = read_suite(document, self.graders, document.findings.source.path.stem, prefix)
+        if part is not None:
+            self._merge(document, part, prefix)
+        return part_defaults(document, part, around, prefix)
+
+    def add(self, document: Document, defaults: Defaults) -> None:
+        for written in document.evals:
+            case = self.reader.read(written, defaults)
+            if case is not None:
+                self.cases.append(case)
+                self._check_reference(written, case)
+
+    def _check_reference(self, written: WrittenEval, case: Case) -> None:
+        """The suite's own graders count as well: a case may leave it to them."""
+        if self.suite is None or case.reference is not None:
+            return
+        for spec in filter(self._needs_reference, self.suite.graders_for(case)):
+            message = f"there is nothing for '{spec.kind}' to compare the answer with: add `reference`"
+            written.findings.add(written.place, message)
+
+    def _needs_reference(self, spec: GraderSpec) -> bool:
+        if id(spec) not in self._comparing:
+            self._comparing[id(spec)] = spec, needs_reference(spec)  # held, so that no other gets its identity
+        return self._comparing[id(spec)][1]
+
+    def finish(self) -> tuple[Suite | None, Findings]:
+        """The suite, or None; and the findings of all its files in those of the first."""
+        thresholds = self.layout.thresholds(self.findings) if self.suite else Thresholds()
+        if self.suite is not None and self.suite.gate is not None:
+            self._check_names(self.suite.gate, self.suite.eval_type)
+        others = [*self.files[1:], self.layout.graders] if "graders" in vars(self.layout) else self.files[1:]
+        self.findings.problems.sort(key=lambda problem: problem.line)
+        for file in others:
+            self.findings.problems += sorted(file.problems, key=lambda problem: problem.line)
+            self.findings.parts |= file.parts
+        self.findings.problems = list(dict.fromkeys(self.findings.problems))
+        if self.suite is not None and not self.cases and not self.findings.has_errors:
+            self.findings.add((), "holds no case")
+        if self.suite is None or self.findings.has_errors:
+            return None, self.findings
+        suite = self._with_parts(self.suite)
+        if thresholds != Thresholds():
+            self.findings.thresholds_from = str(self.layout.folder.path / THRESHOLDS)
+            suite = suite.model_copy(update={"gate": _gate(thresholds, suite.gate)})
+        return suite.model_copy(update={"templated": "{{" in suite.model_dump_json()}), self.findings
+
+    def _check_names(self, gate: Gate, eval_type: str) -> None:
+        """Cases and categories that the suite's own gate names, and that the suite does not have."""
+        ids = [case.id for case in self.cases]
+        kinds = {kind for case in self.cases for kind in (case.category, case.eval_type or eval_type) if kind}
+        named: list[tuple[FieldPath, str, str, Collection[str]]] = [
+            *((("required_cases", at), "case", id_, ids) for at, id_ in enumerate(gate.required_cases)),
+            *((("quarantine", at, "case"), "case", entry.case, ids) for at, entry in enumerate(gate.quarantine)),
+            *((("thresholds", "categories", name), "category", name, kinds) for name in gate.thresholds.categories),
+        ]
+        for place, noun, name, known in named:
+            if name not in known and "{{" not in name:
+                meant = closest(name, known) or ""
+                message = f"the suite has no {noun} '{name}'"
+                self.findings.add((*self.place, *place), message, severity="warning", suggestion=meant)
+        held = [entry.case for entry in gate.quarantine]
+        for at, name in enumerate(held):
+            if name in held[:at]:
+                message = (
+                    f"'{name}' is in quarantine already (entry {held.index(name) + 1}): say once why, and until when"
+                )
+                self.findings.add((*self.place, "quarantine", at, "case"), message)
+
+    def _merge(self, document: Document, part: Suite, prefix: str) -> None:
+        """What cases of a part need, but only a suite can hold. Where parts disagree, the suite itself must decide."""
+        self.secrets |= dict.fromkeys(part.secrets)
+        self.infrastructure_errors |= dict.fromkeys(part.infrastructure_errors)
+        targets = {name: rebased_target(spec, prefix) for name, spec in part.targets.items()}
+        for key, said in (("vars", part.vars), ("targets", targets)):
+            decided = {_same_name(key, name) for name in getattr(self.suite, key, ())}
+            for name, value in said.items():
+                where = str(document.findings.source.path)
+                first, other = self.named.setdefault((key, _same_name(key, name)), (value, where))
+                if first != value and _same_name(key, name) not in decided:
+                    message = f"'{name}' is something else in {other}; say in the suite's own `{key}` what it is"
+                    document.findings.add(document.at(key, name), message)
+
+    def _with_parts(self, suite: Suite) -> Suite:
+        """What the suite says itself wins over its parts."""
+        found: dict[str, dict[str, Any]] = {"vars": dict(suite.vars), "targets": dict(suite.targets)}
+        for (key, name), (value, _) in self.named.items():
+            if name not in {_same_name(key, known) for known in found[key]}:
+                found[key][name] = value
+        return suite.model_copy(
+            update={
+                **found,
+                "cases": tuple(self.cases),
+                "secrets": tuple(dict.fromkeys((*suite.secrets, *self.secrets))),
+                "infrastructure_errors": tuple(
+                    dict.fromkeys((*suite.infrastructure_errors, *self.infrastructure_errors))
+                ),
+            }
+        )
+
+
+def _same_name(key: str, name: str) -> str:
+    """Names of variables are the same in upper and lower case; those of targets are taken as they are."""
+    return name.lower() if key == "vars" else name
+
+
+def _gate(thresholds: Thresholds, gate: Gate | None) -> Gate:
+    """What the suite's own file says, its preset included, wins over `config/thresholds.yaml`."""
+    if gate is None:
+        return Gate(thresholds=thresholds)
+    around = Gate(k=gate.k, thresholds=thresholds)
+    if gate.preset is not None:
+        around = around.with_preset(gate.preset)
+    return gate.model_copy(update={"thresholds": gate.thresholds.over(around.thresholds)})

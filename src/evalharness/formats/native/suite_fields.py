@@ -1,0 +1,156 @@
+"""What a file says beside its cases: the suite's name, target, graders, config, …, read and checked in one place.
+
+Also what a file that is only a part of a suite says for all its own cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evalharness.domain.case import Case
+from evalharness.domain.problem import FieldPath
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import Suite, SuiteConfig
+from evalharness.formats.native.cases import Defaults
+from evalharness.formats.native.rebased_paths import rebased_target
+from evalharness.formats.native.written_evals import Document
+from evalharness.formats.native.written_graders import GraderReader, Origin
+from evalharness.formats.parts import check_target, read_spec
+
+NOT_ACTED_ON = ("reporting", "notify")
+SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}
+CONFIG_KEYS = {*SuiteConfig.model_fields, "parallel_execution"}
+INHERITED = ("category", "criticality", "tags")
+NOT_OF_A_PART = ("trials", "k", "variants", "case_threshold", "max_error_rate", "gate")
+"""What only the suite as a whole can decide."""
+OF_A_PART = ("timeout_seconds", "retries", "retry_count")
+"""Keys of `config` that can be said of a part's own cases; the others are about the run."""
+
+
+def read_suite(document: Document, graders: GraderReader, name: str, prefix: str) -> Suite | None:
+    """The suite without its cases; None when something is wrong with it, which has then been reported."""
+    top = _known(document)
+    metadata = top.get("metadata")
+    named = metadata.get("name") if isinstance(metadata, Mapping) else None
+    top.setdefault("name", named or name)
+    if isinstance(metadata, Mapping) and "description" in metadata:
+        top.setdefault("description", metadata["description"])
+    _check_targets(document, top)
+    if "graders" in top:
+        origin = Origin(document.findings, document.at("graders"), prefix, document.is_native)
+        top["graders"] = graders.read_list(top["graders"], origin)
+    return document.findings.validated(document.place, Suite, top)
+
+
+def _known(document: Document) -> dict[str, Any]:
+    """Keys we know, told apart from those we do not; those that are not acted on yet are reported too."""
+    findings = document.findings
+    keys = SUITE_KEYS - {"test_cases"}
+    findings.unknown_keys(document.place, document.top, keys | document.own_keys, document.severity)
+    top = {key: value for key, value in document.top.items() if key in keys - document.own_keys}
+    config = top.get("config")
+    if isinstance(config, Mapping) and not document.is_native:
+        findings.unknown_keys(document.at("config"), config, CONFIG_KEYS, "warning")
+        top["config"] = {key: value for key, value in config.items() if key in CONFIG_KEYS}
+    for key in NOT_ACTED_ON:
+        if top.get(key) is not None:
+            findings.add(document.at(key), f"'{key}' is read but not acted on by this version", severity="warning")
+    return top
+
+
+def _check_targets(document: Document, top: Mapping[str, Any]) -> None:
+    """Targets are checked even where the suite around them is wrong: all problems at once."""
+    known = top.get("targets") if isinstance(top.get("targets"), Mapping) else {}
+    for place, target in _written_targets(top, known or {}):
+        spec = read_spec(TargetSpec, target)
+        by_name = spec is not None and spec.options is None and spec.kind in (known or {})
+        if spec is not None and not (by_name and place[0] != "targets"):
+            check_target(document.findings, document.at(*place), spec, secrets=_secrets(top))
+    if "target" in top and top["target"] is None:
+        document.findings.add(
+            document.at("target"), 'is empty; for the built-in target write "null" in quotes', severity="warning"
+        )
+
+
+def _secrets(top: Mapping[str, Any]) -> list[str]:
+    listed = top.get("secrets")
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+
+
+def _written_targets(top: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Any]]:
+    yield ("target",), top.get("target")
+    for name, target in known.items():
+        yield ("targets", name), target
+    variants = top.get("variants")
+    if isinstance(variants, Mapping):
+        for name, target in variants.items():
+            yield ("variants", name), target
+    for index, row in enumerate(variants if isinstance(variants, list) else []):
+        if isinstance(row, Mapping):
+            yield ("variants", index, "target"), row.get("target")
+
+
+def own_defaults(document: Document, suite: Suite | None) -> Defaults:
+    """What the suite's own file says of its cases; everything else stays with the suite."""
+    targets = frozenset(suite.targets if suite else ())
+    has_target = suite is not None and (suite.target is not None or bool(suite.variants))
+    has_graders = bool(document.top.get("graders"))
+    secrets = tuple(_secrets(document.top))
+    return Defaults(_inherited(document), has_graders, has_target, targets, secrets)
+
+
+def part_defaults(document: Document, suite: Suite | None, around: Defaults, prefix: str) -> Defaults:
+    """What a file that is part of a suite says of its cases: all it would say to them if it were run alone."""
+    fields = {**around.fields, **_inherited(document)}
+    if around.fields.get("tags") and "tags" in fields:
+        fields["tags"] = list(dict.fromkeys([*around.fields["tags"], *fields["tags"]]))
+    metadata = document.top.get("metadata")
+    if isinstance(metadata, Mapping):
+        about = {key: value for key, value in metadata.items() if key not in {*Case.model_fields, "name"}}
+        fields["metadata"] = {**around.fields.get("metadata", {}), **about}
+    secrets = (*(around.secrets or ()), *_secrets(document.top))
+    if suite is None:
+        return Defaults(fields, has_graders=True, has_target=True, secrets=secrets)
+    config = suite.config
+    if "timeout_seconds" in config.model_fields_set:
+        fields["timeout_seconds"] = config.timeout_seconds
+    if config.model_fields_set & {"retries", "retry_count"}:
+        fields["retries"] = config.retries if config.retry_count is None else config.retry_count
+    if suite.eval_type:
+        fields["eval_type"] = suite.eval_type
+    if suite.graders:
+        fields["graders"] = suite.graders
+    if suite.target is not None:
+        fields["target"] = rebased_target(suite.named_target(suite.target), prefix)
+    _tell_unused(document)
+    return Defaults(
+        fields,
+        has_graders=around.has_graders or bool(suite.graders),
+        has_target=around.has_target or suite.target is not None,
+        targets=around.targets | frozenset(suite.targets),
+        secrets=secrets,
+    )
+
+
+def _tell_unused(document: Document) -> None:
+    """What a part says of the whole run, which it is not asked about."""
+    config = document.top.get("config")
+    paths: list[FieldPath] = [(key,) for key in NOT_OF_A_PART if key in document.top]
+    if isinstance(config, Mapping):
+        usual = SuiteConfig().model_dump() | {"parallel_execution": SuiteConfig().parallel}
+        unusual = [key for key, value in config.items() if key in CONFIG_KEYS and value != usual[key]]
+        paths += [("config", key) for key in unusual if key not in OF_A_PART]
+    for path in paths:
+        message = "is not used: the suite that this file is part of decides"
+        document.findings.add(document.at(*path), message, severity="warning")
+
+
+def _inherited(document: Document) -> dict[str, Any]:
+    """What the file's metadata says of all its cases, as far as it can be said of a case."""
+    metadata = document.top.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return {}
+    fields = {key: metadata[key] for key in INHERITED if metadata.get(key) is not None}
+    case = document.findings.validated(document.at("metadata"), Case, {"id": "any", "input": "", **fields})
+    return {} if case is None else fields

@@ -1,0 +1,158 @@
+"""Suite files: paths → suites with all their problems. A folder is walked; a file named outright must be a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from evalharness.domain.loaded_file import LoadedFile
+from evalharness.domain.problem import Problem
+from evalharness.errors import InvalidFile
+from evalharness.formats.native.config_folder import is_config
+from evalharness.formats.recognition import SESSIONS, Format, mentions_a_suite, named_format, recognise
+from evalharness.formats.syntax.source import ENDINGS, Source, read_source
+from evalharness.values.variables import needed
+
+PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
+
+
+def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    """A file that is named twice is loaded once. `format_name` forces a format; else each file's content decides."""
+    return [file for file in survey_paths(paths, format_name) if not file.is_passed_over]
+
+
+def survey_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    """The same, and what else lies in the folders: files that were passed over, each with the reason."""
+    forced = named_format(format_name) if format_name else None
+    loaded: list[LoadedFile] = []
+    for path in {path.resolve(): path for path in paths}.values():
+        if path.is_dir():
+            found = _look_through(path, forced)
+            if all(file.is_passed_over for file in found):
+                loaded.append(_broken(path, "no suite was found in this folder"))
+            loaded += found
+        elif not path.exists():
+            loaded.append(_broken(path, "no such file or folder"))
+        else:
+            loaded.append(load_file(path, forced))
+    return loaded
+
+
+def suites_below(folder: Path, forced: Format | None = None) -> list[LoadedFile]:
+    """Every suite below a folder; a file that another suite there is made of is not one of its own."""
+    return [file for file in _look_through(folder, forced) if not file.is_passed_over]
+
+
+def _look_through(folder: Path, forced: Format | None) -> list[LoadedFile]:
+    found = [_load_met(path, forced) for path in walk(folder, forced)]
+    parts = {part for file in found for part in file.parts}
+    reported = {problem.file for file in found if not file.is_passed_over for problem in file.problems}
+    return [
+        file
+        for file in found
+        if file.path.resolve() not in parts and not (file.is_passed_over and str(file.path) in reported)
+    ]
+
+
+def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
+    try:
+        source = read_source(path)
+    except InvalidFile as error:
+        return _load_rest(path, error, forced)
+    return load_source(source, forced)
+
+
+def load_source(source: Source, forced: Format | None = None) -> LoadedFile:
+    format_ = forced or recognise(source.data)
+    if format_ is not None:
+        return _load(source, format_)
+    from evalharness.formats.recognition import not_a_suite  # here: most files are suites
+
+    return LoadedFile(source.path, None, (not_a_suite(source),))
+
+
+def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
+    """Every file of a known ending, hidden and generated folders left out, in a stable order.
+
+    A folder of recorded sessions comes itself, in place of its files; folders below it hold what belongs to them.
+    """
+    from evalharness.formats.session_folders import holds_sessions  # here: a file named outright needs none of it
+
+    has_sessions = forced in (None, SESSIONS) and holds_sessions(folder, forced=forced is not None)
+    if has_sessions:
+        yield folder
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in PASSED_OVER or path.is_symlink():
+            continue
+        if path.is_dir():
+            if not has_sessions:
+                yield from walk(path, forced)
+        elif path.suffix.lower() in ENDINGS and not is_config(path):
+            yield path
+
+
+def _load_met(path: Path, forced: Format | None) -> LoadedFile:
+    """A file of a folder. A broken one counts as a suite when it mentions what only suites have."""
+    if path.is_dir():
+        from evalharness.formats.session_folders import load_sessions
+
+        sessions = load_sessions(path, forced=forced is not None)
+        return LoadedFile(path, sessions.suite, sessions.problems, SESSIONS.name, sessions.files)
+    try:
+        source = read_source(path)
+    except InvalidFile as error:
+        is_known = error.rest is not None and recognise(error.rest.data) is not None
+        if is_known or (path.is_file() and mentions_a_suite(path.read_bytes())):
+            return _load_rest(path, error, forced)
+        problems = tuple(replace(problem, severity="warning") for problem in error.problems)
+        return LoadedFile(path, None, problems, is_passed_over=True)
+    found = recognise(source.data)
+    if found is not None and forced in (None, found):
+        return _load(source, found)
+    from evalharness.formats.recognition import passed_over
+
+    return LoadedFile(path, None, (passed_over(source, found),), is_passed_over=True)
+
+
+def _load(source: Source, format_: Format) -> LoadedFile:
+    suite, findings = format_.load(source)
+    problems = list(findings.problems)
+    if suite is not None:
+        filled = {"cases", "graders", "target", "targets", "variants"}
+        names = needed(suite.model_dump(mode="json", include=filled)) if suite.templated else set()
+        given = {name.lower() for name in suite.vars}
+        problems += [
+            Problem(str(source.path), 0, "", f"needs the variable {name}", severity="note")
+            for name in sorted(names - given)
+        ]
+    parts = frozenset(findings.parts)
+    return LoadedFile(
+        source.path, suite, tuple(problems), format_.name, parts, thresholds_from=findings.thresholds_from
+    )
+
+
+def _load_rest(path: Path, error: InvalidFile, forced: Format | None) -> LoadedFile:
+    """What is wrong with the file as text, and with what could be read of it all the same."""
+    rest = load_source(error.rest, forced) if error.rest is not None else LoadedFile(path, None)
+    problems = tuple(sorted((*error.problems, *rest.problems), key=lambda problem: problem.line))
+    return replace(rest, suite=None, problems=problems)
+
+
+def _broken(path: Path, message: str) -> LoadedFile:
+    return LoadedFile(path, None, (Problem(str(path), 0, "", message),))
+
+
+# The suites that come with the harness: one task suite per category, found by name.
+
+FOLDER = Path(__file__).parents[1] / "ready_made"
+PREFIX = "ready/"
+
+
+def ready_made_suites() -> dict[str, Path]:
+    """Name → file: `code_generation.json` holds `ready/code-generation`."""
+    return {PREFIX + path.stem.replace("_", "-"): path for path in sorted(FOLDER.glob("*.json"))}
+
+
+def is_ready_made(path: Path) -> bool:
+    return path.parent == FOLDER

@@ -1,0 +1,1 @@
+"""Task suites: prompts, and what is expected of an agent's work."""

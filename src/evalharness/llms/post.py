@@ -1,0 +1,351 @@
+"""Asking a model's server until it replies: again after faults that pass, at the pace it allows, up to a deadline.
+
+What a reply must look like says whoever asks: `read` makes a value of the JSON, or raises ValueError, and then the
+reply is garbage and asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic_core import to_json
+
+from evalharness.errors import ModelUnavailable
+from evalharness.llms.endpoints import NOTHING, Endpoint, is_loopback
+from evalharness.llms.faults import Fault, fault_of_status, shown, status_in_body, without
+from evalharness.llms.pace import Clock, Pace
+from evalharness.values.json_value import Json, parse_strictly
+
+DEADLINE_S = 900.0
+"""Longer than the longest wait a server can ask for, and than most outages."""
+CEILING = 200
+FIRST_BACKOFF_S = 0.5
+LONGEST_BACKOFF_S = 30.0
+LONGEST_BACKOFF_WHEN_FULL_S = 4.0
+FIRST_CONTACT_S = 10.0
+"""A server that has never said a word is more likely named wrongly than broken."""
+MOST_GARBAGE = 8
+"""Replies nobody can read may cost money all the same."""
+NO_TURN = Fault("its turn had not come: the server bears no more requests at once")
+Value = TypeVar("Value")
+
+
+def always_allowed() -> None:
+    """For models whose replies nobody pays for."""
+
+
+def ignore_lost(_sent_bytes: int) -> None:
+    """For the same."""
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    who: str
+    endpoint: Endpoint
+    path: str
+    body: bytes
+    most_garbage: int
+    lost: Callable[[int], None]
+    began_at: float
+    gives_up_at: float
+    waits_since: float = 0.0
+    """Since when it waits for its turn."""
+    attempts: int = 0
+    sent_at: float = 0.0
+    garbage: int = 0
+    backoffs: int = 0
+    """Waits that were of our own choosing."""
+    fault: Fault | None = None
+    """Why the last attempt was not the last."""
+
+    def described(self, fault: Fault) -> str:
+        return f"{self.who}: {shown(without(self.endpoint.secrets, fault.words))}"
+
+    def unavailable(self, fault: Fault, now: float) -> ModelUnavailable:
+        tried = f" ({self.attempts} attempts in {now - self.began_at:.0f} s)" if self.attempts > 1 else ""
+        return ModelUnavailable(f"{self.described(fault)}{tried}", status=fault.status)
+
+
+def _written(body: Json) -> bytes:
+    try:
+        return to_json(body)  # several times as quick
+    except ValueError:  # half a character, which only an escape can carry
+        return json.dumps(body).encode()
+
+
+class Posting:
+    """One for all models of a run: those who share a server and a key share their pace."""
+
+    def __init__(
+        self,
+        *,
+        deadline_s: float = DEADLINE_S,
+        ceiling: int = CEILING,
+        environment: Mapping[str, str] = NOTHING,
+        may_ask_again: Callable[[], None] = always_allowed,
+        clock: Clock | None = None,
+        rng: Random | None = None,
+    ) -> None:
+        """`may_ask_again` is asked before every attempt but the first, which is paid for already; it raises."""
+        self._deadline_s = deadline_s
+        self._ceiling = ceiling
+        self._may_ask_again = may_ask_again
+        self._clock = clock or Clock()
+        self._rng = rng or Random()
+        self._sender = Sender(environment)
+        self.trouble = ""
+        """Why a server is asked again; empty where the last one asked has replied."""
+        self._paces: dict[tuple[str, ...], Pace] = {}
+
+    async def post(
+        self,
+        who: str,
+        endpoint: Endpoint,
+        path: str,
+        body: Json,
+        read: Callable[[Json], Value],
+        *,
+        lost: Callable[[int], None] = ignore_lost,
+        most_garbage: int = MOST_GARBAGE,
+    ) -> Value:
+        """Raises ModelUnavailable, in the server's words where it had any.
+
+        `lost` hears how many bytes were sent whenever no reply came back that can be read at all.
+
+        Somebody's time limit may end the call before that. What it was waiting for is then the cancellation's cause:
+        time that passed because of the server's limits and faults was not the model's.
+        """
+        pace = self.pace_of(endpoint)
+        now = self._clock.now()
+        call = _Call(who, endpoint, path, _written(body), most_garbage, lost, now, now + self._deadline_s)
+        try:
+            return await self._until_replied(call, pace, read)
+        except asyncio.CancelledError as cancelled:
+            if call.attempts and call.fault is None:
+                raise
+            raise cancelled from call.unavailable(call.fault or pace.shut_by or NO_TURN, self._clock.now())
+
+    async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
+        def gives_up_at() -> float:
+            """Waiting behind others who get replies is no fault of the server's; what it asks everybody for is."""
+            return call.gives_up_at + max(0.0, pace.succeeded_at - call.waits_since)
+
+        while True:
+            call.waits_since = self._clock.now()
+            async with pace.turn(gives_up_at, again=call.attempts > 0) as sent_at:
+                call.gives_up_at = gives_up_at()
+                outcome = await self._attempt(call, pace, sent_at, read)
+            if not isinstance(outcome, Fault):
+                return outcome
+            await self._wait_after(outcome, call, pace)
+
+    def pace_of(self, endpoint: Endpoint) -> Pace:
+        pace = self._paces.get(endpoint.identity)
+        if pace is None:
+            pace = self._paces[endpoint.identity] = Pace(1 if endpoint.is_own else self._ceiling, self._clock)
+        return pace
+
+    async def close(self) -> None:
+        for pace in self._paces.values():
+            pace.close()
+        await self._sender.close()
+
+    async def _attempt(self, call: _Call, pace: Pace, sent_at: float, read: Callable[[Json], Value]) -> Value | Fault:
+        left_s = call.gives_up_at - sent_at
+        if pace.shut_by is not None:
+            return pace.shut_by
+        if left_s <= 0 and call.fault is not None:
+            return replace(call.fault, may_pass=False)
+        if left_s <= 0:
+            return Fault(f"no reply to anybody for {self._deadline_s:.0f} s", may_pass=False)
+        if call.attempts:
+            self._may_ask_again()
+        call.attempts += 1
+        call.sent_at = sent_at
+        # No attempt may use up the whole deadline: a connection that hangs is then tried again.
+        limit_s = left_s if call.endpoint.is_own else min(left_s, max(self._deadline_s / 2, 1.0))
+        pace.line.join(call, sent_at)
+        try:
+            response = await self._heard(call, pace, limit_s)
+            if not isinstance(response, Fault):
+                return self._understood(response, call, pace, read)
+        finally:
+            pace.line.leave(call, pace.succeeded_at)
+        if response.is_lost or response.is_garbage:
+            call.lost(len(call.body))
+        # The little time that was left says less than what the server had said before.
+        is_cut_short = response.is_lost and limit_s == left_s
+        return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
+
+    def _understood(self, response: Response, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value | Fault:
+        pace.was_answered = True
+        if response.status != 200:
+            return self._refused(response, response.status, pace, call.sent_at)
+        try:
+            body = parse_strictly(response.text, longest=LARGEST_BYTES)
+        except ValueError as error:
+            call.lost(len(call.body))
+            return Fault(f"the reply makes no sense: {error}", is_garbage=True)
+        try:
+            if (status := status_in_body(body)) is not None:
+                return self._refused(response, status, pace, call.sent_at)
+            value = read(body)
+        except ValueError as error:
+            return Fault(f"the reply makes no sense: {error}", is_garbage=True)
+        pace.succeeded()
+        self.trouble = ""
+        return value
+
+    async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | Fault:
+        """Time spent in the server's line uses up neither the limit nor the deadline."""
+        endpoint = call.endpoint
+
+        def in_line_s() -> float:
+            return max(0.0, pace.line.silent_since(call, pace.succeeded_at) - call.sent_at)
+
+        sending = asyncio.create_task(
+            self._sender.send(endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S))
+        )
+        try:
+            while not sending.done():
+                left_s = call.sent_at + in_line_s() + limit_s - self._clock.now()
+                if left_s <= 0:
+                    return Fault(f"no answer within {round(in_line_s() + limit_s, 1):g} s", is_lost=True)
+                await asyncio.wait((sending,), timeout=left_s)
+            return sending.result()
+        finally:
+            call.gives_up_at += in_line_s()
+            if not sending.done():
+                sending.cancel()
+                await asyncio.wait((sending,))
+
+    def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
+        """Full jitter: those who failed together do not come back together."""
+        # Where others get replies the server is not down but full, and the pace already sees to that.
+        is_only_full = fault.is_overload and pace.succeeded_at >= call.sent_at
+        longest_s = LONGEST_BACKOFF_WHEN_FULL_S if is_only_full else LONGEST_BACKOFF_S
+        return self._rng.uniform(0, min(longest_s, FIRST_BACKOFF_S * 2 ** min(call.backoffs, 10)))
+
+    def _refused(self, response: Response, status: int, pace: Pace, sent_at: float) -> Fault:
+        fault = fault_of_status(
+            status, response.headers, response.text, self._clock.wall(), is_sent_with_200=response.status == 200
+        )
+        if fault.is_overload:
+            pace.overloaded(sent_at)
+        if fault.wait_s:
+            pace.shut_for(fault.wait_s + self._rng.uniform(0, fault.wait_s / 10), fault)
+        return fault
+
+    async def _wait_after(self, fault: Fault, call: _Call, pace: Pace) -> None:
+        """Until the next attempt is due; raises when there is to be none."""
+        call.fault = fault
+        self.trouble = call.described(fault)
+        now = self._clock.now()
+        gives_up_at = call.gives_up_at
+        if fault.is_silence and not pace.was_answered:
+            gives_up_at = min(gives_up_at, call.began_at + FIRST_CONTACT_S)
+        call.garbage += fault.is_garbage
+        backoff_s = self._backoff_s(fault, call, pace)
+        due_at = pace.opens_at if fault.wait_s else now + backoff_s
+        if not fault.may_pass or call.garbage >= call.most_garbage or due_at >= gives_up_at:
+            raise call.unavailable(fault, now)
+        self._may_ask_again()
+        if not fault.wait_s:  # else the pace keeps everybody waiting, this call included
+            call.backoffs += 1
+            await self._clock.sleep(backoff_s)
+
+
+# One POST over HTTP, once: what came back, or what went wrong.
+
+CONNECT_TIMEOUT_S = 30.0
+LARGEST_BYTES = 64 * 1024 * 1024
+JSON_TYPE: Mapping[str, str] = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+class Sender:
+    """One session for all: connections are kept open between requests."""
+
+    def __init__(self, environment: Mapping[str, str] = NOTHING) -> None:
+        self._proxies = {
+            name.lower().removesuffix("_proxy"): value
+            for name, value in environment.items()
+            if name.lower().endswith("_proxy") and value
+        }
+        self._session: Any = None
+
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes, connect_s: float) -> Response | Fault:
+        """However long the reply takes: `connect_s` is for the connection alone."""
+        import aiohttp  # slow to import: only those who send something pay for it
+
+        if self._session is None:
+            # `pace.py` bounds how many are open. No cookies: no request may depend on an earlier one.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
+            )
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_s)
+        try:
+            # A redirect is not followed: it would take the key to another place.
+            async with self._session.post(
+                url,
+                data=body,
+                headers={**JSON_TYPE, **headers},
+                timeout=timeout,
+                allow_redirects=False,
+                proxy=self._proxy_for(url),
+            ) as response:
+                return await _read(response)
+        except aiohttp.InvalidURL as error:
+            return Fault(f"no URL that can be asked: {error}", may_pass=False)
+        except aiohttp.ClientConnectorCertificateError as error:
+            return Fault(f"the certificate of {error.host} cannot be trusted", may_pass=False)
+        except aiohttp.ClientConnectorError as error:
+            return Fault(f"no connection to {error.host}:{error.port} ({error.os_error.strerror or error.os_error})")
+        except aiohttp.ConnectionTimeoutError:
+            return Fault(f"no connection within {round(connect_s, 1):g} s")
+        except (aiohttp.ClientError, OSError) as error:
+            return Fault(f"the connection broke: {error or type(error).__name__}", is_lost=True)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _proxy_for(self, url: str) -> str | None:
+        parts = urlsplit(url)
+        proxy = self._proxies.get(parts.scheme) or self._proxies.get("all")
+        if proxy is None or is_loopback(url) or _is_among(parts.hostname or "", self._proxies.get("no", "")):
+            return None
+        return proxy
+
+
+def _is_among(host: str, listed: str) -> bool:
+    """Whether `NO_PROXY` covers a host: by name, by a domain it is in, or with all others."""
+    names = {name.strip().lower().lstrip(".") for name in listed.split(",")} - {""}
+    return "*" in names or any(host == name or host.endswith(f".{name}") for name in names)
+
+
+async def _read(response: Any) -> Response | Fault:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(65536):
+        body += chunk
+        if len(body) > LARGEST_BYTES:
+            return Fault(f"the reply is larger than {LARGEST_BYTES // 1024**2} MB", is_garbage=True)
+    try:
+        return Response(response.status, response.headers, body.decode())
+    except UnicodeDecodeError:
+        if response.status == 200:
+            return Fault("the reply is not UTF-8 text", is_garbage=True)
+        return Response(response.status, response.headers, body.decode(errors="replace"))

@@ -1,0 +1,56 @@
+"""A guard: a small process that outlives a harness killed with -9 just long enough to kill what that one started.
+
+It holds one end of a pipe; the other end closes when the harness is gone, however it went. Linux only: elsewhere the
+marks by which it finds the processes cannot be read, and none is started.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from evalharness.sandboxes import process_tree
+
+_PACKAGE_FOLDER = Path(__file__).parents[2]
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from evalharness.sandboxes.guard import watch; "
+    "watch(range(int(sys.argv[2]), int(sys.argv[3])))"
+)
+_SWEEPS = 100
+_PAUSE_S = 0.02
+
+
+class Guard:
+    """Started once per sandbox, before its first process."""
+
+    def __init__(self, marks: range) -> None:
+        words = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(_PACKAGE_FOLDER), str(marks.start), str(marks.stop)]
+        self._popen = subprocess.Popen(
+            words,
+            cwd="/",
+            env={},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C in the terminal is meant for the harness
+        )
+
+    def close(self) -> None:
+        """The sandbox has cleaned up by itself; the guard is no longer needed."""
+        self._popen.kill()
+        self._popen.wait()
+        if self._popen.stdin is not None:
+            self._popen.stdin.close()
+
+
+def watch(marks: range) -> None:
+    """Wait until the harness is gone, then kill what carries its marks until nothing is left."""
+    sys.stdin.buffer.read()
+    clean_sweeps = 0
+    for _ in range(_SWEEPS):
+        clean_sweeps = clean_sweeps + 1 if process_tree.kill_marked(marks) else 0
+        if clean_sweeps == 3:
+            return
+        time.sleep(_PAUSE_S)

@@ -1,0 +1,205 @@
+"""Choose when a sequential run stops: what it has to decide, how many trials it may take, and in which order."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date
+
+from evalharness.contracts.store import Store
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.gate import Gate
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.domain.sequential import SequentialPlan, SequentialRequest
+from evalharness.domain.suite import Suite
+from evalharness.engine.planning.planned_cases import trial_seed
+from evalharness.engine.planning.sample_size import WantedEffect, spread_of, trials_needed
+from evalharness.errors import Hint, UsageError
+from evalharness.stats.sequential import e_value_discordant_pairs, fixed_design
+from evalharness.stats.thresholds import ALPHA, BETA
+from evalharness.steps.compare_with_baseline import find_baseline
+
+CAP = 2
+"""So many times the trials of a fixed design may be taken: a test that is stopped early is sometimes the longer one."""
+
+
+def with_cap(suite: Suite, request: SequentialRequest, store: Store) -> Suite:
+    """With so many trials per case that the run can be decided; raises UsageError where there is nothing to decide."""
+    gate = _checked(suite)
+    if request.trials is not None:
+        return suite
+    floor = _floor(gate)
+    trials = [suite.trials]
+    if floor is not None:
+        trials.append(math.ceil(CAP * _fixed_for_floor(floor, request.effect, _alpha(gate)) / len(suite.cases)))
+    if gate.rule is not None:
+        cases = find_baseline(gate, store, suite.name).report.cases
+        trials.append(max((case.trials for case in cases), default=1))
+    return suite.model_copy(update={"trials": max(trials)})
+
+
+def stopping_plan(run: Run, request: SequentialRequest, store: Store, day: date) -> SequentialPlan:
+    """For a run that is planned with its lock: it tells which cases are still those of the baseline."""
+    gate = run.suite.gate
+    assert gate is not None, "checked when the cap was chosen"
+    ignored = gate.quarantined_on(day)
+    floor, alpha = _floor(gate), _alpha(gate)
+    fixed = [] if floor is None else [_fixed_for_floor(floor, request.effect, alpha)]
+    counts: dict[str, tuple[int, int]] = {}
+    source = baseline_run = ""
+    if gate.rule is not None:
+        found = find_baseline(gate, store, run.suite.name)
+        source, baseline_run = found.label, found.report.metadata.run_id
+        counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
+        _check_pairs(sum(min(trials, run.lock.trials) for trials, _ in counts.values()), alpha, source)
+        fixed.append(trials_needed(spread_of(list(counts.values())), 1, WantedEffect(request.effect, 1 - BETA, alpha)))
+    return SequentialPlan(
+        seed=_seed(run),
+        floor=floor,
+        baseline=counts,
+        baseline_name=source,
+        baseline_run=baseline_run,
+        effect=request.effect,
+        alpha=alpha,
+        beta=BETA,
+        fixed_n=max(fixed),
+        ignored=tuple(sorted(ignored)),
+    )
+
+
+def _seed(run: Run) -> int:
+    """The suite's, if it names one. Otherwise every run has its own: the same few cases must not decide every time."""
+    if "seed" in run.suite.config.model_fields_set:
+        return run.suite.config.seed
+    return trial_seed(run.lock.seed, f"{run.suite.name} {run.created_at}", 0)
+
+
+def _floor(gate: Gate) -> float | None:
+    return gate.thresholds.default.get("pass_rate")
+
+
+def _alpha(gate: Gate) -> float:
+    return gate.rule.alpha if gate.rule else ALPHA
+
+
+def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
+    if not effect < floor < 1:
+        raise UsageError(
+            f"a pass rate of {floor * 100:g} % cannot be told from one that is {effect * 100:g} points lower",
+            hint=Hint("hint.sequential_floor"),
+        )
+    return fixed_design(floor, floor - effect, alpha, BETA).trials
+
+
+def check_question(gate: Gate, report: Report, store: Store) -> None:
+    """Raises UsageError where a gate asks a run that may stop early for anything but what it was to decide."""
+    plan, about = report.sequential, report.metadata
+    if plan is not None and (_undecidable(gate) or not _asks_the_same(gate, plan, store, about.suite_name)):
+        raise UsageError(
+            f"{about.run_name} stopped as soon as its own question was decided, so it cannot be judged by other limits",
+            hint="run the suite again with these limits",
+        )
+
+
+def _asks_the_same(gate: Gate, plan: SequentialPlan, store: Store, suite_name: str) -> bool:
+    if (_floor(gate), _alpha(gate), gate.rule is not None) != (plan.floor, plan.alpha, bool(plan.baseline)):
+        return False
+    if gate.rule is None:
+        return True
+    found = find_baseline(gate, store, suite_name)
+    counts = {case.case_id: (case.trials, case.passed) for case in found.report.cases}
+    is_same = found.label == plan.baseline_name or found.report.metadata.run_id == plan.baseline_run != ""
+    return is_same and plan.baseline.items() <= counts.items() and not gate.rule.tolerance
+
+
+def _checked(suite: Suite) -> Gate:
+    gate = suite.gate or Gate()
+    if asked := _undecidable(gate):
+        raise UsageError(
+            f"--sequential cannot judge {', '.join(asked)}: it may stop before every case was tried",
+            hint=Hint("hint.sequential_gate"),
+        )
+    if _floor(gate) is None and gate.rule is None:
+        raise UsageError(
+            "--sequential needs something to decide",
+            hint=Hint("hint.sequential_question"),
+        )
+    if gate.rule is not None and gate.rule.tolerance:
+        raise UsageError(
+            f"--sequential cannot allow for an accepted loss (a tolerance of {gate.rule.tolerance:g}): "
+            "it asks whether anything got worse",
+            hint=Hint("hint.sequential_tolerance"),
+        )
+    _check_clusters(suite)
+    return gate
+
+
+def _check_clusters(suite: Suite) -> None:
+    """Tests that look after every trial need trials that do not share their luck."""
+    sizes = Counter(case.cluster for case in suite.cases if case.cluster)
+    cluster, size = max(sizes.items(), key=lambda found: found[1], default=("", 0))
+    if size > 1:
+        raise UsageError(
+            f"--sequential cannot judge cases that share a cluster ('{cluster}' holds {size:,}): it counts trials "
+            "one by one, as if none resembled another",
+            hint=Hint("hint.sequential_clusters"),
+        )
+
+
+def _undecidable(gate: Gate) -> list[str]:
+    """What a gate asks for that needs every case to be tried."""
+    return [
+        *sorted({metric for _, _, minimum in gate.minima() for metric in minimum} - {"pass_rate"}),
+        *(["thresholds of some cases"] if any(kind for kind, _, _ in gate.minima()) else []),
+        *(["each_case"] if gate.each_case else []),
+        *(["required_cases"] if gate.required_cases else []),
+        *(["strict_flips"] if gate.compares and gate.strict_flips else []),
+        *(sorted(set(gate.rule.metrics) - {"pass_rate"}) if gate.rule else []),
+    ]
+
+
+def _comparable(run: Run, before: Mapping[str, CaseResult]) -> dict[str, tuple[int, int]]:
+    """Trials and passes of the baseline's cases that ask and judge the same as now."""
+    counts = {}
+    for case_id, lock in run.lock.cases.items():
+        earlier = before.get(case_id)
+        if earlier is not None and earlier.trials and earlier.key in ("", lock.key):
+            counts[case_id] = (earlier.trials, earlier.passed)
+    return counts
+
+
+def _check_pairs(pairs: int, alpha: float, source: str) -> None:
+    if not pairs or e_value_discordant_pairs(pairs, 0) < 1 / alpha:
+        raise UsageError(
+            f"{pairs} pairs of trials with {source} can never show that something got worse",
+            hint=Hint("hint.sequential_pairs"),
+        )
+
+
+# Apply the stopping rule: a report of a sequential run gets its decision, and figures that hold whenever one stops.
+
+
+def apply_stopping(run: Run, report: Report, store: Store) -> Report:
+    """The report as it is, for a run with a fixed number of trials."""
+    plan = run.options.sequential
+    if plan is None:
+        return report
+    from evalharness.engine.running.sequential_decision import (  # here: few runs are such
+        error_bounds_of,
+        follow,
+        measured_sequentially,
+    )
+
+    result = follow(plan, run.lock.cases, run.lock.trials, store.outcomes(run.id))
+    measurements = measured_sequentially(report.measurements, result)
+    return report.model_copy(
+        update={
+            "metadata": report.metadata.model_copy(update={"sequential": True}),
+            "sequential": result,
+            "measurements": measurements,
+            "error_bounds": error_bounds_of(result),
+            "metrics": {name: found.value for name, found in measurements.items()},
+        }
+    )

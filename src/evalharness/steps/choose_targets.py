@@ -1,0 +1,112 @@
+"""Choose targets: what a run is run on: the targets asked for, else the suite's variants, else its target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.domain.specification import TargetSpec, WrittenTarget
+from evalharness.domain.suite import Suite, Variant
+from evalharness.errors import Hint, UsageError
+from evalharness.formats.parts import exposed_in_address, load_target
+from evalharness.values.text import head
+
+LONGEST_NAME = 200
+
+
+def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> tuple[Suite, list[Variant]]:
+    """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
+    if asked:
+        named = _by_label(_asked_target(written, suite) for written in asked)
+        return _without_own_targets(suite), _with_variants(suite, named) or [
+            _named(label, spec) for label, spec in named.items()
+        ]
+    if suite.variants:
+        return _without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
+    target = _common_target(suite, where)
+    return suite, [_named(target.label, target)]
+
+
+def _by_label(specs: Iterable[TargetSpec]) -> dict[str, TargetSpec]:
+    """The same one asked for twice is still one; others that would be called the same are reported apart."""
+    named: dict[str, TargetSpec] = {}
+    for spec in specs:
+        label = spec.label
+        if named.get(label, spec) != spec:
+            label = spec.source_file or f"{label} ({len(named) + 1})"
+        named[label] = spec
+    return named
+
+
+def _named(label: str, target: TargetSpec) -> Variant:
+    """A command line of any length is a target's label, but not a name."""
+    return Variant(name=head(label, LONGEST_NAME), target=target)
+
+
+def _with_variants(suite: Suite, named: Mapping[str, TargetSpec]) -> list[Variant]:
+    """Variants that only tell a target something go together with every target asked for."""
+    free = [variant for variant in suite.variants if variant.target is None]
+    return [
+        _telling(variant, spec, variant.name if len(named) == 1 else f"{variant.name} on {label}")
+        for label, spec in named.items()
+        for variant in free
+    ]
+
+
+def _complete(variant: Variant, suite: Suite, where: str) -> Variant:
+    target = suite.named_target(variant.target) if variant.target else _common_target(suite, where)
+    return _telling(variant, target, variant.name)
+
+
+def _telling(variant: Variant, target: TargetSpec, name: str) -> Variant:
+    reported = target.model_copy(update={"variant": variant.target_fields()})
+    return variant.model_copy(update={"name": name, "target": reported})
+
+
+def _common_target(suite: Suite, where: str) -> TargetSpec:
+    """The suite's target; where every case has its own, these are it."""
+    if suite.target is not None:
+        return suite.named_target(suite.target)
+    specs = [suite.named_target(case.target) for case in suite.cases if case.target]
+    own = {spec.model_dump_json(): spec for spec in specs}
+    without = [case.id for case in suite.cases if case.target is None]
+    if own and not without:
+        return next(iter(own.values())) if len(own) == 1 else TargetSpec(kind="null", name="each case's own")
+    which = f"{where} names no target" + (f" for {_listed(without)}" if own else "")
+    if suite.targets:
+        raise UsageError(
+            which, hint=Hint("hint.choose_target", targets=list(suite.targets)[:5], number=len(suite.targets))
+        )
+    raise UsageError(which, hint=Hint("hint.name_target"))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
+
+
+def _without_own_targets(suite: Suite) -> Suite:
+    if not any(case.target for case in suite.cases):
+        return suite
+    cases = tuple(case.model_copy(update={"target": None}) for case in suite.cases)
+    return suite.model_copy(update={"cases": cases})
+
+
+def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
+    """It is found from the current folder, and the run remembers which that was; a target file has its own folder."""
+    if isinstance(written, str):
+        if written in suite.targets:
+            return suite.targets[written].model_copy(update={"name": written})
+        is_short_form = TargetSpec.model_validate(written).kind != written  # `cmd:agent config.yaml` is no file
+        if Path(written).suffix in (".yaml", ".yml", ".json") and not is_short_form:
+            return load_target(Path(written), suite.secrets).model_copy(update={"source_file": written})
+    try:
+        spec = TargetSpec.model_validate(written)
+    except ValidationError as error:
+        raise UsageError(f"{written!r} is no target: {error.errors()[0]['msg']}") from None
+    registry.load("target", spec.kind)
+    if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
+        raise UsageError(f"the target's address: {why}", hint=Hint("hint.key_as_variable"))
+    return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

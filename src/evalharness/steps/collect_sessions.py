@@ -1,0 +1,157 @@
+"""Collect sessions: what became of each session of a run, in the documented words. Works for every suite's runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import NAMESPACE_OID, uuid5
+
+from evalharness import registry
+from evalharness.documents.session import EvalCriteria, Session, moment_of
+from evalharness.documents.session_checks import size_class, summarise_results, tool_calls_f1
+from evalharness.documents.session_results import AssertionResult, Config, EvalRun, RelevanceResult, Result
+from evalharness.domain.case import Case, recorded, session_file
+from evalharness.domain.grade import VERDICTS, Grade
+from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
+from evalharness.domain.transcript import Transcript
+from evalharness.domain.trial import Trial
+from evalharness.engine.planning.planned_cases import filled_case, filled_suite
+from evalharness.errors import HarnessError
+from evalharness.formats.recorded_sessions.rebuilt_sessions import (
+    is_whole_event_stream,
+    session_from_events,
+    session_from_transcript,
+)
+from evalharness.values.json_value import Json
+
+NOT_RUN = "not run: the run was stopped before"
+SESSION_GRADERS = ("size_class", "tool_calls_f1", "relevance", "session_assertions")
+"""A result has fields of its own for what they find."""
+
+
+class Expected(NamedTuple):
+    size: str = ""
+    tools: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+
+
+def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
+    """Round by round, the cases in the order of the suite; what was not tried has a result that says so."""
+    finished = {(trial.case_id, trial.index): trial for trial in trials}
+    results = tuple(_results(run, finished, config))
+    started = moment_of(run.created_at)
+    if started is None:
+        raise HarnessError(f"the run {run.name} was stored with a time that is none: {run.created_at}")
+    return EvalRun(
+        name=run.name,
+        timestamp=started,
+        duration=timedelta(seconds=run.report.metadata.duration_seconds if run.report else 0.0),
+        config=config,
+        results=results,
+        summary=summarise_results(results),
+    )
+
+
+def _results(run: Run, finished: dict[tuple[str, int], Trial], config: Config) -> Iterator[Result]:
+    values = {name: value for name, value in run.lock.variables.items() if value is not None}
+    suite = filled_suite(run.suite, values)
+    cases = [filled_case(case, run.suite, values) for case in run.suite.cases]
+    for index in range(run.lock.trials):
+        for case in cases:
+            number = f" #{index + 1}" if run.lock.trials > 1 else ""
+            path = f"{config.evals_dir}/{session_file(case) or case.id}"
+            asked = _Asked(run, case, index, f"{case.title}{number}", path)
+            yield asked.result(finished.get((case.id, index)), _expected(suite, case))
+
+
+def _expected(suite: Suite, case: Case) -> Expected:
+    options = {spec.kind: registry.parse_options("grader", spec) for spec in suite.graders_for(case)}
+    return Expected(
+        size=getattr(options.get("size_class"), "value", ""),
+        tools=getattr(options.get("tool_calls_f1"), "tools", ()),
+        criteria=getattr(options.get("relevance"), "criteria", ()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One case, asked once."""
+
+    run: Run
+    case: Case
+    index: int
+    title: str
+    path: str
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        content = self.case.content
+        if isinstance(content, list) and all(isinstance(turn, dict) for turn in content):
+            return tuple(str(turn.get("content", "")) for turn in content if turn.get("role") == "user")
+        return (self.case.content_text,)
+
+    def result(self, trial: Trial | None, expected: Expected) -> Result:
+        about = {"input_path": self.path, "title": self.title, "question": "\n".join(self.questions)}
+        if trial is None:
+            return Result(**about, state="error", error=NOT_RUN, session=self._session(None))
+        transcript = trial.last.transcript or Transcript()
+        called = [call.name for call in transcript.tool_calls]
+        rows = {grade.kind: grade.evidence for grade in trial.grades if isinstance(grade.evidence, list)}
+        relevance = tuple(RelevanceResult.model_validate(row) for row in rows.get("relevance", ()))
+        return Result(
+            **about,
+            response=transcript.text,
+            state=trial.state,
+            cost=trial.cost_usd or 0.0,
+            output_tokens=trial.output_tokens or 0,
+            size=size_class(transcript.text) if trial.last.transcript else "",
+            size_expected=expected.size,
+            tool_calls_score=tool_calls_f1(expected.tools, called) if expected.tools or called else 0.0,
+            tool_calls_expected=1.0 if expected.tools else 0.0,
+            relevance_passed=sum(found.passed for found in relevance),
+            relevance_expected=len(expected.criteria),
+            relevance_results=relevance,
+            assertion_results=(
+                *(AssertionResult.model_validate(row) for row in rows.get("session_assertions", ())),
+                *_as_assertions(trial.grades),
+            ),
+            error=_error(trial),
+            raw_output=transcript.events,
+            session=self._session(trial.last.transcript),
+        )
+
+    def _session(self, transcript: Transcript | None) -> Session:
+        about = {
+            "session_id": str(uuid5(NAMESPACE_OID, f"{self.run.id}/{self.case.id}/{self.index}")),
+            "now": self.run.created_at,
+        }
+        if transcript is None:
+            session = session_from_events((), self.title, self.questions, **about)
+        elif is_whole_event_stream(transcript.events):
+            session = session_from_events(transcript.events, self.title, self.questions, **about)
+        else:
+            session = session_from_transcript(transcript, self.questions, **about)
+        kept = recorded(self.case)
+        changes: dict[str, Json] = {"title": self.title, "input_id": str(kept.get("id", ""))}
+        if "evals" in kept:
+            changes["evals"] = EvalCriteria.model_validate(kept["evals"])
+        return session.model_copy(update=changes)
+
+
+def _as_assertions(grades: Iterable[Grade]) -> Iterator[AssertionResult]:
+    """What suites of other kinds check, so that no result fails without a word about it."""
+    for grade in grades:
+        if grade.kind not in SESSION_GRADERS and grade.required and grade.state in VERDICTS:
+            reason = "" if grade.passed else grade.reason
+            yield AssertionResult(name=grade.grader, type=grade.kind, passed=grade.passed, reason=reason)
+
+
+def _error(trial: Trial) -> str:
+    """Why there is nothing to check; a wrong answer is no error."""
+    if trial.state == "skipped":
+        return f"skipped: {trial.reason}"
+    broke = trial.state == "error" or (trial.state == "failed" and not trial.grades)
+    return trial.reason or trial.state if broke else ""

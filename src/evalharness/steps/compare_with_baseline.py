@@ -1,0 +1,74 @@
+"""Compare with a baseline: the one that a gate names, else the suite's newest, and a new report compared with it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from evalharness.contracts.store import Store
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import Finding, finding
+from evalharness.domain.gate import Gate, RegressionRule
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.engine.comparing.comparison import compare
+from evalharness.errors import Hint, UsageError
+from evalharness.reports.words import say
+from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
+
+
+def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
+    """Raises UsageError where there is none, or only a run that tells nothing."""
+    named = gate.regression.baseline if gate.regression else ""
+    if not named:
+        newest = newest_baseline(suite_name, store)
+        if newest is None:
+            raise UsageError(
+                f"the gate compares with a baseline, and suite {suite_name} has none",
+                hint=Hint("hint.first_baseline"),
+            )
+        named = newest.name
+    return whole(find_report(named, store, suite_name))
+
+
+def whole(found: FoundReport) -> FoundReport:
+    """Raises UsageError for a run that nothing can be compared with: it broke, or did not come to its end."""
+    if found.report.is_broken or found.report.verdict == "INTERRUPTED":
+        why = f" ({say(found.report.why)})" if found.report.why else ""
+        raise UsageError(
+            f"{found.label} cannot be the baseline: its run is {found.report.verdict}{why}",
+            hint=Hint("hint.finished_run"),
+        )
+    return found
+
+
+def compare_as_gated(gate: Gate, report: Report, store: Store, today: date) -> Comparison:
+    """As the gate asks; raises UsageError where the two cannot be compared."""
+    found = find_baseline(gate, store, report.metadata.suite_name)
+    return compare_with(found, report, gate, today)
+
+
+def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dict[str, Any]:
+    """For information, where the suite has a baseline and this run tried its cases again: what the report then says.
+
+    Not for a run that stops when it is decided: its p-values would not be what they say.
+    """
+    newest = newest_baseline(run.suite.name, store)
+    if newest is None or newest.run_id == run.id or not run.has_fresh_trials or run.options.sequential is not None:
+        return {}
+    try:
+        found = whole(find_report(newest.name, store, run.suite.name))
+        return {"comparison": compare_with(found, report, run.suite.gate or Gate(), today)}
+    except UsageError as error:  # no gate asked for it, so it is only reported
+        return {"not_compared": finding("comparison.refused", message=error.message, hint=None)}
+
+
+def compare_with(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
+    """By the gate's rule, without the cases that are quarantined on this day."""
+    rule = gate.regression or RegressionRule()
+    comparison = compare(found.report, report, rule, old_source=found.source, ignored=gate.quarantined_on(today))
+    return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
+
+
+def same_run(comparison: Comparison) -> tuple[Finding, ...]:
+    return (finding("comparison.same_run", "warning"),) if comparison.is_of_one_run else ()

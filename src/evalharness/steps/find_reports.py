@@ -1,0 +1,131 @@
+"""Find reports to compare: what a user names is a suite's baseline, else a run, else a file with a report.
+
+Of a stored run, its kept report; where it has none, or one without cases, those are counted from its trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.contracts.store import Store
+from evalharness.domain.finding import finding
+from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.domain.run import Run
+from evalharness.domain.stored import Baseline, RunOutline
+from evalharness.engine.measuring.summary import case_results
+from evalharness.engine.measuring.trial_counts import count_trials
+from evalharness.errors import Hint, UnknownName, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReport:
+    """`source` is `baseline NAME`, a file's path, or empty; `run` is there for a run of the store."""
+
+    report: Report
+    source: str = ""
+    run: RunOutline | None = None
+
+    @property
+    def label(self) -> str:
+        return self.source or self.report.metadata.run_name
+
+
+def find_report(reference: str, store: Store, suite_name: str | None = None) -> FoundReport:
+    """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
+    if baseline := named_baseline(reference, store, suite_name):
+        return FoundReport(*_of_run(baseline.run_id, store, f"baseline {baseline.name}"))
+    try:
+        return FoundReport(*_of_run(reference, store, ""))
+    except UnknownName as error:
+        if found := _of_file(Path(reference), error):
+            return found
+        names = [known.name for known in store.baselines(suite_name)]
+        raise UnknownName("baseline, run or report file", reference, [*names, *error.choices]) from None
+
+
+def find_reports(
+    references: Sequence[str], store: Store, suite_name: str | None = None, beside: Iterable[str] = ()
+) -> list[FoundReport]:
+    """A baseline's name that several suites use means that of the others' suite; `beside` has more such suites."""
+    names = {baseline.name for baseline in store.baselines()}
+    first = {ref: find_report(ref, store, suite_name) for ref in references if ref not in names}
+    suites = {*beside, *(found.report.metadata.suite_name for found in first.values())}
+    meant = suite_name or (suites.pop() if len(suites) == 1 else None)
+
+    def found(reference: str) -> FoundReport:
+        if reference in first:
+            return first[reference]
+        is_known = meant is not None and store.baseline(meant, reference) is not None
+        return find_report(reference, store, meant if is_known else suite_name)
+
+    return [found(reference) for reference in references]
+
+
+def newest_baseline(suite_name: str, store: Store) -> Baseline | None:
+    """The one that was set last."""
+    return next(iter(store.baselines(suite_name)), None)
+
+
+def named_baseline(name: str, store: Store, suite_name: str | None = None) -> Baseline | None:
+    """Raises UsageError where several suites have one of this name, and none of them is given."""
+    known = [baseline for baseline in store.baselines(suite_name) if baseline.name == name]
+    if len(known) > 1:
+        suites = ", ".join(baseline.suite_name for baseline in known)
+        raise UsageError(
+            f"several suites have a baseline '{name}': {suites}",
+            hint=Hint("hint.which_suite"),
+        )
+    return known[0] if known else None
+
+
+def report_of(outline: RunOutline, store: Store) -> Report:
+    """As it was kept when the run came to a stop; the cases that an older one lacks are counted from the trials."""
+    if outline.report is not None and outline.report.cases:
+        return outline.report
+    run = store.find_run(outline.id)
+    counted = count_trials(run.suite, run.lock.trials, store.outcomes(run.id))
+    cases = tuple(case_results(run.suite, run.lock.keys, counted))
+    return (outline.report or _unfinished(run)).model_copy(update={"cases": cases})
+
+
+def _of_run(reference: str, store: Store, source: str) -> tuple[Report, str, RunOutline]:
+    outline = store.outline(reference)
+    return report_of(outline, store), source, outline
+
+
+def _of_file(path: Path, unknown: UnknownName) -> FoundReport | None:
+    """None where nobody would take it for a file."""
+    from evalharness.formats.results.written_reports import ENDING, read_report  # slow to load, and runs do not need it
+
+    if not (path.is_file() or path.suffix.lower() == ENDING):
+        return None
+    if not path.exists():
+        raise no_such_file(path, unknown)
+    return FoundReport(read_report(path), str(path))
+
+
+def no_such_file(path: Path, unknown: UnknownName) -> UsageError:
+    """What looks like a file is taken for one, though a run could have its name."""
+    guess = f", and no run has this name (did you mean '{unknown.guess}'?)" if unknown.guess else ""
+    return UsageError(f"there is no file {path}{guess}")
+
+
+def _unfinished(run: Run) -> Report:
+    """The process died before the run came to a stop: there are trials, and no report."""
+    return Report(
+        metadata=RunMetadata(
+            suite_name=run.suite.name,
+            run_id=run.id,
+            run_name=run.name,
+            variant=run.variant,
+            regrade_of=run.regrade_of,
+            timestamp=run.created_at,
+            trials_per_case=run.lock.trials,
+        ),
+        verdict="INTERRUPTED",
+        exit_code=130,
+        why=finding("run.not_finished", "error"),
+        summary=Summary(total_evals=len(run.suite.cases), pending=len(run.suite.cases)),
+    )

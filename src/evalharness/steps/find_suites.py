@@ -1,0 +1,150 @@
+"""Find suites: what a user names is a path, else a suite registered in the store, else a ready-made one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import SuiteStore
+from evalharness.domain.loaded_file import LoadedFile
+from evalharness.domain.problem import Problem
+from evalharness.domain.stored import RegisteredSuite
+from evalharness.domain.suite import Suite
+from evalharness.errors import InvalidFile, UsageError, closest
+from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, ready_made_suites
+from evalharness.formats.syntax.source import ENDINGS
+from evalharness.steps.collect_variables import redactor_for
+
+SHOWN = 5
+
+
+def find_suites(store: SuiteStore, named: Iterable[str], format_name: str | None = None) -> list[LoadedFile]:
+    """Every suite that is meant, once; all problems of all of them are raised at once."""
+    found: dict[Path, LoadedFile] = {}
+    for name in named:
+        for file in _meant_by(store, name, format_name):
+            found.setdefault(file.path.resolve(), file)
+    return checked(list(found.values()))
+
+
+def find_suite(store: SuiteStore, named: str) -> Suite:
+    """Raises UsageError where several are meant, or none."""
+    suites = [file.suite for file in find_suites(store, [named]) if file.suite is not None]
+    if len(suites) != 1:
+        listed = ", ".join(suite.name for suite in suites[:SHOWN])
+        raise UsageError(
+            f"{named} holds {len(suites)} suites, and one is taken at a time",
+            hint=f"name one of them: {listed}" if listed else "",
+        )
+    return suites[0]
+
+
+def _meant_by(store: SuiteStore, name: str, format_name: str | None) -> list[LoadedFile]:
+    path, ready = Path(name), ready_made_suites()
+    if path.exists():
+        return load_paths([path], format_name)
+    registered = store.registered_suite(name)
+    if registered is not None:
+        file = _as_it_is_now(registered)
+        warnings = (Problem(name, 0, "", hidden_ready_made(name), severity="warning"),) if name in ready else ()
+        return [replace(file, problems=(*file.problems, *warnings))]
+    if name in ready:
+        return load_paths([ready[name]])
+    known = [line.name for line in store.registered_suites()]
+    meant = closest(name, [*known, *ready, *_files_beside(path)]) or ""
+    message = "no such file or folder, and no suite of this name is registered or ready-made"
+    return [LoadedFile(path, None, (Problem(name, 0, "", message, suggestion=meant),))]
+
+
+def _as_it_is_now(registered: RegisteredSuite) -> LoadedFile:
+    """The file counts as long as it still holds this suite; after that, what was stored of it, with a warning."""
+    stored = _without_lost_values(registered.suite)
+    if registered.format == PYTHON:
+        return without_file(stored, Path(registered.root))
+    path = Path(registered.path)
+    for format_name in (None, registered.format):  # by its content; else as it was forced to be read
+        for file in load_paths([path], format_name):
+            if file.suite is not None and file.suite.name == stored.name:
+                return file
+    why = "no longer holds" if path.exists() else "is gone, and with it"
+    message = f"{why} the suite '{stored.name}', which is used as it was registered at {registered.registered_at}"
+    return LoadedFile(path, stored, (Problem(str(path), 0, "", message, severity="warning"),), registered.format)
+
+
+def _without_lost_values(suite: Suite) -> Suite:
+    """Secret values were never stored: whoever runs the suite is asked for them."""
+    kept = {name: value for name, value in suite.vars.items() if "[redacted" not in value}
+    return suite.model_copy(update={"vars": kept})
+
+
+def _files_beside(path: Path) -> Iterator[str]:
+    if path.parent.is_dir():
+        yield from (str(path.parent / file.name) for file in path.parent.iterdir() if file.suffix.lower() in ENDINGS)
+
+
+# Load suites: from paths to checked suites; every problem of every file is raised at once.
+
+
+def load_suite(path: str | Path) -> Suite:
+    """One suite file; raises InvalidFile with all its problems."""
+    return checked([load_file(Path(path))])[0].suite  # type: ignore[return-value]
+
+
+def load_suites(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
+    return checked(load_paths(paths, format_name))
+
+
+def checked(loaded: list[LoadedFile]) -> list[LoadedFile]:
+    """The same files, unless one of them has an error."""
+    problems = [problem for file in loaded for problem in file.problems]
+    if any(problem.severity == "error" for problem in problems):
+        raise InvalidFile([problem for problem in problems if problem.severity != "note"])
+    return loaded
+
+
+# Register suites: keep them in the store, whole and under their names, so that `run NAME` finds them from anywhere.
+
+PYTHON = "python"
+"""The format of a suite that no file holds: it was built by a program."""
+
+
+def without_file(suite: Suite, root: Path) -> LoadedFile:
+    """A suite that no file holds, as if one did, in the folder from which its relative paths start."""
+    return LoadedFile(root / f"suite {suite.name.replace('/', ' ')}", suite, format=PYTHON)
+
+
+def registrations(files: Iterable[LoadedFile]) -> list[RegisteredSuite]:
+    """What the store is to keep of these; ready-made suites are there anyway, and broken files hold none."""
+    kept = {}
+    for file in files:
+        if file.suite is not None and not is_ready_made(file.path):
+            path = "" if file.format == PYTHON else str(file.path.resolve())
+            kept[file.suite.name] = RegisteredSuite(file.suite, str(file.root), path, file.format)
+    return list(kept.values())
+
+
+async def register_suites(context: Context, files: Iterable[LoadedFile]) -> list[str]:
+    """Returns the names under which they can be run now."""
+    registered = registrations(files)
+    redactor = redactor_for([each.suite for each in registered], {}, context.settings)
+    context.store.redacting(redactor).register_suites(registered)
+    return [each.suite.name for each in registered]
+
+
+def taken_names(files: Iterable[LoadedFile]) -> list[Problem]:
+    """Warnings of names that lead to another suite than one may think: of two files, or of a ready-made suite."""
+    named = [(file, file.suite.name) for file in files if file.suite is not None]
+    last = {name: str(file.path) for file, name in named}
+    warnings = [
+        (file, f"the suite '{name}' is in {last[name]}, too, and is registered from there")
+        for file, name in named
+        if str(file.path) != last[name]
+    ]
+    warnings += [(file, hidden_ready_made(name)) for file, name in named if name in ready_made_suites()]
+    return [Problem(str(file.path), 0, "", message, severity="warning") for file, message in warnings]
+
+
+def hidden_ready_made(name: str) -> str:
+    return f"'{name}' is the name of a ready-made suite, too, which cannot be run while this one is registered"

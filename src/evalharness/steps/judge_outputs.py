@@ -1,0 +1,98 @@
+"""Judge outputs: the scorer `llm-judge` for Python callers, who have an artifact and no run.
+
+Judges are imported where they are asked: every run imports this module, and few have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.contracts.model import Llm
+from evalharness.contracts.store import JudgeCache
+from evalharness.documents.artifact import Artifact
+from evalharness.documents.scores import Score
+from evalharness.errors import BadReply, HarnessError, UsageError
+from evalharness.llms.pool import OpenModels
+from evalharness.settings import Settings
+from evalharness.values.json_value import Json
+
+NAME = "llm-judge"
+
+
+@dataclass(frozen=True, slots=True)
+class LlmJudgeScorer:
+    """`output_path` starts inside the outputs. A run that is given this scorer uses its own models and cache."""
+
+    output_path: str
+    criteria: str
+    model: str | Llm = ""
+    cache: JudgeCache | None = None
+    enabled: bool = False
+    name: str = NAME
+
+    async def score(self, artifact: Artifact) -> Score | None:
+        """None where it is switched off: that is no score, and not a bad one. Raises where the judge has no verdict."""
+        from evalharness.graders.judges.llm_judge import output_text, score_output
+        from evalharness.graders.judges.question import Asking
+
+        if not self.enabled:
+            return None
+        metadata: dict[str, Json] = {"enabled": True, "criteria": self.criteria, "output_path": self.output_path}
+        output = output_text(artifact, self.output_path)
+        if output is None:
+            error = f'Path "{self.output_path}" not found'
+            return Score(name=self.name, value=0.0, metadata={**metadata, "error": error})
+        if not self.model:
+            raise UsageError("no judge is set", hint="name a model: create_llm_judge_scorer(…, model='provider/model')")
+        async with opened_judge(self.model) as llm:
+            try:
+                verdict, value = await score_output(Asking(llm, self.cache), output, self.criteria, None)
+            except BadReply as error:
+                raise HarnessError(f"the judge gave no verdict: {error}") from error
+        fields = {"model": verdict.model, "justification": verdict.said["justification"]}
+        return Score(name=self.name, value=value, raw_value=verdict.said["overall_score"], metadata=metadata | fields)
+
+    def options(self) -> dict[str, Json]:
+        """The options of the grader of the same name."""
+        named = {"model": self.model} if isinstance(self.model, str) and self.model else {}
+        return {"output_path": self.output_path, "criteria": self.criteria, "enabled": self.enabled, **named}
+
+
+def create_llm_judge_scorer(
+    output_path: str,
+    criteria: str | Sequence[str],
+    *,
+    model: str | Llm = "",
+    cache: JudgeCache | None = None,
+    enabled: bool = False,
+) -> LlmJudgeScorer:
+    """Raises UsageError for criteria that are none, or whose weights do not add up."""
+    from evalharness.graders.judges.llm_judge import as_rubric, check_rubric
+
+    rubric = as_rubric(criteria)
+    if not isinstance(rubric, str) or not rubric.strip():
+        raise UsageError("criteria is a text, or a list of texts", hint="write what a good output is")
+    try:
+        check_rubric(rubric)
+    except ValueError as error:
+        raise UsageError(f"criteria: {error}") from None
+    return LlmJudgeScorer(output_path, rubric, model, cache, enabled)
+
+
+# Open a judge: a language model by its name, for Python callers who judge without a run.
+
+
+@asynccontextmanager
+async def opened_judge(model: str | Llm, concurrency: int = 1) -> AsyncIterator[Llm]:
+    """A model that is open already is used as it is, and left open."""
+    if not isinstance(model, str):
+        yield model
+        return
+    models = OpenModels(Settings.read(Path.cwd()).environment, Path.cwd(), concurrency)
+    try:
+        yield models.llm(model)
+    finally:
+        await models.close()

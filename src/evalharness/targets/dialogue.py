@@ -1,0 +1,232 @@
+"""Dialogue: a conversation with a language model as it goes on, and all of it as a transcript at any moment.
+
+So whatever ends a trial, what was said, called and paid for until then is kept with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeGuard
+
+from evalharness.contracts.model import Llm
+from evalharness.contracts.target import Task
+from evalharness.domain.case import as_text
+from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest, Role, ToolRequest
+from evalharness.domain.transcript import ToolCall, Transcript, Usage
+from evalharness.domain.trial import TIME_LIMIT
+from evalharness.errors import BadReply, TargetFailed, TargetUnavailable, TrialSkipped, waited_for
+from evalharness.structured_replies import ask_for_object
+from evalharness.values.json_value import Json
+
+ORDINARY_ENDS = ("stop", "tool_calls")
+
+
+class Dialogue:
+    def __init__(self, llm: Llm, request: ChatRequest) -> None:
+        self._llm = llm
+        self._request = request
+        self._messages = list(request.messages)
+        self._kept = [kept(message) for message in request.messages]
+        self._replies: list[ChatReply] = []
+        self._calls: list[ToolCall] = []
+
+    @asynccontextmanager
+    async def of(self, task: Task) -> AsyncIterator[list[Turn]]:
+        """The turns of the case, for as long as its trial may take."""
+        limit = asyncio.timeout(task.timeout_s)
+        try:
+            async with limit:
+                written = task.case.input
+                yield turns_of(written if is_conversation(written) else task.case.content)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            if unavailable := waited_for(error):
+                raise self._with_evidence(unavailable) from None
+            reason = f"{TIME_LIMIT}: no answer within {task.timeout_s:g} s"
+            raise self.failed(reason) from None
+        except BadReply as error:
+            raise self.failed(str(error)) from None
+        except TargetUnavailable as error:
+            raise self._with_evidence(error) from error.__cause__
+
+    def say(self, *messages: ChatMessage) -> None:
+        self._messages += messages
+        self._kept += map(kept, messages)
+
+    async def reply(self) -> ChatReply:
+        reply = await self._llm.chat(self._asked())
+        self._replies.append(reply)
+        self._say_last_reply()
+        if reply.finish_reason == "length" and not reply.text.strip() and not reply.tool_requests:
+            raise self.failed("the model's reply was cut at the limit of tokens before it said anything")
+        return reply
+
+    async def reply_with_object(self, schema: dict[str, Json], check: Callable[[Any], Json]) -> Json:
+        request = self._asked().model_copy(update={"reply_schema": schema})
+        heard_before = len(self._replies)
+        try:
+            return await ask_for_object(self._llm, request, check, heard=self._replies.append)
+        finally:
+            if len(self._replies) > heard_before:
+                self._say_last_reply()
+
+    def call(self, request_id: str, call: ToolCall) -> None:
+        """A tool was called; the model is told what came of it."""
+        self._calls.append(call)
+        text = f"error: {call.error}" if call.error else as_text(call.result)
+        self.say(ChatMessage(role="tool", content=text, answers_request=request_id))
+
+    def failed(self, reason: str) -> TargetFailed:
+        return TargetFailed(reason, evidence=self.transcript())
+
+    def transcript(self, output: Json = None) -> Transcript:
+        """Without an output, the last thing that the model said."""
+        said = self._replies[-1].text if self._replies else None
+        usages = [reply.usage for reply in self._replies if reply.usage is not None]
+        costs = [reply.cost_usd for reply in self._replies if reply.cost_usd is not None]
+        return Transcript(
+            output=said if output is None else output,
+            messages=tuple(self._kept),
+            tool_calls=tuple(self._calls),
+            events=tuple(map(_event, self._replies)),
+            usage=_total(usages) if usages else None,
+            cost_usd=sum(costs) if costs and len(costs) == len(self._replies) else None,
+        )
+
+    def _with_evidence(self, error: TargetUnavailable) -> TargetUnavailable:
+        error.evidence = self.transcript()
+        return error
+
+    def _asked(self) -> ChatRequest:
+        return self._request.model_copy(update={"messages": tuple(self._messages)})
+
+    def _say_last_reply(self) -> None:
+        """Of several attempts the last one is what was said; all of them were paid for."""
+        last = self._replies[-1]
+        self.say(last.message)
+        if last.finish_reason not in ORDINARY_ENDS:
+            self._kept[-1]["finish_reason"] = last.finish_reason
+
+
+def _event(reply: ChatReply) -> dict[str, Json]:
+    """`model` is the name that the server gave itself, which may be more exact than the one asked for."""
+    fields = {"type": "model_reply", "model": reply.model, "finish_reason": reply.finish_reason}
+    usage = reply.usage.model_dump() if reply.usage else {}
+    return {**fields, **usage, **({} if reply.cost_usd is None else {"cost_usd": reply.cost_usd})}
+
+
+def _total(usages: list[Usage]) -> Usage:
+    return Usage(
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+    )
+
+
+# Conversations: a case's question as chat messages, and chat messages as transcripts keep them (as OpenAI does).
+#
+# What cannot be said in text (images, sound) is not left out in silence: such a trial is skipped.
+
+ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+Turn = list[ChatMessage]
+
+
+def turns_of(content: Json) -> list[Turn]:
+    """What is said before each reply. Of two user messages in a row each is replied to before the next is said;
+    one that an assistant's message follows has its reply already."""
+    messages = [_message(written) for written in _written(content)]
+    turns: list[Turn] = [[]]
+    for message, following in zip(messages, [*messages[1:], None], strict=True):
+        turns[-1].append(message)
+        if following is not None and message.role == "user" == following.role:
+            turns.append([])
+    return turns
+
+
+def is_conversation(content: Json) -> bool:
+    """Whether it says so itself: a list alone may also be data."""
+    return isinstance(content, Mapping) and set(content) == {"messages"}
+
+
+def kept(message: ChatMessage) -> dict[str, Json]:
+    """A message as a transcript keeps it."""
+    fields: dict[str, Json] = {"role": message.role, "content": message.content}
+    if message.tool_requests:
+        fields["tool_calls"] = [
+            {"id": each.id, "type": "function", "function": {"name": each.name, "arguments": each.arguments}}
+            for each in message.tool_requests
+        ]
+    if message.answers_request:
+        fields["tool_call_id"] = message.answers_request
+    return fields
+
+
+def _written(content: Json) -> Sequence[Mapping[str, Json]]:
+    """Data that is no conversation is asked as it is: as JSON."""
+    is_meant_so = is_conversation(content)
+    listed = content["messages"] if is_meant_so else content
+    if isinstance(listed, list | tuple) and listed and all(map(_is_message, listed)):
+        return [{"role": "user", "content": each} if isinstance(each, str) else each for each in listed]
+    if is_meant_so and isinstance(listed, list | tuple):
+        lacking = "one of them has no role" if listed else "there are none"
+        raise TargetFailed(f"the input's messages cannot be asked: {lacking}")
+    if not is_meant_so and isinstance(content, Mapping) and _are_turns(content.get("messages")):
+        beside = ", ".join(str(key) for key in content if key != "messages")
+        raise TargetFailed(f"the input's messages cannot be asked: beside them there is {beside}")
+    return [{"role": "user", "content": as_text(content)}]
+
+
+def _are_turns(value: Json) -> bool:
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return all(isinstance(each, Mapping) and "role" in each for each in value)
+
+
+def _is_message(value: Json) -> TypeGuard[Mapping[str, Json] | str]:
+    return isinstance(value, str) or (isinstance(value, Mapping) and "role" in value)
+
+
+def _message(written: Mapping[str, Json]) -> ChatMessage:
+    role = ROLES.get(str(written["role"]))
+    if role is None:
+        raise TrialSkipped(f"a message of the input has the role {as_text(written['role'])}, which no model knows")
+    calls = written.get("tool_calls")
+    if written.get("content") is None and not calls:
+        raise TargetFailed(f"a message of the input (role {role}) has no content")
+    return ChatMessage(
+        role=role,
+        content=_text(written.get("content")),
+        tool_requests=tuple(map(_request, calls)) if isinstance(calls, list | tuple) else (),
+        answers_request=str(written.get("tool_call_id") or ""),
+    )
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, list | tuple):
+        return "".join(map(_part, content))
+    return "" if content is None else as_text(content)
+
+
+def _part(part: Json) -> str:
+    text = part.get("text") if isinstance(part, Mapping) else part
+    if not isinstance(text, str):
+        kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+        raise TrialSkipped(f"a message of the input holds a part of type {kind}; only text is sent")
+    return text
+
+
+def _request(call: Any) -> ToolRequest:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        raise TrialSkipped("a message of the input holds a tool call that is none")
+    arguments = function.get("arguments", "{}")
+    return ToolRequest(id=str(call.get("id", "")), name=str(function.get("name", "")), arguments=as_text(arguments))

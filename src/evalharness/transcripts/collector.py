@@ -1,0 +1,128 @@
+"""Collector: what the parsers have found so far, put together as one Transcript at the end.
+
+Messages are kept as OpenAI writes them. The events of a stream are kept up to a bound; what is left out is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from evalharness.domain.case import as_text
+from evalharness.domain.transcript import LEFT_OUT, ToolCall, Transcript, Usage, error_event
+from evalharness.transcripts.stream import Object, json_or_text
+from evalharness.values.json_value import Json
+from evalharness.values.text import head
+
+MAX_EVENTS = 2000
+MAX_EVENT_BYTES = 1_000_000
+MAX_ERRORS = 100
+LONGEST_ERROR = 2000
+Place = Literal["both", "messages", "calls"]
+"""Where a call is noted: a sub-agent's only among the calls, one that is described elsewhere only among the
+messages."""
+
+
+@dataclass(slots=True)
+class _Call:
+    name: str
+    arguments: Json
+    into: Place
+    result: Json = None
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Collector:
+    ignored_lines: int = 0
+    messages: list[Object] = field(default_factory=list)
+    answer: str = ""
+    """The last text of the agent itself."""
+    files: dict[str, str] = field(default_factory=dict)
+    _calls: list[_Call] = field(default_factory=list)
+    _open: dict[str, _Call] = field(default_factory=dict)
+    _thoughts: list[str] = field(default_factory=list)
+    _events: list[Object] = field(default_factory=list)
+    _errors: list[str] = field(default_factory=list)
+    _event_bytes: int = 0
+    _left_out: int = 0
+
+    def keep(self, event: Object) -> None:
+        if len(self._events) < MAX_EVENTS and self._event_bytes < MAX_EVENT_BYTES:
+            self._event_bytes += len(json.dumps(event))
+            if self._event_bytes <= MAX_EVENT_BYTES:
+                self._events.append(event)
+                return
+        self._left_out += 1
+
+    def error(self, message: str, event: Object | None = None) -> None:
+        """Errors are kept beyond the bound of the other events; one that is reported twice in a row is kept once."""
+        text = head(message, LONGEST_ERROR)
+        if len(self._errors) >= MAX_ERRORS:
+            self._left_out += event is not None
+        elif event is not None or self._errors[-1:] != [text]:
+            self._errors.append(text)
+            self._events.append(error_event(text, event))
+
+    def say(self, role: str, content: str, **more: Json) -> None:
+        message: Object = {"role": role, "content": content, **{key: value for key, value in more.items() if value}}
+        if role == "assistant":
+            self.answer = content or self.answer
+            if self._thoughts:
+                message["reasoning_content"] = "".join(self._thoughts)
+                self._thoughts.clear()
+        self.messages.append(message)
+
+    def think(self, thought: str) -> None:
+        """Goes with what the agent says or calls next."""
+        self._thoughts.append(thought)
+
+    def call(self, call_id: str, name: str, arguments: Json, into: Place = "both") -> None:
+        call = _Call(name or "unknown", {} if arguments in (None, "") else json_or_text(arguments), into)
+        self._open[call_id] = call
+        if into != "messages":
+            self._calls.append(call)
+        if into != "calls":
+            if not self.messages or self.messages[-1]["role"] != "assistant":
+                self.say("assistant", "")
+            written = arguments if isinstance(arguments, str) else as_text(call.arguments)
+            entry = {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": written}}
+            self.messages[-1].setdefault("tool_calls", []).append(entry)
+
+    def returned(self, call_id: str, result: Json, error: str = "") -> None:
+        call = self._open.pop(call_id, None)
+        if call is not None:
+            call.result, call.error = result, error
+        if call is None or call.into != "calls":
+            content = "" if result is None else as_text(result)
+            self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content or error})
+
+    def transcript(self, output: Json = None, usage: Usage | None = None, cost_usd: float | None = None) -> Transcript:
+        """Only what the stream told is set. Without an `output` the answer is the agent's last text."""
+        if self._thoughts:
+            self.say("assistant", "")
+        fields: dict[str, Any] = {
+            "output": self.answer if output is None else output,
+            "messages": tuple(self.messages),
+            "tool_calls": tuple(
+                ToolCall(name=call.name, arguments=call.arguments, result=call.result, error=call.error)
+                for call in self._calls
+            ),
+            "events": (*self._events, *self._counts()),
+        }
+        for name, value in (("usage", usage), ("cost_usd", cost_usd), ("files", self.files or None)):
+            if value is not None:
+                fields[name] = value
+        return Transcript(**fields)
+
+    def _counts(self) -> list[Object]:
+        counts = {"ignored_lines": self.ignored_lines, LEFT_OUT: self._left_out}
+        return [{"type": name, "count": number} for name, number in counts.items() if number]
+
+
+def inside(folder: str, path: str) -> str:
+    """A path relative to the agent's folder, as workspaces name their files; one outside of it stays as it is."""
+    written = PurePosixPath(path)
+    return str(written.relative_to(folder)) if folder and written.is_relative_to(folder) else path

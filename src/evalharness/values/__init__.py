@@ -1,0 +1,1 @@
+"""Texts, JSON values, patterns and variables: data in, data out. They know no noun."""

@@ -1,0 +1,32 @@
+"""Content digests: equal digests mean that two things decide results in the same way."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from pydantic_core import to_json
+
+from evalharness.values.json_value import Json
+
+
+def canonical_json(value: Json) -> bytes:
+    """One spelling per value: keys sorted, no spaces, UTF-8."""
+    return to_json(_sorted(value))
+
+
+def digest(value: Json) -> str:
+    return hashlib.sha256(canonical_json(value)).hexdigest()[:16]
+
+
+def digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def _sorted(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_sorted(item) for item in value]
+    return value

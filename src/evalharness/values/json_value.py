@@ -1,0 +1,91 @@
+"""JSON values: their type and limits, and a reader that takes what the standard allows and nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+Json = Any
+"""Any value JSON can hold. An alias for readers; checked where values enter (`values.digest.canonical_json`)."""
+
+
+DEEPEST = 180
+"""Levels of a kept JSON value. What reads it back gives up at 200, and a record adds some of its own."""
+
+
+LARGEST_INTEGER_BITS = 14_000
+"""Of a kept integer: what reads it back gives up at 4,300 digits."""
+
+
+# JSON as it is written in the standard, and nothing else: where a verdict depends on it, a lenient parser lies.
+#
+# Python's own takes NaN, makes 1e999 infinite and keeps the last of two equal keys without a word. What is wrong is
+# told without a word of the text: whoever wrote it could speak through the message.
+
+LONGEST_TEXT = 1_000_000
+FENCE = "```"
+
+
+def parse_strictly(text: str, longest: int = LONGEST_TEXT) -> Json:
+    """Raises ValueError, in words, for anything but one JSON value with finite numbers and every key once."""
+    if len(text) > longest:
+        raise ValueError(f"it is longer than {longest:,} characters")
+    try:
+        return json.loads(
+            text, object_pairs_hook=_each_key_once, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def only_object(text: str) -> dict[str, Json]:
+    """The one JSON object that a reply is: alone, or alone inside one code fence. Prose around it is refused.
+
+    Whoever searches a reply for something that looks like a verdict finds the one an attacker planted.
+    """
+    bare = text.strip()
+    if bare.startswith(FENCE) and bare.endswith(FENCE) and len(bare) > 2 * len(FENCE):
+        first, _, rest = bare.partition("\n")
+        bare = rest.removesuffix(FENCE) if first.removeprefix(FENCE).strip().lower() in ("", "json") else bare
+    try:
+        value = parse_strictly(bare)
+    except json.JSONDecodeError as error:
+        raise ValueError(_why_not(bare, error)) from None
+    if not isinstance(value, dict):
+        raise ValueError("it is JSON, but no object")
+    return value
+
+
+def _why_not(text: str, error: json.JSONDecodeError) -> str:
+    if not text:
+        return "it is empty"
+    if error.msg == "Extra data":
+        return "something follows its first JSON value"
+    if not text.startswith("{"):
+        return "it does not begin with an object"
+    return f"it is not JSON: {error.msg} at character {error.pos}"
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which JSON does not have")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("it holds a number too large to be one")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > 100:
+        raise ValueError("it holds a number of more than 100 digits")
+    return int(text)

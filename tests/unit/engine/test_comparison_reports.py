@@ -1,0 +1,516 @@
+"""Two reports compared: which verdict, in which words, and what a loss or a gap on one side may never look like."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from compared import airline, alike, case, report
+
+from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import GateResult, RegressionRule
+from evalharness.domain.report import Report
+from evalharness.engine.comparing.comparison import compare
+from evalharness.errors import UsageError
+from evalharness.reports.words import say
+from evalharness.stats.flips import strict_flips_false_alarm
+
+VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text(encoding="utf-8"))
+RULE = RegressionRule()
+
+
+def compared(old: Report, new: Report, **rule: Any) -> Comparison:
+    return compare(old, new, RegressionRule(**rule))
+
+
+def mixed(first_passes: int) -> Report:
+    """Twenty cases that may get worse, and thirty that pass half the time."""
+    return report(*alike(20, 4, first_passes), *alike(30, 4, 2, first=20))
+
+
+class TestVerdict:
+    def test_a_clear_loss_is_a_regression_told_in_plain_words(self) -> None:
+        found = compared(mixed(4), mixed(3))
+        assert found.verdict == "REGRESSION"
+        assert say(found.why) == (
+            "10 points fewer trials pass than before (70 % → 60 %): "
+            "a drop this large would come up in 22 of 1,000 runs if nothing had changed"
+        )
+        assert say(found.settle) == ""
+
+    def test_a_clear_gain_rules_a_loss_out(self) -> None:
+        found = compared(mixed(3), mixed(4))
+        assert found.verdict == "NO REGRESSION"
+        assert say(found.why).startswith(
+            "10 points more trials pass than before (60 % → 70 %): a rise this large would"
+        )
+        assert say(found.why).endswith("a drop of 5 points or more is ruled out")
+
+    def test_many_cases_that_stay_rule_a_loss_out(self) -> None:
+        same = report(*alike(400, 1, 1))
+        found = compared(same, same)
+        assert (found.verdict, say(found.why)) == (
+            "NO REGRESSION",
+            "as many trials pass as before (100 %): a drop of 5 points or more is ruled out",
+        )
+
+    def test_what_may_be_chance_is_inconclusive_and_says_what_would_settle_it(self) -> None:
+        half = report(*alike(50, 4, 2))
+        fewer = report(*alike(14, 4, 1), *alike(8, 4, 3, first=14), *alike(28, 4, 2, first=22))
+        found = compared(half, fewer)
+        assert (found.verdict, say(found.why)) == (
+            "INCONCLUSIVE",
+            "3 points fewer trials pass than before (50 % → 47 %), which may be chance: "
+            "a drop this large would come up in 32 of 100 runs if nothing had changed",
+        )
+        assert say(found.settle) == (
+            "8 times as many trials per case in both runs (32, now 4) would make the same drop a REGRESSION"
+        )
+
+    @pytest.mark.parametrize("vector", VECTORS["stratified_exact"])
+    def test_p_is_that_of_the_exact_stratified_test(self, vector: dict[str, Any]) -> None:
+        rows = vector["rows"]
+        old = report(*(case(f"c{n}", row[0], row[1]) for n, row in enumerate(rows)))
+        new = report(*(case(f"c{n}", row[2], row[3]) for n, row in enumerate(rows)))
+        found = compared(old, new).differences["pass_rate"]
+        assert found.p == pytest.approx(vector["p_regression"], abs=1e-12)
+        assert (found.n_cases, found.n_trials_old) == (len(rows), sum(row[0] for row in rows))
+
+    def test_one_trial_each_is_mcnemars_test(self) -> None:
+        for vector in VECTORS["mcnemar_exact"]:
+            losses, wins = vector["old_pass_new_fail"], vector["old_fail_new_pass"]
+            old = report(*alike(losses, 1, 1), *alike(wins, 1, 0, first=losses))
+            new = report(*alike(losses, 1, 0), *alike(wins, 1, 1, first=losses))
+            one_sided, _ = vector["one_sided_and_two_sided"]
+            assert compared(old, new).differences["pass_rate"].p == pytest.approx(one_sided, abs=1e-12)
+
+
+class TestMargins:
+    def test_a_loss_within_the_tolerance_never_fails_and_says_so(self) -> None:
+        found = compared(mixed(4), mixed(3), tolerance=0.1, margin=0.2)
+        assert found.verdict == "NO REGRESSION"
+        assert say(found.why).endswith(
+            "20 points or more is ruled out, and this one is within the 10 points that are accepted"
+        )
+        undecided = compared(mixed(4), mixed(3), tolerance=0.1)
+        assert undecided.verdict == "INCONCLUSIVE"
+        assert "more than chance explains but within the 10 points that are accepted" in say(undecided.why)
+        assert compared(mixed(4), mixed(3), tolerance=0.09).verdict == "REGRESSION"
+
+    def test_a_wider_margin_is_ruled_out_sooner(self) -> None:
+        same = mixed(4)
+        assert compared(same, same).verdict == "INCONCLUSIVE"
+        assert compared(same, same, margin=0.1).verdict == "NO REGRESSION"
+
+    def test_a_stricter_level_asks_for_more(self) -> None:
+        assert compared(mixed(4), mixed(3), alpha=0.01).verdict != "REGRESSION"
+
+
+class TestSize:
+    def test_the_detectable_drop_of_the_published_run(self) -> None:
+        found = compared(airline(), airline()).differences["pass_rate"]
+        assert found.detectable == pytest.approx(0.0952, abs=5e-5)
+
+    def test_unequal_trials_count_by_their_harmonic_mean(self) -> None:
+        few, many = report(*alike(50, 2, 1)), report(*alike(50, 6, 3))
+        reach = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.8)
+        within = (1 / 2 + 9 / 30) / 2
+        expected = reach * (within * (1 / 2 + 1 / 6) / 50) ** 0.5
+        assert compared(few, many).differences["pass_rate"].detectable == pytest.approx(expected)
+
+    def test_where_nothing_varies_the_drop_that_can_be_found_is_not_zero(self) -> None:
+        """Five failures are needed at least; a true drop of 6.6 points brings them about four times in five."""
+        same = report(*alike(100, 1, 1))
+        assert compared(same, same).differences["pass_rate"].detectable == pytest.approx(0.0663, abs=5e-4)
+
+    @pytest.mark.parametrize("passes", [1, 0])
+    def test_four_cases_with_one_trial_can_never_fail_and_say_so(self, passes: int) -> None:
+        found = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, passes)))
+        assert found.verdict == "INCONCLUSIVE"
+        assert say(found.why).startswith(
+            "too small to ever show a loss: with 4 cases × 1 trial even a drop to 0 % would"
+        )
+
+    def test_five_cases_with_one_trial_can_fail(self) -> None:
+        assert compared(report(*alike(5, 1, 1)), report(*alike(5, 1, 0))).verdict == "REGRESSION"
+
+    def test_figures_that_share_their_error_rate_can_show_less(self) -> None:
+        """A drop of all five cases has p 1/32; as one of two figures that decide, 1/16."""
+        old, new = report(*alike(5, 1, 1, score=0.5)), report(*alike(5, 1, 0, score=0.0))
+        found = compared(old, new)
+        assert found.verdict == "INCONCLUSIVE"
+        assert say(found.why) == (
+            "too small to ever show a loss: with 5 cases × 1 trial even a drop to 0 % would come up in "
+            "31 of 1,000 runs by chance, in 62 of 1,000 for one of all the figures that are checked, "
+            "and the limit is 50 of 1,000; 100 points fewer trials pass than before (100 % → 0 %); "
+            "the score is 50 points lower than before (50 % → 0 %): INCONCLUSIVE"
+        )
+        assert {d.detectable for d in found.differences.values()} == {None}
+        assert compared(old, new, metrics=("pass_rate",)).verdict == "REGRESSION"
+
+    def test_the_drop_that_can_be_found_allows_for_the_others(self) -> None:
+        """Six failures are needed where two figures share the level, five where there is one."""
+        old = report(*alike(100, 1, 1, score=0.5))
+        alone = compared(old, old, metrics=("pass_rate",)).differences["pass_rate"].detectable
+        halved = compared(old, old, metrics=("pass_rate",), alpha=0.025).differences["pass_rate"].detectable
+        both = compared(old, old).differences["pass_rate"].detectable
+        assert both == halved
+        assert alone is not None
+        assert both is not None
+        assert both > alone + 0.01
+
+    def test_a_figure_may_still_fail_where_others_fail_more_clearly(self) -> None:
+        """Holm asks for less of the second: five scores have p 1/32, and the passes of 5 × 4 trials far less."""
+        found = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 0, score=0.4)))
+        assert found.decisive == ("pass_rate", "score")
+        same = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 4, score=0.5)))
+        assert "too small" not in say(same.differences["score"].why)
+
+    def test_where_nothing_passed_nothing_can_get_worse(self) -> None:
+        found = compared(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
+        assert "no trial passed before" in say(found.why)
+        assert say(found.settle).startswith("nothing: ")
+
+
+class TestMetrics:
+    def test_scores_are_compared_where_they_say_more_than_passes(self) -> None:
+        old = report(*alike(12, 1, 1, score=0.9))
+        new = report(*alike(12, 1, 1, score=0.8))
+        found = compared(old, new)
+        score = found.differences["score"]
+        assert (score.gated, score.verdict, found.verdict) == (True, "REGRESSION", "REGRESSION")
+        assert score.p == pytest.approx(2**-12)
+        assert say(found.why).startswith("the score is 10 points lower than before (90 % → 80 %)")
+        assert "score" not in compared(mixed(4), mixed(3)).differences
+
+    def test_the_score_weighs_cases_as_the_report_does(self) -> None:
+        old = report(case("a", 1, 1, score=0.5, weight=3.0), case("b", 1, 1, score=0.5), case("c", 1, 1, weight=0.0))
+        new = report(case("a", 1, 1, score=0.9, weight=3.0), case("b", 1, 1, score=0.1), case("c", 1, 1, weight=0.0))
+        score = compared(old, new).differences["score"]
+        assert (score.old, score.new, score.value) == pytest.approx((0.5, 0.7, 0.2))
+        assert score.n_cases == 2
+
+    def test_the_sign_flip_vector(self) -> None:
+        (vector,) = VECTORS["sign_flip"]
+        old = report(*(case(f"c{n}", 1, 1, score=0.8) for n in range(len(vector["d"]))))
+        new = report(*(case(f"c{n}", 1, 1, score=0.8 + d) for n, d in enumerate(vector["d"])))
+        assert compared(old, new).differences["score"].p == pytest.approx(vector["p_less"])
+
+    def test_time_and_cost_inform_but_fail_only_where_named(self) -> None:
+        old = report(*alike(10, 1, 1, duration_s=1.0, cost_usd=0.01))
+        new = report(*alike(10, 1, 1, duration_s=1.5, cost_usd=0.01))
+        found = compared(old, new)
+        latency = found.differences["latency"]
+        assert (latency.unit, latency.gated) == ("ratio", False)
+        assert latency.value == pytest.approx(0.5)
+        assert latency.p == pytest.approx(2**-10)
+        assert say(latency.why).startswith("answers take 50 % longer than before: a rise this large would come up in")
+        assert found.verdict != "REGRESSION"
+        assert found.differences["cost"].value == 0
+        gated = compared(old, new, metrics=("pass_rate", "latency"))
+        assert gated.verdict == "REGRESSION"
+        besides = "as many trials pass as before (100 %): INCONCLUSIVE"
+        assert say(gated.why) == f"{say(gated.differences['latency'].why)}; {besides}"
+
+    def test_ratios_are_means_of_ratios(self) -> None:
+        """Twice as slow and twice as fast is no change, however slow the one case is."""
+        old = report(case("a", 1, 1, duration_s=100.0), case("b", 1, 1, duration_s=1.0))
+        new = report(case("a", 1, 1, duration_s=200.0), case("b", 1, 1, duration_s=0.5))
+        assert compared(old, new).differences["latency"].value == pytest.approx(0.0)
+
+    def test_a_case_in_error_makes_nothing_look_faster_or_cheaper(self) -> None:
+        """An errored side is over at once and costs nothing: it must not count."""
+        fine: dict[str, Any] = {"duration_s": 1.0, "cost_usd": 0.02}
+        old = report(*alike(5, 2, 2, **fine), case("broken", 2, 2, **fine))
+        new = report(*alike(5, 2, 2, **fine), case("broken", 0, 0, errors=2, duration_s=0.001, cost_usd=0.0))
+        found = compared(old, new)
+        assert found.unjudged == ("broken",)
+        assert (found.differences["latency"].value, found.differences["cost"].value) == (0, 0)
+        assert found.differences["latency"].n_cases == 5
+
+    def test_gated_metrics_share_their_error_rate(self) -> None:
+        old = report(*alike(5, 1, 1, score=1.0, duration_s=1.0), *alike(9, 1, 1, first=5, score=0.5, duration_s=1.0))
+        new = report(*alike(5, 1, 0, score=0.9, duration_s=1.0), *alike(9, 1, 1, first=5, score=0.6, duration_s=1.0))
+        alone = compared(old, new, metrics=("pass_rate",))
+        both = compared(old, new)
+        assert alone.differences["pass_rate"].p_adjusted == pytest.approx(1 / 32)
+        assert alone.verdict == "REGRESSION"
+        assert both.differences["pass_rate"].p_adjusted == pytest.approx(2 / 32)
+        assert both.verdict != "REGRESSION"
+        assert "in 62 of 1,000 runs for one of all the figures that are checked" in say(
+            both.differences["pass_rate"].why
+        )
+
+    def test_a_metric_without_figures_cannot_be_gated(self) -> None:
+        with pytest.raises(UsageError, match="cost cannot be compared: no case has a cost above 0, told by all its"):
+            compared(mixed(4), mixed(4), metrics=("cost",))
+
+
+class TestCriticalCases:
+    def test_a_loss_among_critical_cases_alone_is_a_regression(self) -> None:
+        ordinary = alike(300, 4, 2)
+        old = report(*ordinary, *alike(3, 4, 4, first=300, criticality="critical"))
+        new = report(*ordinary, *alike(3, 4, 1, first=300, criticality="critical"))
+        found = compared(old, new)
+        assert found.differences["pass_rate"].verdict != "REGRESSION"
+        assert found.critical is not None
+        assert (found.critical.n_cases, found.critical.verdict) == (3, "REGRESSION")
+        assert found.verdict == "REGRESSION"
+        assert say(found.why).startswith(
+            "critical cases got worse (c300, c301, c302): "
+            "75 points fewer trials of critical cases pass than before (100 % → 25 %)"
+        )
+        assert found.decisive == ("critical",)
+
+    def test_a_total_loss_of_few_critical_cases_is_never_no_regression(self) -> None:
+        """Three cases with one trial can prove nothing, however bad: 300 others must not turn that into an "ok"."""
+        old = report(*alike(300, 1, 1), *alike(3, 1, 1, first=300, criticality="critical"))
+        new = report(*alike(300, 1, 1), *alike(3, 1, 0, first=300, criticality="critical"))
+        found = compared(old, new)
+        assert found.differences["pass_rate"].verdict == "NO REGRESSION"
+        assert found.verdict == "INCONCLUSIVE"
+        assert say(found.why) == (
+            "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
+            "with 3 cases × 1 trial even a drop to 0 % would come up in 12 of 100 runs by chance, "
+            "and the limit is 5 of 100; 0.99 points fewer trials pass than before (100 % → 99.01 %): NO REGRESSION"
+        )
+        assert say(found.settle) == (
+            "for the critical cases, twice as many trials per case in both runs (2, now 1) "
+            "would make the same drop a REGRESSION"
+        )
+
+    def test_one_critical_case_with_three_trials_is_just_enough(self) -> None:
+        """The worst result has a chance of exactly 1 in 20: what the test calls a loss was never too small to show."""
+        others = alike(8, 3, 3, first=1)
+        old, lost, shaky = (report(case("guard", 3, n, criticality="critical"), *others) for n in (3, 0, 1))
+        found = compared(old, lost)
+        assert found.verdict == "REGRESSION"
+        assert say(found.why).startswith(
+            "critical cases got worse (guard): 100 points fewer trials of critical cases pass"
+        )
+        assert found.critical is not None
+        assert (found.critical.p, found.critical.detectable) == (0.05, 1.0)
+        for new in (shaky, old):
+            critical = compared(old, new).critical
+            assert critical is not None
+            assert (critical.verdict, "too small" in say(critical.why)) == ("INCONCLUSIVE", False)
+
+    def test_a_small_loss_of_critical_cases_leaves_it_open_and_a_gain_does_not(self) -> None:
+        few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (3, 4))
+        lost = compared(report(*many), report(*few))
+        assert (lost.verdict, lost.decisive) == ("INCONCLUSIVE", ("critical",))
+        fewer = "25 points fewer trials of critical cases pass than before (100 % → 75 %), which may be chance: "
+        assert say(lost.why).startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
+        assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
+
+    def test_few_critical_cases_do_not_make_everything_inconclusive(self) -> None:
+        cases = [*alike(400, 1, 1), case("guard", 1, 1, criticality="critical")]
+        found = compared(report(*cases), report(*cases))
+        assert found.critical is not None
+        assert found.critical.verdict == "INCONCLUSIVE"
+        assert found.verdict == "NO REGRESSION"
+
+
+def test_cases_that_weigh_more_are_compared_by_their_weights_too() -> None:
+    """The pass rate of 150 cases hardly moves where the one fails that weighs as much as all the others."""
+    old = report(*(case(f"c{n}", 1, 1, score=1.0, weight=150.0 if n == 0 else 1.0) for n in range(150)))
+    new = report(*(case(f"c{n}", 1, n > 0, score=float(n > 0), weight=150.0 if n == 0 else 1.0) for n in range(150)))
+    found = compared(old, new)
+    assert found.differences["score"].value == pytest.approx(-0.5, abs=0.01)
+    assert found.verdict == "INCONCLUSIVE"
+
+
+class TestSeveralFigures:
+    def test_each_that_is_undecided_is_told_and_settled_by_itself(self) -> None:
+        """Of so many cases the pass rate is decided before the weighted score, which weighs one case three times."""
+
+        def of(number: int) -> Report:
+            return report(*(case(f"c{n}", 1, 1, score=1.0, weight=3.0 if n % 8 == 0 else 1.0) for n in range(number)))
+
+        found = compared(of(8), of(8))
+        assert found.decisive == ("pass_rate", "score")
+        assert say(found.why).endswith("; the score is the same as before (100 %): INCONCLUSIVE")
+        assert say(found.settle) == (
+            "for the pass rate, about 59 cases like these (now 8) would mean NO REGRESSION; "
+            "for the score, about 76 cases like these (now 8) would mean NO REGRESSION"
+        )
+        differences = compared(of(64), of(64)).differences
+        assert [d.verdict for d in differences.values() if d.gated] == ["NO REGRESSION", "INCONCLUSIVE"]
+        assert compared(of(80), of(80)).verdict == "NO REGRESSION"
+
+    def test_what_would_settle_the_one_is_not_said_of_the_other(self) -> None:
+        costs = (0.5, 2.0, 1.0, 1.0)
+        old = report(*alike(40, 1, 1, cost_usd=1.0))
+        new = report(*(case(f"c{n}", 1, 1, cost_usd=costs[n % 4]) for n in range(40)))
+        found = compared(old, new, metrics=("pass_rate", "cost"))
+        assert say(found.why).endswith("is not ruled out; answers cost as much as before: INCONCLUSIVE")
+        rate, _, cost = say(found.settle).partition("; ")
+        assert rate == "for the pass rate, about 59 cases like these (now 40) would mean NO REGRESSION"
+        assert cost.startswith("for the cost, about ")
+
+    def test_critical_cases_that_lost_and_the_pass_rate_are_settled_apart(self) -> None:
+        """60 such cases would decide the pass rate, and leave the critical ones as they are."""
+
+        def of(copies: int, *passes: int) -> Report:
+            cases = (
+                case(f"c{n} {copy}", 4, passed, criticality="critical" if n < 3 else "")
+                for copy in range(copies)
+                for n, passed in enumerate((*passes, *[4] * 15))
+            )
+            return report(*cases)
+
+        old, new = (4, 4, 3, 3, 3), (3, 4, 3, 4, 3)
+        found = compared(of(1, *old), of(1, *new))
+        assert say(found.settle) == (
+            "for the critical cases, 9 times as many trials per case in both runs (36, now 4) would make the same drop "
+            "a REGRESSION; for the pass rate, about 60 cases like these (now 20) would mean NO REGRESSION"
+        )
+        larger = compared(of(3, *old), of(3, *new))
+        assert (larger.verdict, larger.decisive) == ("INCONCLUSIVE", ("critical",))
+        assert larger.differences["pass_rate"].verdict == "NO REGRESSION"
+
+
+def test_weights_of_any_size_are_compared() -> None:
+    weights = [1e-200, 2e-200, 1e15, 1.0, 3.0]
+    same = report(*(case(f"c{n}", 1, 1, score=1.0, weight=weight) for n, weight in enumerate(weights)))
+    assert compared(same, same).verdict == "INCONCLUSIVE"
+
+
+class TestClusters:
+    def test_cases_of_one_cluster_count_as_one_observation(self) -> None:
+        old = report(*(case(f"c{n}", 2, 1, cluster=f"repo {n // 5}") for n in range(20)))
+        new = report(*(case(f"c{n}", 2, 1 + (n // 5 == 0), cluster=f"repo {n // 5}") for n in range(20)))
+        alone = compared(
+            report(*(replace(c, cluster="") for c in old.cases)),
+            report(*(replace(c, cluster="") for c in new.cases)),
+        ).differences["pass_rate"]
+        found = compared(old, new).differences["pass_rate"]
+        assert found.value == pytest.approx(alone.value)
+        assert found.half_width is not None
+        assert alone.half_width is not None
+        assert found.half_width > 2 * alone.half_width
+        assert found.interval_method.endswith("(1/clusters), wider than Student's t, over 4 clusters")
+
+    def test_the_number_of_clusters_is_told_whatever_the_method(self) -> None:
+        same = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 5}") for n in range(20)))
+        found = compare(same, same, RegressionRule()).differences["pass_rate"]
+        assert found.interval_method == "margin of equal differences, 1 - (1 - level)^(1/clusters), over 4 clusters"
+
+    def test_a_cluster_that_breaks_as_one_is_one_loss(self) -> None:
+        """Eight cases of one repository failed together: that may have been the repository, in that run."""
+        alone = [case(f"r{n}", 1, 1) for n in range(10)]
+        old = report(*(case(f"c{n}", 1, 1, cluster="repo") for n in range(8)), *alone)
+        new = report(*(case(f"c{n}", 1, 0, cluster="repo") for n in range(8)), *alone)
+        found = compared(old, new)
+        assert (found.verdict, found.differences["pass_rate"].p) == ("INCONCLUSIVE", 0.5)
+        assert found.differences["pass_rate"].detectable == 1.0, "eleven clusters show a drop to 0 %, if nothing less"
+
+    def test_the_method_is_that_of_the_interval_and_names_another_one_of_the_bound(self) -> None:
+        old = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 2}") for n in range(20)))
+        new = report(*(case(f"c{n}", 2, 2 * (n > 3), cluster=f"repo {n // 2}") for n in range(20)))
+        assert compared(old, new).differences["pass_rate"].interval_method == (
+            "Student's t over 10 clusters (one-sided bound: least margin of so few clusters, "
+            "1 - (1 - level)^(1/clusters))"
+        )
+
+    def test_five_clusters_that_break_are_a_regression_and_four_can_never_be(self) -> None:
+        def broken(clusters: int) -> Comparison:
+            old, new = (
+                report(*(case(f"c{n}", 1, passed, cluster=f"repo {n % clusters}") for n in range(20)))
+                for passed in (1, 0)
+            )
+            return compared(old, new)
+
+        assert broken(5).verdict == "REGRESSION"
+        assert say(broken(4).why).startswith(
+            "too small to ever show a loss: with 20 cases × 1 trial in 4 clusters even"
+        )
+
+    def test_so_few_clusters_show_only_what_moves_enough_of_them(self) -> None:
+        """Six of two cases each, one trial: five must fall, so it takes a loss of 42 points to show any."""
+        old = report(*(case(f"c{n}", 1, 1, cluster=f"repo {n % 6}") for n in range(12)))
+        new = report(*(case(f"c{n}", 1, n > 0, cluster=f"repo {n % 6}") for n in range(12)))
+        assert (compared(old, new).differences["pass_rate"].detectable or 0) > 0.42
+
+    def test_one_that_outweighs_all_others_rules_nothing_out(self) -> None:
+        small = [case(f"c{n}", 1, 1) for n in range(59)]
+        same = report(*small, *(case(f"b{n}", 1, 1, cluster="big") for n in range(600)))
+        found = compared(same, same)
+        assert found.verdict == "INCONCLUSIVE"
+        assert (found.differences["pass_rate"].lower_bound or 0) < -0.9
+        assert (found.differences["pass_rate"].detectable or 0) > 0.9
+
+    def test_one_cluster_is_no_single_case(self) -> None:
+        old = report(*(case(f"c{n}", 3, 3, cluster="repo") for n in range(12)))
+        new = report(*(case(f"c{n}", 3, 3 - (n < 2), cluster="repo") for n in range(12)))
+        found = compare(old, new, RegressionRule()).differences["pass_rate"]
+        assert (found.low, found.high) == (-1.0, 1.0)
+        assert "one cluster only" in found.interval_method
+        assert "single case" not in found.interval_method
+
+
+class TestNotes:
+    def test_other_suites_early_stops_and_broken_runs_are_told(self) -> None:
+        old = report(*alike(9, 2, 2), suite_name="billing", sequential=True, name="early-bird-001")
+        new = report(*alike(9, 2, 2), verdict="INVALID")
+        notes = tuple(map(say, compare(old, new, RULE).notes))
+        assert any("different suites: billing and checkout" in note for note in notes)
+        assert any(note.startswith("early-bird-001 was allowed to stop early") for note in notes)
+        assert "the new run is INVALID: why" in notes
+
+    def test_two_runs_that_stopped_early_have_two_verdicts(self) -> None:
+        old, new = (
+            report(*alike(9, 2, 2), sequential=True, name=name) for name in ("early-bird-001", "brave-otter-042")
+        )
+        [note] = tuple(map(say, compare(old, new, RULE).notes))
+        assert note.startswith("both runs were allowed to stop early")
+        assert note.endswith("; their own verdicts stand by themselves")
+
+    def test_later_answers_do_not_count(self) -> None:
+        """With retry_failed a case's score is its last answer's, while its passes are those of first answers."""
+        old = report(*alike(30, 4, 4), retry_failed=True)
+        new = report(*alike(30, 4, 4, score=0.2), retry_failed=True)
+        found = compare(old, new, RULE)
+        assert (set(found.differences), found.cases) == ({"pass_rate"}, ())
+        assert any(
+            note.startswith("with retry_failed, first answers are compared") for note in tuple(map(say, found.notes))
+        )
+        with pytest.raises(UsageError, match="score cannot be compared: with retry_failed"):
+            compare(old, new, RegressionRule(metrics=("score",)))
+
+    def test_a_gate_that_cannot_be_judged_says_nothing_against_the_trials(self) -> None:
+        unjudged = report(*alike(9, 2, 2), verdict="INVALID")
+        gate = GateResult(verdict="INVALID", exit_code=2)
+        told = compare(unjudged.model_copy(update={"gate": gate}), report(*alike(9, 2, 2)), RULE)
+        assert tuple(map(say, told.notes)) == ()
+
+    def test_quarantined_cases_are_left_out(self) -> None:
+        old = report(*alike(9, 2, 2), case("flaky", 2, 2))
+        new = report(*alike(9, 2, 2), case("flaky", 2, 0))
+        found = compare(old, new, RULE, ignored=frozenset(("flaky", "elsewhere")))
+        assert (found.n_cases, found.differences["pass_rate"].value) == (9, 0)
+        assert tuple(map(say, found.notes)) == ("left out, because quarantined: flaky",)
+
+    def test_both_sides_are_named_with_where_they_came_from(self) -> None:
+        found = compare(mixed(4), mixed(4), RULE, old_source="baseline default")
+        assert (found.old.run_name, found.old.source, found.new.source) == ("quiet-sparrow-023", "baseline default", "")
+
+
+def test_the_alarm_of_strict_flips_counts_cases_that_stayed() -> None:
+    """Cases that changed are the ones that are listed; the chance of an alarm needs them all."""
+    same = report(*alike(30, 4, 4), *alike(20, 4, 2, first=30))
+    found = compared(same, same)
+    expected = strict_flips_false_alarm([(4, 4)] * 30 + [(4, 2)] * 20, 4)
+    assert found.cases == ()
+    assert expected is not None
+    assert found.flip_alarm == pytest.approx(expected.false_alarm_now)
+    assert 0.3 < expected.false_alarm_now < 1
+
+
+def test_a_comparison_survives_json() -> None:
+    found = compared(mixed(4), mixed(3))
+    assert Comparison.model_validate_json(found.model_dump_json()) == found
