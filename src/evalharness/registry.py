@@ -13,7 +13,6 @@ from abc import ABCMeta
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, cast
 
 from pydantic import ValidationError
@@ -154,7 +153,7 @@ def load(noun: Noun, name: str) -> Any:
     raise UnknownName(noun, name, names(noun))
 
 
-def _checked(noun: Noun, point: EntryPoint) -> Any:
+def _checked(noun: Noun, point: Any) -> Any:
     """Checked here, so that what a plug-in lacks is reported before anything runs, and by its name."""
     try:
         part = point.load()
@@ -259,4 +258,6 @@ def _plugged_in(noun: Noun) -> Any:
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> Any:  # noqa: ARG001 - where packages are looked for
     """Remembered: a plug-in's grader may stand in thousands of cases, and every look reads all packages' files."""
+    from importlib.metadata import entry_points  # slow to load, and few runs use a plug-in
+
     return entry_points(group=group)

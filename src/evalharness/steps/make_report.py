@@ -40,7 +40,6 @@ from evalharness.engine.measuring.summary import (
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.steps.apply_gate import apply_gate, decided
-from evalharness.steps.choose_stopping import apply_stopping
 
 SHOWN_CASES = 5
 
@@ -55,7 +54,7 @@ def finish_run(context: Context, run: Run, *, stopped: str, took_s: float, notes
     _, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
-    report = apply_gate(run, apply_stopping(run, report, store), measured, store, day)
+    report = apply_gate(run, _as_stopped(run, report, store), measured, store, day)
     judged = _judged(run, measured) if run.has_fresh_trials else []
     store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
     return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)})
@@ -68,8 +67,16 @@ def with_report(context: Context, run: Run) -> Run:
     notes = run.report.notes if run.report else ()
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
-    report = _as_judged(run, apply_stopping(run, report, store), measured, store, day)
+    report = _as_judged(run, _as_stopped(run, report, store), measured, store, day)
     return with_items(store, run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)}))
+
+
+def _as_stopped(run: Run, report: Report, store: Store) -> Report:
+    if run.options.sequential is None:
+        return report
+    from evalharness.steps.choose_stopping import apply_stopping  # here: few runs may stop early
+
+    return apply_stopping(run, report, store)
 
 
 def _as_judged(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:

@@ -21,8 +21,6 @@ from evalharness.formats.native.written_evals import Document, WrittenEval
 from evalharness.formats.parts import kind_of
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import Source
-from evalharness.formats.task_suites.reader import looks_like_task_suite
-from evalharness.formats.workflow_datasets.reader import looks_like_dataset
 
 SUITE = "eval_suite"
 SCHEMA_VERSION = "schema_version"
@@ -212,6 +210,10 @@ def _json_form(findings: Findings, data: Mapping[str, Any], place: FieldPath, de
 
 def _other_format(data: Any) -> str | None:
     """What another format's file is called, which no eval suite can hold."""
+    # Here: few files refer to files of other formats.
+    from evalharness.formats.task_suites.reader import looks_like_task_suite
+    from evalharness.formats.workflow_datasets.reader import looks_like_dataset
+
     if looks_like_task_suite(data):
         return "task suite"
     return "workflow dataset" if looks_like_dataset(data) else None
