@@ -1,7 +1,7 @@
 """Harness: the one door to everything a user can do, and its sync edge.
 
 It holds a store, settings and a clock, and nothing global: no signal, environment variable or file descriptor is
-changed. The command line, the server, the pytest plug-in and Python programs all come in here. Actions are imported
+changed. The command line and Python programs all come in here. Actions are imported
 when they are called: a command that lists runs need not load what a run needs.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.contracts.watcher import StopSignal
 from evalharness.domain.comparison import Comparison
-from evalharness.domain.run import EvaluateOptions, Run, RunOptions
+from evalharness.domain.run import EvaluateOptions, Run
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import Suite
@@ -139,9 +140,10 @@ class Harness:
 
     def regrade(self, run: str, *, suite: str | None = None, **options: Unpack[EvaluateOptions]) -> Run:
         """Grade the stored transcripts of a run again, as a new run; nothing is re-run."""
+        from evalharness.actions.evaluate import checked_options
         from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 
-        request = RegradeRequest(run=run, suite=suite, options=RunOptions(**options))
+        request = RegradeRequest(run=run, suite=suite, options=checked_options(options))
         [regrade] = self.call(regrade_runs, request)
         return regrade.run
 
@@ -200,11 +202,13 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     outcome: list[Result] = []
     failure: list[BaseException] = []
     inner: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    has_begun = threading.Event()
 
     async def noted() -> Result:
         current = asyncio.current_task()
         assert current is not None
         inner.append((asyncio.get_running_loop(), current))
+        has_begun.set()
         return await coroutine
 
     def work() -> None:
@@ -212,6 +216,8 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
             outcome.append(_run_to_end(noted()))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failure.append(error)
+        finally:
+            has_begun.set()
 
     thread = threading.Thread(target=work, name="evalharness", daemon=True)
     thread.start()
@@ -220,8 +226,10 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
         while thread.is_alive() and not (task and task.cancelling()):
             thread.join(timeout=0.1)
     finally:
+        has_begun.wait()
         for loop, running in inner if thread.is_alive() else ():
-            loop.call_soon_threadsafe(running.cancel)
+            with suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(running.cancel)
         thread.join()
     if failure and isinstance(failure[0], asyncio.CancelledError):
         raise KeyboardInterrupt

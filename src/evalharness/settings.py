@@ -36,7 +36,8 @@ class Settings:
         for name, value in values.items():
             if not name or "=" in name or "\0" in name + value:
                 raise UsageError(
-                    f"cannot set the environment variable {name!r}", hint="names hold no '=', nothing holds NUL"
+                    f"cannot set the environment variable {name!r}",
+                    hint="a name cannot contain '=', and neither names nor values can contain NUL",
                 )
         return replace(self, environment={**self.environment, **values}) if values else self
 

@@ -1,4 +1,4 @@
-"""What every executor promises, and what the local one adds."""
+"""What every executor promises."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class TestFakeExecutor(ExecutorContract):
         def broke(unit: WorkUnit) -> Trial:
             raise SpendCapReached("nothing is left")
 
-        async def run() -> tuple[list[Trial], bool]:
+        async def run() -> tuple[list[Trial], bool, int]:
+            units = Pulled()
             async with FakeExecutor(broke).open(spec_of_echo(tmp_path), RunBudget()) as session:
-                return [trial async for trial in session.run("run", Pulled())], session.ran_out
+                return [trial async for trial in session.run("run", units)], session.ran_out, units.count
 
-        assert asyncio.run(run()) == ([], True)
+        assert asyncio.run(run()) == ([], True, 1), "no more are pulled"

@@ -16,7 +16,18 @@ from typing import Any
 
 import pytest
 
-from evalharness import Case, Harness, Settings, Suite, UsageError, evaluate
+from evalharness import (
+    Answer,
+    Case,
+    Harness,
+    HarnessError,
+    Settings,
+    Suite,
+    SuiteConfig,
+    TargetUnavailable,
+    UsageError,
+    evaluate,
+)
 from evalharness.actions.evaluate import Evaluation, evaluate_suite
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
@@ -30,8 +41,6 @@ from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.store import FakeStore
 
 AGENT = """
-import os
-
 def answer(question, context):
     return f"{question} {context.seed} {context.environment.get('WHO', '?')}"
 """
@@ -141,13 +150,14 @@ class TestTwoRunsAtOnce:
     def test_overlapping_evaluations_leave_no_trace(self) -> None:
         before = footprint()
         inside = threading.Barrier(2)
+        ended: list[Run] = []
 
         def run_it() -> None:
             def target(question: str) -> str:
                 inside.wait(30)
                 return question
 
-            evaluate(suite_of(1), target, store=":memory:")
+            ended.append(evaluate(suite_of(1), target, store=":memory:"))
 
         threads = [threading.Thread(target=run_it) for _ in range(2)]
         for thread in threads:
@@ -155,6 +165,7 @@ class TestTwoRunsAtOnce:
         for thread in threads:
             thread.join(60)
         assert footprint() == before
+        assert [run.exit_code for run in ended] == [0, 0], "each met the other inside its target"
 
 
 class TestTravel:
@@ -231,6 +242,46 @@ def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
 
 
 class TestDoor:
+    def test_what_is_raised_does_not_quote_a_secret(self) -> None:
+        settings = Settings({"API_KEY": "sk-very-secret-123"})
+        suite = suite_of(1).model_copy(update={"templated": True})
+        with Harness.open(":memory:", settings=settings) as harness, pytest.raises(HarnessError) as refusal:
+            harness.run(suite, "agent_{{api_key}}.py:answer")
+        assert "sk-very-secret-123" not in str(refusal.value)
+        assert "[redacted:API_KEY]" in refusal.value.message
+
+    def test_a_resumed_run_keeps_the_cap_it_is_given(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+
+        def target(question: str) -> Answer:
+            asked.append(question)
+            if len(asked) == 2:
+                raise TargetUnavailable("down")
+            return Answer(output="q", cost_usd=0.5)
+
+        suite = suite_of(3).model_copy(update={"config": SuiteConfig(retries=0)})
+        with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:
+            first = harness.run(suite, target, max_concurrency=1)
+            again = harness.run(suite, target, resume=first.name, max_cost_usd=0.75)
+        assert (first.exit_code, again.exit_code) == (3, 3)
+        assert len(asked) == 3, "nothing is asked once the cap is reached"
+
+    @pytest.mark.parametrize(
+        ("options", "wrong"),
+        [
+            ({"max_concurrency": -1}, UsageError),
+            ({"max_cost_usd": -5.0}, UsageError),
+            ({"nonsense": 1}, TypeError),
+        ],
+    )
+    def test_wrong_options_are_refused_by_every_method(self, options: dict[str, Any], wrong: type[Exception]) -> None:
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            run = harness.run(suite_of(1), "echo")
+            with pytest.raises(wrong, match=next(iter(options))):
+                harness.run(suite_of(1), "echo", **options)
+            with pytest.raises(wrong, match=next(iter(options))):
+                harness.regrade(run.name, **options)
+
     def test_what_only_the_command_line_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from evalharness.actions.resume_run import ResumeRequest, continue_runs
-from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
+from evalharness.actions.run_suite import RunRequest, for_request, plan_runs, start_runs
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.domain.loaded_file import LoadedFile
@@ -23,9 +23,10 @@ from evalharness.formats.task_suites import reader as task_suites
 from evalharness.formats.task_suites.records import EvalSuite
 from evalharness.formats.workflow_datasets import reader as workflow_datasets
 from evalharness.formats.workflow_datasets.records import EvalDataset
+from evalharness.redaction import errors_redacted
 from evalharness.steps.choose_scorers import WrittenScorer, with_scorers
 from evalharness.steps.choose_targets import choose_targets
-from evalharness.steps.collect_variables import redactor_for
+from evalharness.steps.collect_variables import stored_environment
 from evalharness.steps.find_suites import find_suites, without_file
 
 WrittenSuite: TypeAlias = Suite | EvalDataset | EvalSuite | str | Path
@@ -58,25 +59,24 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
         scorers=tuple(asked.scorers),
         variables=dict(asked.variables),
         env=dict(asked.env),
-        options=_checked(asked.options),
+        options=checked_options(asked.options),
     )
-    context = context.with_environment(request.env)
-    given = {**request.variables, **request.env}
-    context = context.redacting(redactor_for([file.suite], given, context.settings))
+    context = for_request(context, [file], request)
     execution = execution or Execution()
-    if asked.resume is not None:
-        [ended] = await _resume(context, context.store.find_run(asked.resume), file, request, execution)
-    else:
-        prepared = plan_runs(context, [file], request)
-        if len(prepared) > 1:
-            raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
-        [ended] = await start_runs(context, prepared, execution)
+    with errors_redacted(context.store.redactor):
+        if asked.resume is not None:
+            [ended] = await _resume(context, context.store.find_run(asked.resume), file, request, execution)
+        else:
+            prepared = plan_runs(context, [file], request)
+            if len(prepared) > 1:
+                raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
+            [ended] = await start_runs(context, prepared, execution)
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
 
 
-def _checked(options: EvaluateOptions) -> RunOptions:
+def checked_options(options: EvaluateOptions) -> RunOptions:
     if unknown := set(options) - set(EvaluateOptions.__annotations__):
-        raise TypeError(f"evaluate() got an unexpected keyword argument '{min(unknown)}'")
+        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(EvaluateOptions.__annotations__)}")
     at_once = options.get("max_concurrency")
     if at_once is not None and at_once < 0:
         raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {at_once}")
@@ -123,5 +123,14 @@ async def _resume(
     variants = {variant.name: variant for variant in chosen}
     target = (variants.get(stored.variant) or next(iter(variants.values()))).target
     run = stored.model_copy(update={"suite": suite, "target": target})
-    asked = ResumeRequest(variables=request.variables, max_concurrency=request.options.max_concurrency)
+    options = request.options
+    if options.judge_model not in ("", stored.options.judge_model):
+        raise CannotResume(f"run {stored.name} goes on with its own judge", hint="leave judge_model out, or regrade it")
+    asked = ResumeRequest(
+        variables=request.variables,
+        max_concurrency=options.max_concurrency,
+        max_cost_usd=options.max_cost_usd,
+        max_tokens=options.max_tokens,
+    )
+    context = context.with_environment({**stored_environment([stored]), **request.env})
     return await continue_runs(context, [run], asked, execution)

@@ -12,8 +12,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evalharness.actions.execute_runs import PreparedRun, claimed, drive, opened
-from evalharness.actions.resume_run import stored_environment
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
@@ -41,7 +39,8 @@ from evalharness.errors import Hint, Interrupted, StoreError, UsageError
 from evalharness.redaction import errors_redacted
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.clear_outputs import clear_outputs
-from evalharness.steps.collect_variables import public_environment, redactor_for
+from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
+from evalharness.steps.execute_runs import PreparedRun, claimed, drive, opened
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
@@ -109,6 +108,11 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
             prepared.append(_prepare(context, old, tuple(files), request, shared))
         async with opened(prepared, context, execution) as sessions:
             return await _regrade_all(context, prepared, sessions, execution)
+
+
+async def regraded_environment(context: Context, request: RegradeRequest) -> dict[str, str]:
+    """The variables that the runs to regrade were given, without secrets."""
+    return stored_environment(regraded_runs(context.store, request))
 
 
 def regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:

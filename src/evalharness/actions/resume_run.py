@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalharness.actions.execute_runs import PreparedRun, execute, opened, prepare_again
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
@@ -16,7 +15,8 @@ from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.redaction import errors_redacted
 from evalharness.steps.clear_outputs import clear_outputs
-from evalharness.steps.collect_variables import redactor_for, stored_variables
+from evalharness.steps.collect_variables import redactor_for, stored_environment, stored_variables
+from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_again
 from evalharness.steps.make_report import finish_run, with_items, with_report
 from evalharness.steps.recall_budget import budget_so_far
 
@@ -51,6 +51,11 @@ async def resume_runs(context: Context, request: ResumeRequest, execution: Execu
         return await continue_runs(context, runs, request, execution)
 
 
+async def resumed_environment(context: Context, reference: str | None) -> dict[str, str]:
+    """The variables that the runs to resume were given, without secrets."""
+    return stored_environment(resumable_runs(context.store, reference))
+
+
 def resumable_runs(store: Store, reference: str | None) -> list[Run]:
     if reference is not None:
         return store.matrix(store.find_run(reference).matrix_id)
@@ -58,11 +63,6 @@ def resumable_runs(store: Store, reference: str | None) -> list[Run]:
     if found is None:
         raise UsageError("there is no run to resume", hint=Hint("hint.start_run"))
     return store.matrix(found.matrix_id)
-
-
-def stored_environment(runs: Iterable[Run]) -> dict[str, str]:
-    """The variables that runs were given by `--env`, without secrets: these were not stored."""
-    return {key: value for run in runs for key, value in run.options.env.items() if value}
 
 
 async def continue_runs(context: Context, runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:

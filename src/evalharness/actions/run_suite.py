@@ -1,4 +1,4 @@
-"""Run suites: suites and wishes → prepared runs → executed runs. Also what `--dry-run` would do, without doing it."""
+"""Run suites: a request → prepared runs → executed runs. Also what `--dry-run` would do, without doing it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness import registry
-from evalharness.actions.execute_runs import PreparedRun, execute, opened, prepare_run
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
@@ -28,6 +27,7 @@ from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.clear_outputs import clear_outputs
 from evalharness.steps.collect_variables import collect_variables, public_environment, redactor_for
+from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_run
 from evalharness.steps.find_suites import find_suites, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
@@ -64,7 +64,7 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     """Every suite on every target: one run each, all stored before the first one starts."""
     execution = execution or Execution()
     files = _read_files(context, request)
-    context = _for_request(context, files, request)
+    context = for_request(context, files, request)
     with errors_redacted(context.store.redactor):
         _announce(context, files, request, execution)
         return await start_runs(context, plan_runs(context, files, request), execution)
@@ -73,9 +73,10 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
 async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PreparedRun]:
     """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
     files = _read_files(context, replace(request, outputs=()))
-    context = _for_request(context, files, request)
-    _announce(context, files, request, execution or Execution())
-    prepared = plan_runs(context, files, request)
+    context = for_request(context, files, request)
+    with errors_redacted(context.store.redactor):
+        _announce(context, files, request, execution or Execution())
+        prepared = plan_runs(context, files, request)
     return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
 
 
@@ -96,7 +97,7 @@ def _read_files(context: Context, request: RunRequest) -> list[LoadedFile]:
     return files
 
 
-def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> Context:
+def for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> Context:
     context = context.with_environment(request.env)
     given = {**request.variables, **request.env}
     return context.redacting(redactor_for([file.suite for file in files], given, context.settings))
@@ -192,7 +193,7 @@ def _prepared(
     return replace(item, run=item.run.model_copy(update={"options": options}))
 
 
-# Foresee code: whether a suite runs untrusted code, as far as its files tell. Nothing is built.
+# Whether a suite runs untrusted code, as far as its files say. Nothing is built.
 
 
 def needs_sandbox(suite: Suite, asked: Sequence[WrittenTarget] = ()) -> bool:

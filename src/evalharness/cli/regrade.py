@@ -89,8 +89,7 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
 
 
 def _regrade_run(run: str, flags: dict[str, Any]) -> int:
-    from evalharness.actions.regrade_run import RegradeRequest, regrade_runs, regraded_runs
-    from evalharness.actions.resume_run import stored_environment
+    from evalharness.actions.regrade_run import RegradeRequest, regrade_runs, regraded_environment
     from evalharness.cli.process import export, switch_threads_less
     from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
@@ -119,7 +118,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     export(request.env)
     switch_threads_less()
     with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
-        export({**stored_environment(regraded_runs(harness.context.store, request)), **request.env})
+        export({**harness.call(regraded_environment, request), **request.env})
         regrades = harness.call(regrade_runs, request, command.execution)
         if flags["as_json"]:  # else they are in the report
             for warning in (warning for regrade in regrades for warning in regrade.warnings):

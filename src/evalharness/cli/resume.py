@@ -38,7 +38,7 @@ def command(run: str | None, **flags: Any) -> int:
 
     Without RUN: the newest unfinished run; if all are finished, the newest one's verdict is printed again.
     """
-    from evalharness.actions.resume_run import ResumeRequest, resumable_runs, resume_runs, stored_environment
+    from evalharness.actions.resume_run import ResumeRequest, resume_runs, resumed_environment
     from evalharness.cli.process import export
     from evalharness.cli.reporting import running
     from evalharness.harness import Harness
@@ -55,5 +55,5 @@ def command(run: str | None, **flags: Any) -> int:
     )
     export(request.env)
     with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
-        export({**stored_environment(resumable_runs(harness.context.store, run)), **request.env})
+        export({**harness.call(resumed_environment, run), **request.env})
         return command.report(harness.call(resume_runs, request, command.execution), harness)

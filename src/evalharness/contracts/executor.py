@@ -37,7 +37,8 @@ class RunSpec:
     keeps_verdicts: bool = False
     """Where stored answers are graded: verdicts that judges gave stay as they are."""
     parts: Any = field(default=None, compare=False, repr=False)
-    """What the planner has built from this specification already. It stays here when the specification travels."""
+    """What the planner has built from this specification already, and will close. It stays here when the specification
+    travels."""
 
     def __getstate__(self) -> dict[str, Any]:
         if spec := next(self._functions(), None):
@@ -98,6 +99,6 @@ class Executor(Protocol):
         """Build and open every part.
 
         Raises UsageError or TargetUnavailable where the run cannot be started: before anything is stored or paid for,
-        but for what it takes to try out judges.
+        except for the calls that try out judges.
         """
         ...

@@ -1,1 +1,1 @@
-"""What a reader is reported, one form per file."""
+"""What a reader sees, one format per file."""

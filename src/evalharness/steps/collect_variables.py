@@ -51,3 +51,8 @@ def public_environment(env: Mapping[str, str], suite: Suite, settings: Settings)
     """What a run stores of the variables it was given: secrets by name only."""
     secret = secrets_of(suite, env, settings)
     return {name: None if name in secret else value for name, value in env.items()}
+
+
+def stored_environment(runs: Iterable[Run]) -> dict[str, str]:
+    """The variables that runs were given by `--env`, without secrets: these were not stored."""
+    return {key: value for run in runs for key, value in run.options.env.items() if value}

@@ -20,11 +20,15 @@ from evalharness.errors import SpendCapReached
 
 class LocalExecutor:
     def open(self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None) -> LocalSession:
-        return LocalSession(spec, spec.parts or build_parts(spec, budget, judge_cache), budget)
+        parts = spec.parts or build_parts(spec, budget, judge_cache)
+        return LocalSession(spec, parts, budget, owns_parts=spec.parts is None)
 
 
 class LocalSession:
-    def __init__(self, spec: RunSpec, parts: Parts, budget: Budget) -> None:
+    """Parts that the planner has built are the planner's to close."""
+
+    def __init__(self, spec: RunSpec, parts: Parts, budget: Budget, *, owns_parts: bool) -> None:
+        self._owns_parts = owns_parts
         self._spec = spec
         self._parts = parts
         self._budget = budget
@@ -40,14 +44,16 @@ class LocalSession:
         try:
             await self._parts.open(self._budget)
         except BaseException:
-            await self._parts.close_quietly()
+            if self._owns_parts:
+                await self._parts.close_quietly()
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._parts.close()
+        if self._owns_parts:
+            await self._parts.close()
 
     def notes(self) -> tuple[Finding, ...]:
         models = self._parts.services.models

@@ -293,7 +293,7 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
         yield finding("believed.other_runs")
 
 
-# Reported figures: every number that a reader of a report is reported, by name, as far as it follows from the trials.
+# Reported figures: every number that a report shows, by name, as far as it follows from the trials.
 
 Figure: TypeAlias = tuple[str, Any]
 _MEASURED = ("value", "low", "high", "level", "method", "n_cases", "n_trials", "n_eff", "lacking")

@@ -150,7 +150,7 @@ def _fields(rows: Findings, preset: Preset, position: int, row: Row) -> dict[str
 
 
 def _looks_like(row: Row) -> str | None:
-    """The preset that most of the row's columns belong to; None where that cannot be reported."""
+    """The preset that most of the row's columns belong to; None if it cannot be determined."""
     marks = {preset: sum(mark in row for mark in own) for preset, own in MARKS.items()}
     best = max(marks.values())
     likely = [preset for preset, count in marks.items() if count == best]
@@ -207,7 +207,7 @@ PRESETS: Mapping[str, Callable[[_Reader], dict[str, Any]]] = {"humaneval": _huma
 
 
 def _tested_function(row: _Reader, code: str, tests: list[str]) -> str | None:
-    """The function of the solution that the first test calls, where that can be reported."""
+    """The function of the solution that the first test calls, if it can be determined."""
     solution, first = _parsed(row, "code", code), _parsed(row, "test_list", "".join(tests[:1]))
     defined = {node.name for node in ast.walk(solution) if isinstance(node, ast.FunctionDef)}
     called = [node.func for node in ast.walk(first) if isinstance(node, ast.Call)]

@@ -26,7 +26,7 @@ from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
 
-# What every judge may be reported: which models to ask, and how.
+# What may be set for every judge: which models to ask, and how.
 
 ModelName = Annotated[str, Field(min_length=1)]
 
@@ -93,7 +93,7 @@ class JudgeGrader(Grader):
 
     @abstractmethod
     def wording(self) -> Json:
-        """All that a judge is reported in our own words: the grader's version changes with it."""
+        """Everything we say to a judge in our own words: the grader's version changes with it."""
 
     @abstractmethod
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:

@@ -1,6 +1,6 @@
 """Asking one judge one question: from the cache if it was asked before, else by as many calls as it takes.
 
-What a judge is reported: the template with every text of others in its fence, then, last, how to reply. The reply
+What a judge reads: the template with every text of others in its fence, then, last, how to reply. The reply
 counts only if it is one object of that form with the random word of this very call in it. One that does not count is
 never shown to the judge again: it may hold what the judged text wants to be said outside its fence.
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.contracts.executor import RunSpec, Session, WorkUnit
+from evalharness.contracts.executor import Executor, RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.loaded_file import LoadedFile
@@ -24,7 +24,6 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.planning.planned_cases import Variables, filled_target, lock_cases, make_lock, plan_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, TrialKey, pending_units, skipped_trials
-from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.parts import build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
 from evalharness.engine.running.trial_task import remove_leftovers
@@ -41,7 +40,9 @@ async def opened(
     """The parts of all these runs, or of none: before anything is stored or started."""
     open_parts = AsyncExitStack()
     cache = context.store.judge_cache
-    executor = execution.executor or LocalExecutor()
+    executor: Executor = execution.executor or registry.load("executor", "local")()
+    for item in prepared:  # built when the run was planned, whoever executes it
+        open_parts.push_async_callback(item.spec.parts.close)
     try:
         opening = [executor.open(item.spec, item.budget, cache) for item in prepared]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
