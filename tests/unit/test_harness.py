@@ -54,6 +54,10 @@ def suite_of(cases: int, name: str = "s", trials: int = 1) -> Suite:
     )
 
 
+def passes(context: Any) -> bool:
+    return True
+
+
 def footprint() -> dict[str, Any]:
     """Everything of a process that a library has no business to change."""
     return {
@@ -215,8 +219,9 @@ asyncio.run(main())
             pickle.dumps(RunSpec(suite_of(1), target, tmp_path, RunOptions()))
         assert "module:attr or file.py:attr" in refusal.value.hint
 
-    def test_a_grader_in_the_suite_cannot_travel_either(self, tmp_path: Path) -> None:
-        suite = Suite(name="s", cases=(Case(id="a", input="q", graders=(lambda context: True,)),))
+    @pytest.mark.parametrize("written", [passes, {"all_of": [passes]}, {"not": {"any_of": [passes, "exact"]}}])
+    def test_a_grader_in_the_suite_cannot_travel_either(self, tmp_path: Path, written: Any) -> None:
+        suite = Suite(name="s", cases=(Case(id="a", input="q", graders=(written,)),))
         with pytest.raises(UsageError, match="only its own program has"):
             pickle.dumps(RunSpec(suite, TargetSpec(kind="echo"), tmp_path, RunOptions()))
 

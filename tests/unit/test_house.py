@@ -253,6 +253,15 @@ def test_architecture_matches_the_tree() -> None:
     assert named == there - {"__main__.py"}
 
 
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_path_that_a_document_names_is_there(document: str) -> None:
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+(?:\.py|\.md|/))`", text))
+    assert named
+    places = (REPOSITORY, SOURCE, REPOSITORY / "docs", REPOSITORY / "tests" / "contract")
+    assert [path for path in sorted(named) if not any((place / path).exists() for place in places)] == []
+
+
 def test_every_test_of_the_tree_mirrors_something() -> None:
     """tests/unit/<folder>/test_<module>_<what of it>.py names a module of that folder, or of one inside it."""
     tests = REPOSITORY / "tests" / "unit"

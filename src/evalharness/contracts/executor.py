@@ -6,7 +6,7 @@ the store, spending and the decision when to stop stay with the driver.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -41,19 +41,31 @@ class RunSpec:
     travels."""
 
     def __getstate__(self) -> dict[str, Any]:
-        if spec := next(self._functions(), None):
+        if label := next(self._bare_functions(), None):
             raise UsageError(
-                f"{spec.label} is a Python function that only its own program has, so it cannot run elsewhere",
+                f"{label} is a Python function that only its own program has, so it cannot run elsewhere",
                 hint="name it instead: module:attr or file.py:attr",
             )
         return {each.name: getattr(self, each.name) for each in fields(self)} | {"parts": None}
 
-    def _functions(self) -> Any:
-        """Every target and grader that was handed in as a bare callable."""
+    def _bare_functions(self) -> Iterator[str]:
+        """What every target and grader is called that was handed in as a callable, also inside another grader."""
         targets = (self.target, *self.suite.targets.values(), *(case.target for case in self.suite.cases))
         graders = (*self.suite.graders, *(spec for case in self.suite.cases for spec in self.suite.graders_for(case)))
         specs: tuple[TargetSpec | GraderSpec | None, ...] = (*targets, *graders)
-        return (spec for spec in specs if spec is not None and spec.function is not None)
+        for spec in specs:
+            if spec is not None and (spec.function is not None or _has_callable(spec.options)):
+                yield spec.label
+
+
+def _has_callable(options: Any) -> bool:
+    if isinstance(options, GraderSpec):
+        return options.function is not None or _has_callable(options.options)
+    if isinstance(options, Mapping):
+        return any(map(_has_callable, options.values()))
+    if isinstance(options, list | tuple):
+        return any(map(_has_callable, options))
+    return callable(options)
 
 
 class WorkUnit(NamedTuple):
