@@ -18,6 +18,7 @@ from evalharness.domain.trial_plan import TrialPlan
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.engine.planning.sample_size import Known, WantedEffect, make_plan, spread_of
 from evalharness.errors import UsageError
+from evalharness.stats.thresholds import ALPHA, POWER
 from evalharness.steps.find_suites import find_suite
 
 LOOKED_BACK = 20
@@ -32,8 +33,8 @@ class PlanRequest:
     suite: str
     """A file, or a name."""
     effect: float
-    power: float = 0.8
-    alpha: float = 0.05
+    power: float = POWER
+    alpha: float = ALPHA
     cases: int | None = None
     trials: int | None = None
     run: str | None = None
