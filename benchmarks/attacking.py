@@ -12,10 +12,9 @@ from evalharness import Harness
 from evalharness.actions.calibrate_judge import CalibrationRequest, calibrate_judge
 from evalharness.domain.calibration import AttackCalibration
 from evalharness.domain.case import Case
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import percent
 from evalharness.domain.run import RunOptions
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.errors import HarnessError
 
 GULLIBLE = "scripted/gullible.yaml"

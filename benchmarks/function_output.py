@@ -22,11 +22,10 @@ from evalharness import Harness
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.target import Task
 from evalharness.domain.case import Case
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.report import Report
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 
 SAMPLES = 10
 AT_ONCE = 2

@@ -11,12 +11,11 @@ from benchmarks.question import ANSWER, QUESTION, WANTED
 from evalharness import Harness
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.cli.process import guarded
-from evalharness.contracts.watcher import StopSignal
+from evalharness.contracts.execution import StopSignal
 from evalharness.domain.case import Case
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.reports.words import say
 
 CASES = 100

@@ -21,15 +21,14 @@ from evalharness import Harness
 from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.cli.process import guarded
+from evalharness.contracts.execution import StopSignal
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.grader import GradeContext
-from evalharness.contracts.watcher import StopSignal
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.running.parts import build_services, close_services
 from evalharness.graders.judges.prompts import template

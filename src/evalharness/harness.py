@@ -1,8 +1,8 @@
 """Harness: the one door to everything a user can do, and its sync edge.
 
 It holds a store, settings and a clock, and nothing global: no signal, environment variable or file descriptor is
-changed. The command line and Python programs all come in here. Actions are imported
-when they are called: a command that lists runs need not load what a run needs.
+changed. The command line and Python programs all come in here. Actions are imported when they are called: a command
+that lists runs need not load what a run needs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
@@ -20,10 +21,10 @@ from pydantic import BaseModel
 
 from evalharness import registry
 from evalharness.contracts.context import Context
-from evalharness.contracts.execution import Execution
+from evalharness.contracts.execution import Execution, StopSignal
 from evalharness.contracts.store import MEMORY, Store
-from evalharness.contracts.watcher import StopSignal
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.run import EvaluateOptions, Run
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
@@ -118,6 +119,11 @@ class Harness:
 
         run = self.call(show_run, name)
         return run.model_copy(update={"trials": tuple(self.context.store.trials(run.id))})
+
+    def reported(self, run: Run) -> ReportedRun:
+        """A run with its report, as reporters take it: its trials are read from the store while they are written."""
+        assert run.report is not None, "asked for a run that has come to a stop"
+        return ReportedRun(run.report, run, partial(self.context.store.trials, run.id))
 
     def suites(self, folder: str | Path = ".") -> list[Any]:
         """Those below a folder, those registered in the store, and the ready-made ones."""

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from evalharness.actions.set_baseline import DEFAULT_NAME
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.case_result import CaseResult
+from evalharness.domain.comparison import THRESHOLD, degradation, task_changes
 from evalharness.domain.grade import Grade
-from evalharness.domain.regressions import THRESHOLD, degradation, task_changes
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec, WrittenTarget

@@ -76,7 +76,7 @@ def test_what_cannot_be_asked_in_time_is_an_error_and_never_a_failure(tmp_path: 
 
     server._answer = spoil
     with server.in_thread() as url:
-        env = {"ACME_BASE_URL": url, "EVALHARNESS_MODEL_DEADLINE": "1"}
+        env = {"ACME_BASE_URL": url, "EVALHARNESS_MODEL_DEADLINE": "4"}
         done = drive(tmp_path, "run", "suite.yaml", "-j", "1", "--json", env=env)
     assert done.code == 3
     states = {id_: state for id_, [state] in done.states().items()}

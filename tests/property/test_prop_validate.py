@@ -15,7 +15,7 @@ from sample_sizes import examples
 
 from evalharness.actions.run_suite import RunRequest, plan_runs
 from evalharness.contracts.context import Context
-from evalharness.domain.loaded_file import LoadedFile
+from evalharness.domain.suite import LoadedFile
 from evalharness.errors import MissingVariable, NothingSelected
 from evalharness.formats.recognition import named_format
 from evalharness.formats.suite_files import load_file

@@ -159,7 +159,6 @@ NAMES_COMMANDS = {
     "steps/choose_stopping.py",
     "actions/import_suite.py",
     "domain/suite.py",
-    "domain/selection.py",
     "formats/syntax/source.py",
     "formats/tables/columns.py",
     "formats/tables/presets.py",

@@ -16,7 +16,7 @@ from recorded import AGENT, TARGET, asked, item, save, session
 from evalharness import sessions
 from evalharness.domain.case import Case
 from evalharness.domain.language_model import ChatRequest
-from evalharness.domain.selection import matches
+from evalharness.domain.suite import matches
 from evalharness.errors import HarnessError, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load
 from evalharness.sessions import Config, Judge, Runner, Session, evaluate_sessions

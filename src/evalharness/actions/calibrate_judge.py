@@ -21,10 +21,9 @@ from evalharness.domain.calibration import AttackCalibration, Calibration, Examp
 from evalharness.domain.case import Case
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import added_up
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.engine.measuring.judge_calibration import attack_figures, example_figures
 from evalharness.engine.planning.planned_cases import PlannedCase, plan_cases
 from evalharness.engine.running.budget import RunBudget

@@ -17,7 +17,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.eval_harness.writer import Captured, CaptureNote, dump_regressions
-from evalharness.formats.native.rebased_paths import rebased_target
+from evalharness.formats.native.folder import rebased_target
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape
 from evalharness.workspaces import confined

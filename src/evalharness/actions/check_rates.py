@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.verification import RateCheck
+from evalharness.domain.report import RateCheck
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.rate_tables import MOST_TASKS, MOST_TRIALS, RateRow, read_rate_table
 from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate

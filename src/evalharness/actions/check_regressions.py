@@ -11,14 +11,13 @@ from typing import Any, Literal
 from evalharness.actions.compare_runs import Gated, compare_reports, with_gates
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
-from evalharness.domain.comparison import Change
+from evalharness.domain.comparison import ORDER, THRESHOLD, Change, Regressions, TaskChange, task_changes
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.regressions import ORDER, THRESHOLD, Regressions, TaskChange, task_changes
 from evalharness.domain.report import worst
 from evalharness.domain.stored import RunLink
 from evalharness.engine.comparing.pairs import pair_cases
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.steps.compare_with_baseline import whole
+from evalharness.steps.apply_gate import whole
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_suites import find_suite
 

@@ -17,7 +17,7 @@ from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.comparing.divergence import first_divergence, without_answer
 from evalharness.engine.verifying.reported_comparison import reported_rule
 from evalharness.errors import UsageError
-from evalharness.steps.compare_with_baseline import same_run
+from evalharness.steps.apply_gate import same_run
 from evalharness.steps.find_reports import FoundReport, find_reports
 
 DIVERGENCES = 10

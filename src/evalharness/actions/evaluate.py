@@ -13,10 +13,9 @@ from evalharness.actions.resume_run import ResumeRequest, continue_runs
 from evalharness.actions.run_suite import RunRequest, for_request, plan_runs, start_runs
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import EvaluateOptions, Run, RunOptions
 from evalharness.domain.specification import WrittenTarget
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.errors import CannotResume, UsageError
 from evalharness.formats.problems import in_words
 from evalharness.formats.task_suites import reader as task_suites

@@ -7,9 +7,8 @@ from pathlib import Path
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
 from evalharness.documents.session_results import Config, EvalRun, InputSession
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
-from evalharness.domain.selection import Selection, matches
+from evalharness.domain.suite import LoadedFile, Selection, matches
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
 from evalharness.formats.recognition import SESSIONS

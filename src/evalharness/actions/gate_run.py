@@ -8,7 +8,7 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.report import Report
-from evalharness.domain.reported_run import WrittenTrials
+from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating.run_verdict import may_be_gated
 from evalharness.engine.measuring.trial_counts import Measured
@@ -16,17 +16,22 @@ from evalharness.engine.verifying.reported_counts import recount
 from evalharness.engine.verifying.reported_verdict import may_say_so
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.written_reports import ENDING, read_report, read_trials
-from evalharness.steps.apply_gate import gated, without_gate
+from evalharness.steps.apply_gate import find_baseline, gated, without_gate
 from evalharness.steps.choose_gate import with_gate
 from evalharness.steps.choose_stopping import apply_stopping, check_question
-from evalharness.steps.compare_with_baseline import find_baseline
 from evalharness.steps.find_reports import no_such_file
 from evalharness.steps.make_report import make_report, measured_trials
 
 
-async def gate_run(context: Context, reference: str, overrides: GateOverrides) -> Report:
+async def gate_run(context: Context, reference: str, overrides: GateOverrides) -> ReportedRun:
     """`reference` is a run, or a file with its JSON report. What is unfinished or INVALID is given back as it is."""
     store = context.store
+
+    def reported(report: Report) -> ReportedRun:
+        return ReportedRun(
+            report, trials=lambda: read_trials(path) if is_file else store.trials(report.metadata.run_id)
+        )
+
     path, is_file = Path(reference), is_report_file(reference)
     report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
     suite = with_gate(suite, overrides, path.parent)
@@ -38,21 +43,16 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
         )
         raise UsageError(f"{what}, and none is asked for", hint=Hint("hint.ask_for_gate"))
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
-        return report
+        return reported(report)
     check_question(suite.gate, report, store)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
-    return gated(report, suite, measured, store, context.today)
+    return reported(gated(report, suite, measured, store, context.today))
 
 
 def is_report_file(reference: str) -> bool:
     path = Path(reference)
     return path.suffix.lower() == ENDING and path.is_file()
-
-
-def trials_of(reference: str, report: Report, store: Store) -> WrittenTrials | None:
-    """Of what was judged, to be written beside its verdict."""
-    return read_trials(Path(reference)) if is_report_file(reference) else store.trials(report.metadata.run_id)
 
 
 def _of_run(reference: str, store: Store) -> tuple[Report, Suite, Measured]:

@@ -16,10 +16,9 @@ from evalharness.contracts.execution import Execution
 from evalharness.documents.artifact import said
 from evalharness.domain.case import Case
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite, Variant
+from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.errors import Hint, NothingSelected, TrialSkipped, UnknownName, UsageError
 from evalharness.reports.wording import shortened

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalharness.contracts.context import Context
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
+from evalharness.domain.suite import LoadedFile
 from evalharness.errors import UsageError
 from evalharness.formats.suite_files import load_file, ready_made_suites, suites_below
 from evalharness.steps.find_suites import register_suites, taken_names

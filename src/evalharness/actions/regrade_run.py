@@ -18,11 +18,9 @@ from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateOverrides
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
-from evalharness.domain.selection import Selection
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Selection, Suite
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases
@@ -37,8 +35,8 @@ from evalharness.engine.running.regraded_trial import (
 )
 from evalharness.errors import Hint, Interrupted, StoreError, UsageError
 from evalharness.redaction import errors_redacted
+from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.choose_gate import check_gate, with_gate
-from evalharness.steps.clear_outputs import clear_outputs
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
 from evalharness.steps.execute_runs import PreparedRun, claimed, drive, opened
 from evalharness.steps.find_suites import find_suites

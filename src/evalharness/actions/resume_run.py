@@ -14,7 +14,7 @@ from evalharness.domain.run import Run, RunLock
 from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.redaction import errors_redacted
-from evalharness.steps.clear_outputs import clear_outputs
+from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.collect_variables import redactor_for, stored_environment, stored_variables
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_again
 from evalharness.steps.make_report import finish_run, with_items, with_report

@@ -12,20 +12,18 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
 from evalharness.domain.gate import GateOverrides
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunOptions
-from evalharness.domain.selection import Selection
 from evalharness.domain.sequential import SequentialRequest
 from evalharness.domain.specification import TargetSpec, WrittenTarget
-from evalharness.domain.suite import Suite, Variant
+from evalharness.domain.suite import LoadedFile, Selection, Suite, Variant
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingSelected, UsageError
 from evalharness.redaction import errors_redacted
+from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
-from evalharness.steps.clear_outputs import clear_outputs
 from evalharness.steps.collect_variables import collect_variables, public_environment, redactor_for
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_run
 from evalharness.steps.find_suites import find_suites, registrations

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from evalharness.domain.loaded_file import LoadedFile
+from evalharness.domain.suite import LoadedFile
 from evalharness.formats.native import schema
 from evalharness.formats.suite_files import survey_paths
 

@@ -14,18 +14,17 @@ from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade
-from evalharness.domain.report import Report
+from evalharness.domain.report import Mismatch, RateCheck, Report, Verified
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome, Trial
-from evalharness.domain.verification import Mismatch, RateCheck, Verified
 from evalharness.engine.running.trial_state import decide
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials, read_with_trials, reports_in
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
-from evalharness.steps.compare_with_baseline import compare_with
+from evalharness.steps.apply_gate import compare_with
 from evalharness.steps.find_reports import FoundReport, report_of
 from evalharness.steps.make_report import with_report
 

@@ -59,7 +59,7 @@ def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None
 
 
 def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
-    from evalharness.cli.tables import print_table
+    from evalharness.cli.stdout import print_table
 
     if flags["as_json"]:
         print(json.dumps({"baselines": [asdict(each) for each in known]}, ensure_ascii=False, indent=1))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.model_options import model_options, model_wishes
+from evalharness.cli.flags import model_options, model_wishes
 from evalharness.cli.options import (
     concurrency_option,
     debug_option,

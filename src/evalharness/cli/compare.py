@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from evalharness.cli.flags import asked_rule, rule_options
 from evalharness.cli.options import debug_option, json_option, json_output_option, option, store_option
-from evalharness.cli.rule_options import asked_rule, rule_options
 
 
 @click.command("compare")

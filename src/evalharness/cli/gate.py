@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.gate_options import gate_options, gate_overrides
+from evalharness.cli.flags import gate_options, gate_overrides
 from evalharness.cli.options import debug_option, gate_output_option, json_option, store_option
 
 
@@ -27,22 +27,21 @@ def command(run: str, **flags: Any) -> int:
     -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
     interrupted keeps its own.
     """
-    from evalharness.actions.gate_run import gate_run, trials_of
+    from evalharness.actions.gate_run import gate_run
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
     from evalharness.reports.gate_text import GateReport
     from evalharness.reports.words import with_texts
 
     if flags["outputs"]:
-        from evalharness.domain.reported_run import Presentation, ReportedRun
+        from evalharness.domain.reported_run import Presentation
         from evalharness.reports.report_files import check_baselines, write_reports  # slow to load: only for a file
 
         check_baselines(flags["outputs"], [Path(run)], "the report that is judged")
     with Harness.open(flags["store"], to_read=True) as harness:
-        report = harness.call(gate_run, run, gate_overrides(flags))
-        store = harness.context.store
+        reported = harness.call(gate_run, run, gate_overrides(flags))
+        report = reported.report
         if flags["outputs"]:
-            reported = ReportedRun(report, trials=lambda: trials_of(run, report, store))
             write_reports(flags["outputs"], [reported], Presentation(harness.redact))
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}

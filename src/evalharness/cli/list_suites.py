@@ -20,7 +20,7 @@ from evalharness.cli.options import debug_option, json_option, option, store_opt
 def command(folder: str, register: bool, store: str | None, as_json: bool) -> int:
     """List the suites in DIR and the folders below it (default: here), then registered and ready-made ones."""
     from evalharness.actions.list_suites import list_suites
-    from evalharness.cli.tables import print_table
+    from evalharness.cli.stdout import print_table
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.gate_options import gate_options, gate_overrides
-from evalharness.cli.model_options import model_options, model_wishes
+from evalharness.cli.flags import gate_options, gate_overrides, model_options, model_wishes
 from evalharness.cli.options import (
     concurrency_option,
     debug_option,
@@ -127,7 +126,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
 
 
 def _selection(flags: dict[str, Any]) -> Any:
-    from evalharness.domain.selection import Selection
+    from evalharness.domain.suite import Selection
 
     return Selection(
         only=split_at_commas(flags["only"]), tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]

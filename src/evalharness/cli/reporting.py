@@ -6,18 +6,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from evalharness.cli.process import guarded, reserved_stdout
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
 from evalharness.domain.report import worst
-from evalharness.domain.reported_run import Presentation, ReportedRun
+from evalharness.domain.reported_run import Presentation
 from evalharness.domain.run import Run
+from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
 from evalharness.harness import Execution, Harness, StopSignal
 from evalharness.reports.progress import PlainProgress
@@ -75,8 +74,8 @@ class Command:
 
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""
-        store, flags, redact = harness.context.store, self._flags, self._announcer.redact
-        reported = [ReportedRun(run.report, run, partial(store.trials, run.id)) for run in runs if run.report]
+        flags, redact = self._flags, self._announcer.redact
+        reported = [harness.reported(run) for run in runs if run.report]
         presentation = Presentation(redact, command_name(), flags["store"], is_live(self._stream))
         try:
             print_report("json" if flags["as_json"] else "terminal", reported, self._stream, presentation)

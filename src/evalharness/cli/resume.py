@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.model_options import spending_options, spending_wishes
+from evalharness.cli.flags import spending_options, spending_wishes
 from evalharness.cli.options import (
     concurrency_option,
     debug_option,

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.gate_options import gate_options, gate_overrides
-from evalharness.cli.model_options import model_options, model_wishes
+from evalharness.cli.flags import gate_options, gate_overrides, model_options, model_wishes
 from evalharness.cli.options import (
     Points,
     concurrency_option,
@@ -123,7 +122,7 @@ def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], st
 def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> Any:
     from evalharness.actions.run_suite import RunRequest
     from evalharness.domain.run import RunOptions
-    from evalharness.domain.selection import Selection
+    from evalharness.domain.suite import Selection
     from evalharness.settings import Settings
 
     settings = Settings.read()

@@ -22,7 +22,7 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
     if context.invoked_subcommand is not None:
         return 0
     from evalharness.actions.list_runs import list_runs
-    from evalharness.cli.tables import print_table
+    from evalharness.cli.stdout import print_table
     from evalharness.harness import Harness
 
     with Harness.open(store, to_read=True) as harness:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 
 import click
 
@@ -21,7 +20,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
     """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
     from evalharness.actions.show_run import case_lines, show_case, show_run
     from evalharness.cli.stdout import command_name, is_live, screen_on
-    from evalharness.domain.reported_run import Presentation, ReportedRun
+    from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
     from evalharness.reports.json_report import trial_data
     from evalharness.reports.report_files import print_report
@@ -32,7 +31,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
     with Harness.open(store, to_read=True) as harness:
         found = harness.call(show_run, run)
         assert found.report is not None
-        reported = ReportedRun(found.report, found, partial(harness.context.store.trials, found.id))
+        reported = harness.reported(found)
         if case is None and as_json:
             print_report("json", [reported], sys.stdout, Presentation())
         elif case is None:

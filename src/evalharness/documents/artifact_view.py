@@ -26,8 +26,7 @@ from evalharness.documents.artifact import (
     said,
 )
 from evalharness.domain.transcript import Answer, Transcript, Usage
-from evalharness.values.json_paths import MISSING, step_into
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import MISSING, Json, step_into
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artif
 from evalharness.documents.artifact_view import ArtifactView, compact_text, create_artifact_view, walk
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
-from evalharness.values.json_paths import MISSING
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import MISSING, Json
 from evalharness.values.text import head
 
 EXACT = ".15g"

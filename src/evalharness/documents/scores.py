@@ -14,8 +14,7 @@ from evalharness.documents.artifact import Artifact, EvalArtifact, extract_metri
 from evalharness.documents.artifact_view import compact_text, output_at
 from evalharness.domain.record import Record
 from evalharness.errors import Unscored, UsageError
-from evalharness.values.json_paths import MISSING
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import MISSING, Json
 
 # Levenshtein distance: how many letters must be put in, taken out or changed to turn one text into another.
 #

@@ -1,4 +1,4 @@
-"""Report: what a reader gets about a run; no formatting in it."""
+"""Report: what a reader gets about a run, no formatting in it; Verified: what checking one found."""
 
 from __future__ import annotations
 
@@ -248,3 +248,33 @@ PRECEDENCE = (2, 130, 3, 1, 4, 0)
 
 def worst(exit_codes: list[int]) -> int:
     return min(exit_codes, key=PRECEDENCE.index, default=0)
+
+
+class Mismatch(Record):
+    """A figure that does not follow from the rows."""
+
+    figure: str
+    told: Any
+    found: Any
+
+
+class Verified(Record):
+    """How many figures were computed again, from how many rows, which of them differ, and what was believed."""
+
+    source: str = ""
+    figures: int
+    rows: int
+    basis: Literal["trials", "cases"] = "trials"
+    mismatches: tuple[Mismatch, ...] = ()
+    believed: tuple[Finding, ...] = ()
+
+
+class RateCheck(Record):
+    """`possible` is None where the row says too little to be checked; `histogram[j]` cases passed j of the trials."""
+
+    label: str
+    tasks: int | None
+    trials: int
+    possible: bool | None
+    histogram: tuple[int, ...] | None = None
+    text: Finding

@@ -1,15 +1,19 @@
-"""Suite: a versioned set of cases with defaults. Variant: a named target configuration."""
+"""Suite: a versioned set of cases with defaults; a Selection of its cases; LoadedFile: a suite as it was read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
-from evalharness.domain.case import Case, Name, Seconds
+from evalharness.domain.case import Case, Name, Seconds, session_file
 from evalharness.domain.gate import Gate, Share
+from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.values.json_value import Json
@@ -164,3 +168,70 @@ def _scalar_text(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases of a suite are meant. Several values of one filter: any of them; several filters: all of them."""
+
+    only: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    limit: int | None = None
+    ids: frozenset[str] | None = None
+
+    def choose(self, suite: Suite, file_name: str) -> Suite:
+        chosen = [case for case in suite.cases if self._keeps(case, suite, file_name)]
+        if self.limit is not None:
+            chosen = chosen[: self.limit]
+        return suite.model_copy(update={"cases": tuple(chosen)})
+
+    def _keeps(self, case: Case, suite: Suite, file_name: str) -> bool:
+        if self.ids is not None and case.id not in self.ids:
+            return False
+        if self.only and not any(matches(pattern, case, file_name) for pattern in self.only):
+            return False
+        if self.tags and not set(self.tags) & set(case.tags):
+            return False
+        kinds = {case.category, case.eval_type or suite.eval_type} - {""}
+        return not self.categories or bool(set(self.categories) & kinds)
+
+    def described(self) -> str:
+        parts = [*(f"--only {p}" for p in self.only), *(f"--tag {t}" for t in self.tags)]
+        parts += [f"--category {c}" for c in self.categories]
+        return " ".join(parts) or "the selection"
+
+
+def matches(pattern: str, case: Case, file_name: str) -> bool:
+    """A glob or a substring of the case's id or name, or of the file's name without its ending; in any case.
+
+    Of a suite that is a folder of recorded sessions, each case has a file of its own.
+    """
+    lowered = pattern.lower()
+    file_name = session_file(case) or file_name
+    stem = PurePath(file_name).stem
+    if fnmatchcase(file_name.lower(), lowered):
+        return True
+    texts = [text.lower() for text in (case.id, case.name, stem) if text]
+    return any(lowered in text or fnmatchcase(text, lowered) for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    path: Path
+    suite: Suite | None
+    problems: tuple[Problem, ...] = ()
+    format: str = ""
+    """Empty where none was recognised."""
+    parts: frozenset[Path] = field(default_factory=frozenset)
+    """Other files that the suite was put together from."""
+    thresholds_from: str = ""
+    """The file of the `config` folder that its gate takes thresholds from."""
+    is_passed_over: bool = False
+    """Whether it was only met in a folder, and is no suite."""
+
+    @property
+    def root(self) -> Path:
+        """What relative paths in the file are relative to; a folder of recorded sessions is its own."""
+        path = self.path.resolve()
+        return path if path.is_dir() else path.parent

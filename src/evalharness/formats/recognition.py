@@ -10,7 +10,7 @@ from typing import Any
 from evalharness.domain.problem import Problem, field_text
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, closest
-from evalharness.formats.native.config_folder import GRADERS, is_config
+from evalharness.formats.native.folder import GRADERS, is_config
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
 from evalharness.formats.problems import Findings

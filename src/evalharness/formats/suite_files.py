@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
+from evalharness.domain.suite import LoadedFile
 from evalharness.errors import InvalidFile
-from evalharness.formats.native.config_folder import is_config
+from evalharness.formats.native.folder import is_config
 from evalharness.formats.recognition import SESSIONS, Format, mentions_a_suite, named_format, recognise
 from evalharness.formats.syntax.source import ENDINGS, Source, read_source
 from evalharness.values.variables import needed

@@ -23,9 +23,9 @@ from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.numbers import read_number
 from evalharness.graders.paths import Path, children, fits, read_path, value_at
-from evalharness.graders.reason_text import shown
 from evalharness.graders.structure import read_json_text
 from evalharness.values.json_value import Json
+from evalharness.values.text import shown
 
 SLACK = 1e-9
 SHOWN_PROBLEMS = 5

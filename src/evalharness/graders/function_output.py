@@ -19,7 +19,6 @@ from evalharness.errors import HarnessError, Unscored, UsageError, raised_at
 from evalharness.graders import sandboxed_code
 from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
 from evalharness.graders.patterns import search
-from evalharness.graders.reason_text import shown
 from evalharness.graders.returned_values import (
     NoResult,
     approximately,
@@ -34,7 +33,7 @@ from evalharness.runners import run_cases
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.pattern import compile_pattern
-from evalharness.values.text import head
+from evalharness.values.text import head, shown
 
 OWN_COMPARATOR_S = 60.0
 LONGEST_KEPT = 2000

@@ -18,9 +18,8 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored
-from evalharness.graders.reason_text import shown
 from evalharness.values.json_value import Json
-from evalharness.values.text import head, tail
+from evalharness.values.text import head, shown, tail
 
 SHOWN_PROBLEMS = 5
 _FENCED = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\r?\n(.*)```\s*", re.DOTALL | re.IGNORECASE)

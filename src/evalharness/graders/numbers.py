@@ -16,8 +16,8 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options, Whole
 from evalharness.domain.transcript import ToolCall, Transcript
-from evalharness.graders.reason_text import shown
 from evalharness.values.json_value import Json
+from evalharness.values.text import shown
 
 Tolerance = Annotated[Number, Field(ge=0)]
 

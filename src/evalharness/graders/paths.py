@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from evalharness.values.json_paths import MISSING, look_along
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import MISSING, Json, look_along
 
 Path = tuple[str, ...]
 

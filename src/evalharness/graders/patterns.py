@@ -15,8 +15,8 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored
 from evalharness.graders.pattern_examples import example_of
-from evalharness.graders.reason_text import shown
 from evalharness.values.pattern import Pattern, compile_pattern
+from evalharness.values.text import shown
 
 IN_PLACE_S = 0.01
 IN_THREAD_S = 1.0

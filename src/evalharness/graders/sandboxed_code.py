@@ -23,8 +23,7 @@ import evalharness.runners
 from evalharness.contracts.services import Services
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable, Unscored
-from evalharness.graders.reason_text import shown
-from evalharness.values.text import tail
+from evalharness.values.text import shown, tail
 from evalharness.workspaces import remove_folder
 
 RUNNERS = Path(evalharness.runners.__file__).parent

@@ -16,11 +16,11 @@ from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.language_model import Embedded
 from evalharness.domain.options import Options, Share
 from evalharness.errors import ModelUnavailable, Unscored, UsageError
-from evalharness.graders.reason_text import shown
 from evalharness.stats.thresholds import reaches
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.nearness import nearness_of_texts, nearness_of_vectors, unusable
+from evalharness.values.text import shown
 
 THRESHOLD = 0.8
 

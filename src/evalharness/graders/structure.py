@@ -29,9 +29,9 @@ from evalharness.graders.placeholders import (
     matches,
     matches_text,
 )
-from evalharness.graders.reason_text import shown
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
+from evalharness.values.text import shown
 from evalharness.values.variables import has_matcher, literal
 
 KEPT_DIFFERENCES = 20

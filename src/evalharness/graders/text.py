@@ -13,8 +13,7 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
-from evalharness.graders.reason_text import shown
-from evalharness.values.text import head, tail
+from evalharness.values.text import head, shown, tail
 
 TAIL = 80
 

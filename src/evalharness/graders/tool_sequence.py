@@ -19,8 +19,8 @@ from evalharness.domain.record import Record
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import first_difference
-from evalharness.graders.reason_text import shown
 from evalharness.values.json_value import Json
+from evalharness.values.text import shown
 
 Mode = Literal["subsequence", "exact", "any_order"]
 

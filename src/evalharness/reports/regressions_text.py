@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalharness.domain.comparison import Regressions, TaskChange
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.regressions import Regressions, TaskChange
 from evalharness.errors import UsageError
 from evalharness.reports.comparison_text import ComparisonReport
 from evalharness.reports.screen import Screen

@@ -16,7 +16,22 @@ from typing import IO
 from evalharness import registry
 from evalharness.contracts.reporter import Reporter
 from evalharness.domain.reported_run import Presentation, ReportedRun
+from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
+
+
+def clear_outputs(
+    outputs: Sequence[Path], suites: Iterable[tuple[Path, Suite | None]], baseline: str | None = None
+) -> None:
+    """Before anything is run; raises UsageError where an output may be what these suites are compared with.
+
+    Each suite comes with the folder at which its paths start; `baseline`, that of a flag, takes the place of theirs.
+    """
+    gates = [(root, suite.gate) for root, suite in suites if suite is not None and suite.gate is not None]
+    baselines = [root / gate.regression.baseline for root, gate in gates if gate.regression is not None]
+    check_baselines(outputs, [Path(baseline)] if baseline else baselines)
+    remove_earlier(outputs)
+
 
 LONGEST_HEAD = 1000
 DOCUMENT_ENDING = ".json"

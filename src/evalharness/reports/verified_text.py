@@ -7,7 +7,7 @@ from typing import Any
 
 from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.verification import RateCheck, Verified
+from evalharness.domain.report import RateCheck, Verified
 from evalharness.reports.screen import Part, Screen
 from evalharness.reports.words import say
 

@@ -1,21 +1,27 @@
-"""Apply the gate: a finished report gets its comparison with the baseline, and the gate's verdict, which decides."""
+"""Apply the gate: a finished report gets its comparison with the baseline and the gate's verdict, which decides.
+
+The baseline is the one that the gate names, else the suite's newest.
+"""
 
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, as_finding, finding
-from evalharness.domain.gate import GateResult
+from evalharness.domain.gate import Gate, GateResult, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
+from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.gating.gate_checks import judge_gate
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
-from evalharness.steps.compare_with_baseline import compare_as_gated, compare_as_known
+from evalharness.reports.words import say
+from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 
 
 def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
@@ -66,3 +72,60 @@ def without_gate(report: Report) -> Report:
 def decided(report: Report, gate: GateResult) -> Report:
     verdict, exit_code, why = judge_by_gate(gate, report.summary)
     return report.model_copy(update={"gate": gate, "verdict": verdict, "exit_code": exit_code, "why": why})
+
+
+def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
+    """Raises UsageError where there is none, or only a run that tells nothing."""
+    named = gate.regression.baseline if gate.regression else ""
+    if not named:
+        newest = newest_baseline(suite_name, store)
+        if newest is None:
+            raise UsageError(
+                f"the gate compares with a baseline, and suite {suite_name} has none",
+                hint=Hint("hint.first_baseline"),
+            )
+        named = newest.name
+    return whole(find_report(named, store, suite_name))
+
+
+def whole(found: FoundReport) -> FoundReport:
+    """Raises UsageError for a run that nothing can be compared with: it broke, or did not come to its end."""
+    if found.report.is_broken or found.report.verdict == "INTERRUPTED":
+        why = f" ({say(found.report.why)})" if found.report.why else ""
+        raise UsageError(
+            f"{found.label} cannot be the baseline: its run is {found.report.verdict}{why}",
+            hint=Hint("hint.finished_run"),
+        )
+    return found
+
+
+def compare_as_gated(gate: Gate, report: Report, store: Store, today: date) -> Comparison:
+    """As the gate asks; raises UsageError where the two cannot be compared."""
+    found = find_baseline(gate, store, report.metadata.suite_name)
+    return compare_with(found, report, gate, today)
+
+
+def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dict[str, Any]:
+    """For information, where the suite has a baseline and this run tried its cases again: what the report then says.
+
+    Not for a run that stops when it is decided: its p-values would not be what they say.
+    """
+    newest = newest_baseline(run.suite.name, store)
+    if newest is None or newest.run_id == run.id or not run.has_fresh_trials or run.options.sequential is not None:
+        return {}
+    try:
+        found = whole(find_report(newest.name, store, run.suite.name))
+        return {"comparison": compare_with(found, report, run.suite.gate or Gate(), today)}
+    except UsageError as error:  # no gate asked for it, so it is only reported
+        return {"not_compared": finding("comparison.refused", message=error.message, hint=None)}
+
+
+def compare_with(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
+    """By the gate's rule, without the cases that are quarantined on this day."""
+    rule = gate.regression or RegressionRule()
+    comparison = compare(found.report, report, rule, old_source=found.source, ignored=gate.quarantined_on(today))
+    return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
+
+
+def same_run(comparison: Comparison) -> tuple[Finding, ...]:
+    return (finding("comparison.same_run", "warning"),) if comparison.is_of_one_run else ()

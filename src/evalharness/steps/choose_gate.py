@@ -8,7 +8,7 @@ from evalharness.contracts.store import Store
 from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, RegressionRule
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating.gate_checks import check_trials
-from evalharness.steps.compare_with_baseline import find_baseline
+from evalharness.steps.apply_gate import find_baseline
 
 
 def with_gate(suite: Suite, overrides: GateOverrides, root: Path) -> Suite:

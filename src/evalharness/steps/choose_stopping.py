@@ -19,7 +19,7 @@ from evalharness.engine.planning.sample_size import WantedEffect, spread_of, tri
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.sequential import e_value_discordant_pairs, fixed_design
 from evalharness.stats.thresholds import ALPHA, BETA
-from evalharness.steps.compare_with_baseline import find_baseline
+from evalharness.steps.apply_gate import find_baseline
 
 CAP = 2
 """So many times the trials of a fixed design may be taken: a test that is stopped early is sometimes the longer one."""

@@ -16,10 +16,9 @@ from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import Executor, RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import Run, RunLock, RunOptions
 from evalharness.domain.sequential import is_not_needed
-from evalharness.domain.suite import Suite, Variant
+from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.planning.planned_cases import Variables, filled_target, lock_cases, make_lock, plan_cases
 from evalharness.engine.running.budget import RunBudget

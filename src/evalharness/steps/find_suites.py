@@ -8,10 +8,9 @@ from pathlib import Path
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import SuiteStore
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.problem import Problem
 from evalharness.domain.stored import RegisteredSuite
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.errors import InvalidFile, UsageError, closest
 from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, ready_made_suites
 from evalharness.formats.syntax.source import ENDINGS

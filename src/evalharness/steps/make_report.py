@@ -17,12 +17,12 @@ from evalharness.domain.report import CaseItem, ItemAnalysis, Report, RunMetadat
 from evalharness.domain.run import Run
 from evalharness.domain.specification import BUILT_IN
 from evalharness.domain.trial import GRADED
-from evalharness.engine.gating.limit_checks import limit_checks
 from evalharness.engine.gating.run_verdict import may_be_gated, run_verdict
-from evalharness.engine.gating.threshold_checks import Counted
-from evalharness.engine.measuring.flaky_cases import Judged, flaky_cases
+from evalharness.engine.gating.threshold_checks import Counted, limit_checks
 from evalharness.engine.measuring.measurements import measure, unmeasurable
 from evalharness.engine.measuring.recommendations import (
+    Judged,
+    flaky_cases,
     in_order,
     recall_passes,
     recommend,

@@ -12,10 +12,8 @@ from typing import Protocol
 from evalharness.domain.case import Case
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.finding_codes import Code
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import CaseLock, Run, RunLock
-from evalharness.domain.selection import Selection
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Selection, Suite
 from evalharness.engine.planning.planned_cases import Variables, filled_case, select_cases
 from evalharness.engine.running.regraded_trial import NO_VERDICT, REDACTION_MARK, asks_the_same
 from evalharness.errors import NothingSelected

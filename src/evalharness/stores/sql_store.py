@@ -39,6 +39,9 @@ from evalharness.stores.dialect import AFTER_ALL_ROWS
 from evalharness.stores.encoding import (
     cases_body,
     check_case_ids,
+    gate_from,
+    outline_from,
+    past_run_from,
     report_body,
     run_body,
     run_from,
@@ -46,9 +49,9 @@ from evalharness.stores.encoding import (
     suite_from,
     trial_from,
     trial_row,
+    variant_from,
 )
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
-from evalharness.stores.outlines import gate_from, outline_from, past_run_from, variant_from
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
 

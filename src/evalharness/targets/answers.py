@@ -1,4 +1,4 @@
-"""What a target gave back, read: a function's return value, a program's or a server's reply → a transcript, or why not.
+"""What a target gave back, read: a return value, a reply or a stream of events → a transcript, or why not.
 
 Nothing is called, started or fetched here.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 
+from evalharness import registry
 from evalharness.documents.artifact import EvalArtifact, looks_like_artifact, parse_artifact
 from evalharness.documents.artifact_view import answer_of
 from evalharness.domain.case import as_text
 from evalharness.domain.process import ProcessResult
-from evalharness.domain.transcript import Answer, Transcript
-from evalharness.errors import TargetFailed
-from evalharness.values.json_paths import MISSING, step_into, steps
-from evalharness.values.json_value import DEEPEST, LARGEST_INTEGER_BITS, Json
+from evalharness.domain.transcript import Answer, Transcript, errors_of
+from evalharness.errors import TargetFailed, UnknownName
+from evalharness.values.json_value import DEEPEST, LARGEST_INTEGER_BITS, MISSING, Json, step_into, steps
+from evalharness.values.text import head
 
 ResultForm = Literal["text", "json", "answer", "artifact"]
 MORE_THAN_ALLOWED = {
@@ -148,3 +149,54 @@ def look_up(value: Json, path: str) -> Json:
         if value is MISSING:
             raise LookupError(f"no '{step}' on the path {path}")
     return value
+
+
+def _is_parser(name: str) -> str:
+    try:
+        registry.load("transcript", name)
+    except UnknownName as unknown:
+        raise ValueError(f"{unknown.message} {unknown.hint}") from None
+    return name
+
+
+EventsOption = Annotated[str, AfterValidator(_is_parser)] | None
+
+
+def refuse_both_forms(options: Any) -> None:
+    if options.events and "result" in options.model_fields_set:
+        raise ValueError("give either events or result: both say how the answer is read")
+
+
+def read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
+    """`evidence` with all that the stream tells; a stream without any event fails the trial."""
+    try:
+        reported: Transcript = registry.load("transcript", parser)(text)
+    except TargetFailed as failure:
+        last = evidence.stderr.strip().splitlines()[-1:]
+        raise TargetFailed(": ".join([str(failure), *(head(line, 300) for line in last)]), evidence=evidence) from None
+    return evidence.model_copy(update={**reported.given(), "events": (*evidence.events, *reported.events)})
+
+
+def fail_without_answer(transcript: Transcript) -> None:
+    """An error beside an answer is for the graders to judge; an error instead of one is a failure."""
+    errors = errors_of(transcript)
+    if errors and not transcript.text.strip():
+        raise TargetFailed(errors[-1], evidence=transcript)
+
+
+def user_messages(content: Json) -> tuple[str, ...]:
+    """What the user says, turn by turn; a question that is no conversation is one turn."""
+    messages = content.get("messages") if isinstance(content, dict) else content
+    turns = [_turn(message) for message in messages] if isinstance(messages, list | tuple) else []
+    return tuple(turn for turn in turns if turn is not None) or (as_text(content),)
+
+
+def _turn(message: Json) -> str | None:
+    if isinstance(message, str):
+        return message
+    if not isinstance(message, dict) or message.get("role") != "user":
+        return None
+    content = message.get("content")
+    if isinstance(content, list | tuple):
+        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return as_text(content)

@@ -21,11 +21,13 @@ from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
-from evalharness.targets.answers import ResultForm, limit_passed, read_result
-from evalharness.targets.event_streams import (
+from evalharness.targets.answers import (
     EventsOption,
+    ResultForm,
     fail_without_answer,
+    limit_passed,
     read_events,
+    read_result,
     refuse_both_forms,
     user_messages,
 )

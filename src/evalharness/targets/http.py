@@ -17,8 +17,16 @@ from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
-from evalharness.targets.answers import ResultForm, look_up, read_result, why_not_json
-from evalharness.targets.event_streams import EventsOption, fail_without_answer, read_events, refuse_both_forms
+from evalharness.targets.answers import (
+    EventsOption,
+    ResultForm,
+    fail_without_answer,
+    look_up,
+    read_events,
+    read_result,
+    refuse_both_forms,
+    why_not_json,
+)
 from evalharness.targets.templates import extra_task_fields, fill_template, fill_value
 from evalharness.values.json_value import Json
 from evalharness.values.text import head

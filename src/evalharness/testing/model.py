@@ -5,13 +5,30 @@ from __future__ import annotations
 import string
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.domain.finding import Finding
 from evalharness.domain.language_model import ChatReply, ChatRequest, Embedded
 from evalharness.errors import UsageError
-from evalharness.testing.scripted import Script
+
+Reply = TypeVar("Reply")
+
+
+class Script(Generic[Reply]):
+    """An exception among the replies is raised in its turn."""
+
+    def __init__(self, *replies: Reply | Exception) -> None:
+        self._replies = replies
+        self._given = 0
+
+    def next(self) -> Reply:
+        reply = self._replies[min(self._given, len(self._replies) - 1)]
+        self._given += 1
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
 
 Saying: TypeAlias = str | ChatReply | Callable[[ChatRequest], Awaitable[ChatReply]]
 """A reply, its text alone, or an async function of the request."""

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
-from evalharness.testing.scripted import Script
+from evalharness.testing.model import Script
 
 
 def finished(stdout: bytes = b"", stderr: bytes = b"", exit_code: int = 0, *, ended: Ended = "exited") -> ProcessResult:

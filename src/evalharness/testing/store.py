@@ -33,7 +33,7 @@ from evalharness.domain.trial import GRADED, Outcome, Trial
 from evalharness.errors import Hint, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.settings import now, timestamp
-from evalharness.stores import encoding, outlines
+from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
@@ -224,11 +224,11 @@ class FakeStore:
 
     def outline(self, reference: str) -> RunOutline:
         run = self._meant_by(reference)
-        return outlines.outline_from({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
+        return encoding.outline_from({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
 
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)
-        return outlines.gate_from(run.name, run.body)
+        return encoding.gate_from(run.name, run.body)
 
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
         ids = list(self._kept.runs)
@@ -241,12 +241,12 @@ class FakeStore:
         earlier = ids[: ids.index(before)] if before in ids else ids
         for run in self._newest_first(suite_name):
             is_meant = run.id in earlier and run.finished_at is not None and not run.regrade_of
-            if is_meant and (past := outlines.past_run_from(run.id, run.name, run.planned, run.body)):
+            if is_meant and (past := encoding.past_run_from(run.id, run.name, run.planned, run.body)):
                 yield past
 
     def variants(self, suite_name: str, most: int) -> set[str]:
         finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and not run.regrade_of]
-        return {outlines.variant_from(run.body) for run in finished[:most]}
+        return {encoding.variant_from(run.body) for run in finished[:most]}
 
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})

@@ -9,7 +9,7 @@ from evalharness.contracts.target import Target, Task
 from evalharness.domain.options import NoOptions, Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.testing.scripted import Script
+from evalharness.testing.model import Script
 from evalharness.testing.services import fake_services
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json

@@ -1,4 +1,7 @@
-"""Cutting text for people. What a cut leaves may be written down, so it never leaves most of a word: of a secret."""
+"""Cutting and quoting text for people.
+
+What a cut leaves may be written down, so it never leaves most of a word: that word may be a secret.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +33,9 @@ def tail(text: str, limit: int) -> str:
     if not text[cut - 1].isspace():
         kept = _FIRST_WORD.sub("", kept)
     return f"…{kept.lstrip() or text[len(text) - limit // 4 :]}"
+
+
+def shown(text: str, limit: int = 80) -> str:
+    """Quoted, on one line, cut, with whatever is invisible spelled out."""
+    visible = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in head(text, limit))
+    return f"'{visible}'"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalharness.actions.check_rates import check_rates, parse_tasks
-from evalharness.domain.verification import RateCheck
+from evalharness.domain.report import RateCheck
 from evalharness.errors import UnknownName, UsageError
 from evalharness.reports.words import say
 

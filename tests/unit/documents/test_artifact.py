@@ -10,7 +10,7 @@ from evalharness.documents.artifact import EvalArtifact, extract_metrics, parse_
 from evalharness.documents.artifact_view import answer_of, artifact_of, create_artifact_view
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.errors import UsageError
-from evalharness.values.json_paths import MISSING
+from evalharness.values.json_value import MISSING
 
 
 def completed(node: str, ms: Any = 0, usd: Any = 0, tokens_in: Any = 0, tokens_out: Any = 0) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from evalharness.domain.case import Case
 from evalharness.domain.comparison import KEPT_CASES
 from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate, GateCheck, RegressionRule
-from evalharness.domain.report import Report
+from evalharness.domain.report import Report, Verified
 from evalharness.domain.sequential import SequentialResult
-from evalharness.domain.verification import Verified
 from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.gating.threshold_checks import Counted
 from evalharness.engine.verifying.reported_verdict import reported_gate

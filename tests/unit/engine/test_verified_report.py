@@ -8,7 +8,7 @@ import pytest
 from reported import A, E, F, P, S, changed, numbers, older, reported, told_numbers
 
 from evalharness.domain.case import Case
-from evalharness.domain.verification import Verified
+from evalharness.domain.report import Verified
 from evalharness.engine.verifying.verified_report import verify_cases, verify_report
 from evalharness.reports.words import say
 

@@ -9,8 +9,7 @@ import pytest
 from recorded import asked, item, save, session
 
 from evalharness.domain.case import Case
-from evalharness.domain.loaded_file import LoadedFile
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.formats.native.reader import load_native
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.suite_files import load_paths, survey_paths

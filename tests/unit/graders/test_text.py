@@ -10,7 +10,7 @@ from evalharness import registry
 from evalharness.contracts.grader import Grader
 from evalharness.domain.grade import Grade
 from evalharness.domain.specification import GraderSpec
-from evalharness.graders.reason_text import shown
+from evalharness.values.text import shown
 
 Grading = Callable[..., Grade]
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from evalharness.domain.regressions import Regressions, TaskChange
+from evalharness.domain.comparison import Regressions, TaskChange
 from evalharness.reports.regressions_text import RegressionsReport
 from evalharness.reports.screen import Screen
 

@@ -10,10 +10,9 @@ from evalharness.actions.resume_run import ResumeRequest, resume_runs
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case
-from evalharness.domain.loaded_file import LoadedFile
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.testing.store import FakeStore
 
 SECRET = "correct-horse-battery"

@@ -16,8 +16,7 @@ from evalharness.domain.finding import Finding, Severity, finding
 from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, metric_label
 from evalharness.domain.sequential import SequentialResult
 from evalharness.domain.suite import Suite
-from evalharness.engine.gating.limit_checks import limit_checks
-from evalharness.engine.gating.threshold_checks import Counted, needed_trials, threshold_checks
+from evalharness.engine.gating.threshold_checks import Counted, limit_checks, needed_trials, threshold_checks
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
 

@@ -1,4 +1,7 @@
-"""Recommendations: what to do next, derived from what was measured. Each names its cases."""
+"""Recommendations: what to do next, and which cases are flaky, derived from what was measured. Each names its cases.
+
+Which runs are comparable enough to be counted together is decided in `steps/make_report.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import pairwise
+from typing import TypeAlias
 
+from evalharness.domain.case_result import CaseResult
 from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate
-from evalharness.domain.report import FlakyCase, Recommendation
+from evalharness.domain.report import FLAKY_FROM, FlakyCase, Recommendation, Report
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
-from evalharness.engine.measuring.flaky_cases import Judged
 from evalharness.engine.measuring.trial_counts import CaseTally, Measured
 from evalharness.stats.flips import flip_rate
 
@@ -189,3 +194,38 @@ def _by_kind(reasons: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"
+
+
+Judged: TypeAlias = Mapping[str, tuple[int, int]]
+"""Of one run, by case: how many first answers were judged, and how many of them passed."""
+
+
+def flaky_cases(report: Report, earlier: Sequence[Judged] = ()) -> list[FlakyCase]:
+    """The most flaky first, down to those that seldom flip, without those that never do; `earlier` has newest first.
+
+    Only judged trials count, and a case needs two of them: one cannot disagree with itself.
+    """
+    found = (
+        _flaky_case(case, [judged[case.case_id] for judged in earlier if case.case_id in judged])
+        for case in report.cases
+    )
+    return sorted((case for case in found if case), key=lambda case: (-case.flip_rate, case.case_id))
+
+
+def _flaky_case(case: CaseResult, before: list[tuple[int, int]]) -> FlakyCase | None:
+    results = [counts for counts in (*reversed(before), (case.trials, case.passed)) if counts[0]]
+    trials, passed = sum(n for n, _ in results), sum(c for _, c in results)
+    rate = flip_rate(trials, passed)
+    if not case.trials or not rate or not _goes_back_and_forth(results):
+        return None
+    was = flip_rate(trials - case.trials, passed - case.passed)
+    was_flaky = was is None or (was >= FLAKY_FROM and _goes_back_and_forth(results[:-1]))
+    is_new = rate >= FLAKY_FROM and not was_flaky
+    return FlakyCase(case_id=case.case_id, flip_rate=rate, passed=passed, trials=trials, runs=len(results), new=is_new)
+
+
+def _goes_back_and_forth(results: Sequence[tuple[int, int]]) -> bool:
+    """A case that passed up to some run and fails ever since got worse; a flaky one comes back."""
+    if any(0 < passed < trials for trials, passed in results):
+        return True
+    return sum(bool(was[1]) != bool(now[1]) for was, now in pairwise(results)) > 1

@@ -17,9 +17,8 @@ from evalharness.domain.case import Case
 from evalharness.domain.case_result import WRITTEN
 from evalharness.domain.example import merge_examples
 from evalharness.domain.run import CaseLock, RunLock
-from evalharness.domain.selection import Selection
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import Selection, Suite
 from evalharness.errors import MissingVariable, NothingSelected, UsageError
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.json_value import Json

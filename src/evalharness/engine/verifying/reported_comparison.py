@@ -16,8 +16,7 @@ from evalharness.domain.comparison import CaseChange, Comparison, Difference
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
-from evalharness.engine.comparing.case_changes import case_changes
-from evalharness.engine.comparing.comparison import GATED
+from evalharness.engine.comparing.comparison import GATED, case_changes
 from evalharness.engine.comparing.comparison_verdict import asked, decisive, verdict_of
 from evalharness.engine.comparing.metric_difference import metric_differs
 from evalharness.engine.comparing.pairs import Pair

@@ -15,11 +15,10 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.finding_codes import Code
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.record import Record
-from evalharness.domain.report import Failure, Report
+from evalharness.domain.report import Failure, Mismatch, Report, Verified
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TRIAL_STATES, Outcome
-from evalharness.domain.verification import Mismatch, Verified
 from evalharness.engine.gating.threshold_checks import Counted
 from evalharness.engine.measuring.measurements import measure
 from evalharness.engine.measuring.summary import case_results, error_bounds, failures, summarise, unjudged

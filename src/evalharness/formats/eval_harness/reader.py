@@ -15,8 +15,8 @@ from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.native.cases import Defaults
+from evalharness.formats.native.folder import MAX_DEPTH, REF, is_ref
 from evalharness.formats.native.reader import EVAL_TYPES, Assembly, native_document
-from evalharness.formats.native.referenced_files import MAX_DEPTH, REF, is_ref
 from evalharness.formats.native.written_evals import Document, WrittenEval
 from evalharness.formats.parts import kind_of
 from evalharness.formats.problems import Findings

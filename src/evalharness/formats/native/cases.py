@@ -13,8 +13,7 @@ from evalharness.domain.problem import FieldPath, quoted
 from evalharness.domain.specification import TargetSpec
 from evalharness.errors import closest
 from evalharness.formats.native.expectations import Expected, comparison, is_native_form, read_expected
-from evalharness.formats.native.rebased_paths import rebased_case, rebased_target
-from evalharness.formats.native.referenced_files import Folder
+from evalharness.formats.native.folder import Folder, rebased_case, rebased_target
 from evalharness.formats.native.regression_evals import Baseline, read_baseline, read_comparison
 from evalharness.formats.native.written_evals import CASE_KEYS, EVAL_KEYS, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader, Origin

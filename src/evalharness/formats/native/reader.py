@@ -13,9 +13,7 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.native.cases import CaseReader, Defaults
-from evalharness.formats.native.config_folder import THRESHOLDS, Layout
-from evalharness.formats.native.rebased_paths import rebased_target
-from evalharness.formats.native.referenced_files import Folder
+from evalharness.formats.native.folder import THRESHOLDS, Folder, Layout, rebased_target
 from evalharness.formats.native.suite_fields import own_defaults, part_defaults, read_suite
 from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader

@@ -13,7 +13,7 @@ from evalharness.documents.http_messages import is_response
 from evalharness.domain.case import as_text
 from evalharness.errors import UnknownName
 from evalharness.formats.native.expectations import Expected
-from evalharness.formats.native.referenced_files import REF, Folder, is_ref
+from evalharness.formats.native.folder import REF, Folder, is_ref
 from evalharness.formats.native.written_evals import WrittenEval
 from evalharness.formats.syntax.source import ENDINGS
 from evalharness.values.json_value import Json

@@ -13,7 +13,7 @@ from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
 from evalharness.formats.native.cases import Defaults
-from evalharness.formats.native.rebased_paths import rebased_target
+from evalharness.formats.native.folder import rebased_target
 from evalharness.formats.native.written_evals import Document
 from evalharness.formats.native.written_graders import GraderReader, Origin
 from evalharness.formats.parts import check_target, read_spec

@@ -16,9 +16,8 @@ from evalharness import registry
 from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName
-from evalharness.formats.native.config_folder import Layout
 from evalharness.formats.native.expectations import JUDGES, KINDS, SHARED, Expected, comparison
-from evalharness.formats.native.rebased_paths import HERE, rebased_grader
+from evalharness.formats.native.folder import HERE, Layout, rebased_grader
 from evalharness.formats.parts import (
     check_grader,
     is_grader,

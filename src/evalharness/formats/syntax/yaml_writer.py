@@ -15,7 +15,7 @@ from typing import Any
 
 from evalharness.errors import UsageError
 from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.yaml_scalars import plain_scalar
+from evalharness.formats.syntax.yaml_source import plain_scalar
 
 INDENT = "  "
 LONGEST_INLINE_LIST = 80

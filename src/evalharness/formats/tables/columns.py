@@ -15,8 +15,7 @@ from typing import Any
 from evalharness import registry
 from evalharness.domain.case import as_text
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.values.json_paths import MISSING, look_along
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import MISSING, Json, look_along
 from evalharness.workspaces import is_workspace_path
 
 TEXT_KEYS = ("id", "name", "description", "category", "cluster", "difficulty", "criticality")

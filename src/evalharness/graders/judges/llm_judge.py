@@ -29,8 +29,7 @@ from evalharness.graders.judges.score_sheet import ScoreSheet
 from evalharness.graders.scorers import ANSWER_PATH
 from evalharness.graders.workflow_part import artifact_in
 from evalharness.stats.thresholds import reaches
-from evalharness.values.json_paths import MISSING
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import MISSING, Json
 
 OFF = "switched off: `enabled: true` lets a judge score"
 

@@ -17,8 +17,8 @@ from evalharness.graders.judges.prompts import template
 from evalharness.graders.judges.question import Asking, Question, together
 from evalharness.graders.judges.reply_form import Form, OneOf, Words
 from evalharness.graders.judges.run_for_judge import run_for_judge
-from evalharness.graders.reason_text import shown
 from evalharness.values.json_value import Json
+from evalharness.values.text import shown
 
 FORM = Form({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
 Answer = RelevanceResult | BadReply | ModelUnavailable

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.targets.answers import look_up
-from evalharness.values.json_paths import MISSING, look_along, step_into, steps
+from evalharness.values.json_value import MISSING, look_along, step_into, steps
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from compared import case, report
 
-from evalharness.engine.measuring.flaky_cases import flaky_cases
+from evalharness.engine.measuring.recommendations import flaky_cases
 
 
 def test_the_most_flaky_first_and_steady_ones_not_at_all() -> None:

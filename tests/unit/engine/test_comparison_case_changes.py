@@ -7,7 +7,7 @@ from compared import alike, case, report
 
 from evalharness.domain.comparison import CaseChange
 from evalharness.domain.report import Report
-from evalharness.engine.comparing.case_changes import case_changes
+from evalharness.engine.comparing.comparison import case_changes
 from evalharness.engine.comparing.pairs import pair_cases
 
 

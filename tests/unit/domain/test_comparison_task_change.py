@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.regressions import TaskChange, task_changes
+from evalharness.domain.comparison import TaskChange, task_changes
 
 
 def case(case_id: str, score: float | None, state: str = "passed", key: str = "") -> CaseResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from eval_files import load, put, told
 
-from evalharness.formats.native.referenced_files import MAX_DEPTH
+from evalharness.formats.native.folder import MAX_DEPTH
 
 EVAL = "{id: a, input: x, expected_output: x}"
 
