@@ -7,6 +7,7 @@ import re
 import sqlite3
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from driving import Outcome, drive, line_of, write
@@ -138,9 +139,23 @@ def test_a_regression_fails_and_an_open_question_does_as_it_is_told(tmp_path: Pa
     assert worse.report["comparison"]["old"]["run_name"] == name
     open_ = run(folder, "--json")
     assert (open_.code, open_.report["gate"]["verdict"]) == (0, "INCONCLUSIVE")
-    assert run(folder, "--inconclusive", "fail").code == 4
+    strict = run(folder, "--inconclusive", "fail", "--json")
+    assert (strict.code, strict.report["verdict"]) == (4, "INCONCLUSIVE")
     tolerated = run(folder, "--regression-tolerance", "0.9", wrong="a b c d")
     assert tolerated.code == 0
+
+
+def test_an_inconclusive_gate_is_a_verdict_of_its_own(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: true}")
+    baseline(folder)
+    done = run(folder, "-o", "results.xml")
+    assert done.code == 0
+    assert done.out.splitlines()[-2].startswith("INCONCLUSIVE  the data do not decide regression"), done.out
+    suite = next(ElementTree.parse(folder / "results.xml").iter("testsuite"))
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    listed = json.loads(drive(folder, "runs", "--json").out)["runs"]
+    assert [each["verdict"] for each in listed] == ["INCONCLUSIVE", "PASSED"]
+    assert drive(folder, "baseline", listed[0]["run"]).code == 0, "it may be a baseline"
 
 
 def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: Path) -> None:

@@ -38,12 +38,14 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
                 "suite": line.suite_name,
                 "started": line.created_at,
                 "trials": line.planned,
+                "verdict": line.verdict or "-",
                 "states": (states + pending).strip(),
                 "regrade_of": line.regrade_of,
             }
         )
     if as_json:
         for row, line in zip(rows, lines, strict=True):
+            row["verdict"] = line.verdict or None
             row["states"] = {**line.counts, **({"pending": line.pending} if line.pending else {})}
         print(json.dumps({"runs": rows}, ensure_ascii=False, indent=1))
     elif rows:

@@ -66,7 +66,8 @@ class ItemAnalysis(Record):
         return [case for case in self.cases if case.flag]
 
 
-Verdict = Literal["PASSED", "FAILED", "INVALID", "UNDECIDED", "INTERRUPTED"]
+Verdict = Literal["PASSED", "FAILED", "INCONCLUSIVE", "INVALID", "UNDECIDED", "INTERRUPTED"]
+"""INCONCLUSIVE: the data do not decide the gate. UNDECIDED: grades are outstanding."""
 CaseState = Literal["passed", "failed", "error", "skipped", "awaiting", "pending"]
 
 
@@ -218,6 +219,18 @@ class Report(Record):
                 for each, found in zip(advice, findings, strict=True)
             ]
         }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inconclusive_by_name(cls, written: Any) -> Any:
+        """Earlier versions called a run whose gate was inconclusive PASSED, or UNDECIDED without an open grade."""
+        gate = written.get("gate") if isinstance(written, Mapping) else None
+        if not isinstance(gate, Mapping) or gate.get("verdict") != "INCONCLUSIVE":
+            return written
+        summary = written.get("summary")
+        awaits = isinstance(summary, Mapping) and bool(summary.get("awaiting"))
+        is_earlier = written.get("verdict") == "PASSED" or (written.get("verdict") == "UNDECIDED" and not awaits)
+        return {**written, "verdict": "INCONCLUSIVE"} if is_earlier else written
 
     @field_validator("measurements", mode="before")
     @classmethod

@@ -12,7 +12,7 @@ from evalharness.domain.suite import Suite
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run in a list; `counts` are its finished trials by state."""
+    """A run in a list; `counts` are its finished trials by state, `verdict` is empty until it stops."""
 
     id: str
     name: str
@@ -21,6 +21,7 @@ class RunLine:
     finished_at: str | None
     planned: int
     regrade_of: str
+    verdict: str
     counts: dict[str, int]
 
     @property

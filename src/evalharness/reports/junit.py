@@ -156,7 +156,7 @@ def _case_verdict(case: CaseResult, quarantined: frozenset[str]) -> str:
 
 def _verdict_of_itself(report: Report, verdicts: Sequence[str]) -> str:
     """The tag of a test case for the run as a whole, where those of its cases and its gate do not tell its verdict."""
-    if report.verdict not in ("PASSED", "FAILED"):
+    if report.verdict not in ("PASSED", "FAILED") and report.exit_code:
         return "error"
     checks = [_gate_verdict(check) for check in report.gate.checks] if report.gate else []
     return "failure" if report.verdict == "FAILED" and "failure" not in (*verdicts, *checks) else ""

@@ -36,11 +36,10 @@ def _failed_too(cases: int) -> str:
 
 def _gate_inconclusive(checks: Sequence[str], passes: bool, failed: int, awaiting: int) -> str:
     if passes:
-        warned = f"{_failed_too(failed)} (with --inconclusive fail this would not pass)" if failed else ""
-        meaning = "which counts as passed (inconclusive: pass)"
-        return f"the gate is inconclusive, {meaning}: {', '.join(checks)}{warned}"
-    due = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
-    return f"the gate is inconclusive: {', '.join(checks)}{due}{_failed_too(failed)}"
+        text = f"the data do not decide {', '.join(checks)}{_failed_too(failed)}"
+        return f"{text} (inconclusive: pass, so exit code 0)"
+    pending = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
+    return f"the data do not decide {', '.join(checks)}{pending}{_failed_too(failed)}"
 
 
 def _score_left_out(lacking: int, judged: int) -> str:

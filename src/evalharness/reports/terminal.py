@@ -25,7 +25,9 @@ from evalharness.reports.screen import Part, Screen, screen_on
 from evalharness.reports.wording import history_text, naming, with_interval
 from evalharness.reports.words import say
 
-COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta", "UNDECIDED": "yellow", "INTERRUPTED": "yellow"}
+COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta"} | dict.fromkeys(
+    ("INCONCLUSIVE", "UNDECIDED", "INTERRUPTED"), "yellow"
+)
 FIRST_FAILURES = 5
 MOST_DIFFERING = 20
 

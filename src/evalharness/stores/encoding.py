@@ -276,6 +276,13 @@ def variant_from(head: bytes) -> str:
     return ""
 
 
+def verdict_from(report: bytes | None) -> str:
+    """Of a run that has come to a stop; empty where it has not, or its report cannot be read."""
+    with suppress(*_UNREADABLE, StoreError):
+        return report_from(report, "").verdict if report else ""
+    return ""
+
+
 def _parsed(body: bytes) -> Any:
     return from_json(body, cache_strings="keys")  # hardly a value comes twice
 

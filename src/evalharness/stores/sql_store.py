@@ -50,6 +50,7 @@ from evalharness.stores.encoding import (
     trial_from,
     trial_row,
     variant_from,
+    verdict_from,
 )
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
 from evalharness.stores.sqlite import Database
@@ -209,7 +210,10 @@ class SqlStore:
 
     def list_runs(self, limit: int) -> list[RunLine]:
         rows = self._database.read(statements.LINES_OF_RUNS, (limit,))
-        return [RunLine(*(*about, dict(self._database.read(statements.STATES, (seq,))))) for seq, *about in rows]
+        return [
+            RunLine(*(*about, verdict_from(report), dict(self._database.read(statements.STATES, (seq,)))))
+            for seq, *about, report in rows
+        ]
 
     def outline(self, reference: str) -> RunOutline:
         *about, report, cases = self._of_run(statements.READ_OUTLINE, self._run_id(reference))

@@ -34,7 +34,8 @@ RUNS_BEFORE = f"{_RUN} WHERE created_at < ? ORDER BY seq"
 READ_OUTLINE = f"SELECT {', '.join(OUTLINE_COLUMNS)}, report, cases FROM runs WHERE id = ?"
 READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
 LINES_OF_RUNS = (
-    "SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of FROM runs ORDER BY seq DESC LIMIT ?"
+    "SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, report FROM runs "
+    "ORDER BY seq DESC LIMIT ?"
 )
 LINKS_SINCE = (
     "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "

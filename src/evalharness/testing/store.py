@@ -67,7 +67,7 @@ class _StoredRun:
     def line(self) -> RunLine:
         counts = Counter(row["state"] for row in self.trials.values())
         about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return RunLine(*about, dict(counts))
+        return RunLine(*about, encoding.verdict_from(self.report), dict(counts))
 
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""

@@ -121,16 +121,15 @@ def check(name: str, passed: bool | None, **more: Any) -> GateCheck:
         ),
         (
             GateResult(verdict="INCONCLUSIVE", exit_code=0, checks=(check("a", True), check("c", None))),
-            "PASSED",
+            "INCONCLUSIVE",
             0,
-            "the gate is inconclusive, which counts as passed (inconclusive: pass): c; 1 case failed "
-            "(with --inconclusive fail this would not pass)",
+            "the data do not decide c; 1 case failed (inconclusive: pass, so exit code 0)",
         ),
         (
             GateResult(verdict="INCONCLUSIVE", exit_code=4, checks=(check("c", None),)),
             "UNDECIDED",
             4,
-            "the gate is inconclusive: c; 2 cases still to be graded; 1 case failed",
+            "the data do not decide c; 2 cases still to be graded; 1 case failed",
         ),
         (
             GateResult(verdict="INVALID", exit_code=2, checks=(check("b", False), check("d", None, computable=False))),
@@ -143,6 +142,12 @@ def check(name: str, passed: bool | None, **more: Any) -> GateCheck:
 def test_with_a_gate_the_gate_alone_decides(gate: GateResult, verdict: str, exit_code: int, why: str) -> None:
     given = judge_by_gate(gate, summary(passed=3, failed=1, awaiting=2))
     assert (*given[:2], say(given[2])) == (verdict, exit_code, why)
+
+
+@pytest.mark.parametrize("exit_code", [0, 4])
+def test_an_inconclusive_gate_is_never_passed_nor_undecided(exit_code: int) -> None:
+    gate = GateResult(verdict="INCONCLUSIVE", exit_code=exit_code, checks=(check("c", None),))
+    assert judge_by_gate(gate, summary(passed=3))[:2] == ("INCONCLUSIVE", exit_code)
 
 
 @pytest.mark.parametrize(

@@ -59,4 +59,4 @@ def judge_by_gate(gate: GateResult, summary: Summary) -> tuple[Verdict, int, Fin
     names = [check.name for check in gate.checks if check.passed is not True]
     counts = {"failed": failed, "awaiting": summary.awaiting}
     why = finding("run.gate_inconclusive", "warning", checks=names, passes=passes, **counts)
-    return ("PASSED" if passes else "UNDECIDED"), gate.exit_code, why
+    return ("UNDECIDED" if summary.awaiting and not passes else "INCONCLUSIVE"), gate.exit_code, why
