@@ -62,7 +62,7 @@ def both(folder: Path, target: str) -> tuple[Any, Any, str]:
 def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: str, verdict: str, note: str) -> None:
     folder = project(tmp_path, gate)
     judged, compared, new = both(folder, target)
-    assert compared == judged
+    assert compared == {**judged, "flips": None}, "single cases are judged where something is to fail"
     assert compared["verdict"] == verdict
     assert any(each.startswith(note) for each in texts(compared["notes"]))
     of_file = drive(folder, "compare", "default", f"{target}.json", "--json").json["comparison"]

@@ -59,7 +59,7 @@ def flags() -> Iterator[tuple[str, click.Option, str]]:
     for name, command in commands():
         for option in command.params:
             if isinstance(option, click.Option):
-                for flag in option.opts:
+                for flag in (*option.opts, *option.secondary_opts):
                     if flag.startswith("--") and flag != "--help":
                         yield name, option, flag
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.actions.compare_runs import Gated, compare_reports, with_gates
+from evalharness.actions.compare_runs import Gated, asked_rule, compare_reports, with_gates
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
-from evalharness.domain.comparison import ORDER, THRESHOLD, Change, Regressions, TaskChange, task_changes
+from evalharness.domain.comparison import ORDER, THRESHOLD, Comparison, Regressions, TaskChange, task_changes
 from evalharness.domain.finding import Finding, finding
+from evalharness.domain.gate import Gate
 from evalharness.domain.report import worst
 from evalharness.domain.stored import RunLink
 from evalharness.engine.comparing.pairs import pair_cases
+from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.steps.apply_gate import whole
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_suites import find_suite
+from evalharness.steps.recall_answers import with_flips
 
 BROKE = 3
 """The exit code of a run that broke."""
@@ -48,27 +51,54 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
     gated = with_gates(new, store)
     refused = _refused(old, gated, today)
     comparable = [(each, gate) for each, gate in gated if each.report.metadata.run_id not in refused]
-    comparisons = compare_reports(old, comparable, request.rule, store, today)
+    comparisons = [
+        _with_flips(comparison, each, gate, request.rule, store)
+        for comparison, (each, gate) in zip(
+            compare_reports(old, comparable, request.rule, store, today), comparable, strict=True
+        )
+    ]
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
     found = [comparison.verdict for comparison in comparisons]
     codes = [
-        _exit_code(verdict, request.inconclusive or gate.inconclusive)
-        for verdict, (_, gate) in zip(found, comparable, strict=True)
+        _exit_code(comparison, request.inconclusive or gate.inconclusive)
+        for comparison, (_, gate) in zip(comparisons, comparable, strict=True)
     ]
     bad = [*(BROKE for _ in broken), *(UsageError.exit_code for run_id in refused if run_id not in broken)]
     return Regressions(
         suite_name=suite_name,
         verdict="INVALID" if bad else next(verdict for verdict in ORDER if verdict in found),
         exit_code=worst([*codes, *bad]),
-        notes=(*notes, *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values())),
+        notes=(
+            *notes,
+            *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values()),
+            *_lost(comparisons),
+        ),
         comparisons=tuple(comparisons),
         threshold=request.threshold,
         tasks=tuple(change for each in new for change in _tasks(old, each, request.threshold)),
     )
 
 
-def _exit_code(verdict: Change, inconclusive: Literal["pass", "fail"]) -> int:
-    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}[verdict]
+def _exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
+    if comparison.flips is not None and comparison.flips.cases:
+        return 1
+    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}[comparison.verdict]
+
+
+def _with_flips(
+    comparison: Comparison, new: FoundReport, gate: Gate, asked: Mapping[str, Any], store: Store
+) -> Comparison:
+    """Single cases that are lost, as a gate with this rule would judge them."""
+    if new.report.sequential is not None:
+        return comparison
+    rule = asked_rule(gate, asked).model_copy(update={"baseline": ""})
+    return with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
+
+
+def _lost(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
+    for each in comparisons:
+        if each.flips is not None and (each.flips.cases or each.flips.excused):
+            yield flips_check(each, each.flips).text
 
 
 def _refused(old: FoundReport, new: list[Gated], today: date) -> dict[str, str]:

@@ -79,8 +79,13 @@ def _reported_gate(found: FoundReport) -> Gate:
         ) from None
 
 
+def asked_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
+    """That of a gate, with the fields that are asked for in place of its own."""
+    return RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
+
+
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
-    rule = RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
+    rule = asked_rule(gate, asked)
     sources = {"old_source": old.source, "new_source": new.source}
     return compare(old.report, new.report, rule, ignored=gate.quarantined_on(today), **sources)
 

@@ -19,6 +19,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.engine.running.trial_state import decide
+from evalharness.engine.verifying.reported_comparison import flips_again
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials, read_with_trials, reports_in
@@ -134,7 +135,8 @@ def _compared_again(kept: Report, run: Run, store: Store) -> Comparison | None:
         if baseline.finished_at is None or baseline.finished_at > run.finished_at:
             return None
         found = FoundReport(report_of(baseline, store), reported.old.source, baseline)
-        return compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
+        again = compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
+        return again if reported.flips is None else flips_again(again, reported.flips)
     except UsageError:  # gone, or nothing is left to compare: then what the report says of itself is checked
         return None
 

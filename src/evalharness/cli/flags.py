@@ -99,7 +99,12 @@ _GATE = (
         help="Must not be worse than this baseline, run or JSON report; none: no such check.",
     ),
     tolerance_option,
-    option("--strict-flips", is_flag=True, help="No case that always passed in the baseline may fail now."),
+    option(
+        "--strict-flips/--no-strict-flips",
+        default=None,
+        help="Fail if a case that always passed in the baseline fails once; or never because of a single case.  "
+        "[default: fail if a case that always passed does not pass at all now]",
+    ),
     option(
         "--inconclusive",
         type=click.Choice(["pass", "fail"]),

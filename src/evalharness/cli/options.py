@@ -49,10 +49,10 @@ class _Line(click.types.StringParamType):
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY."""
+    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY; --no-… has none."""
     if settings.get("multiple"):
         settings.setdefault("type", _Line())
-    flags = [name.removeprefix("--") for name in names if name.startswith("--")]
+    flags = [name.removeprefix("--").partition("/")[0] for name in names if name.startswith("--")]
     variables = ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags]
     return click.option(*names, envvar=variables, show_envvar=False, **settings)
 

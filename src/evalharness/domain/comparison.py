@@ -123,6 +123,28 @@ class CaseChange(Record):
         return (moved > SAME) - (moved < -SAME)
 
 
+class PastAnswers(Record):
+    """First answers to a case in earlier runs on the same target that asked and judged the same.
+
+    Without the newest runs in which it always failed: it may be lost ever since.
+    """
+
+    results: int = 0
+    passed: int = 0
+    flips: bool = False
+    """Whether one target both passed and failed it."""
+
+
+class Flips(Record):
+    """Cases that passed every trial before and pass none now, judged one by one."""
+
+    cases: tuple[str, ...] = ()
+    """Each of these fails the gate."""
+    excused: tuple[str, ...] = ()
+    """These passed and failed by themselves in earlier runs, so the statistical rule decides."""
+    past: dict[str, PastAnswers] = Field(default_factory=dict)
+
+
 class Comparison(Record):
     old: ComparedRun
     new: ComparedRun
@@ -145,6 +167,8 @@ class Comparison(Record):
     """The pass rate of the critical cases alone: a family of its own, with its own error rate."""
     cases: tuple[CaseChange, ...] = ()
     """Those that changed."""
+    flips: Flips | None = None
+    """None where no gate asks for them."""
     flip_alarm: float | None = None
     """How often a case that always passed in the old run would fail in a new one if nothing had changed."""
     alpha: float = ALPHA

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_validator
 
 from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.domain.finding import Finding, MaybeFinding
@@ -189,7 +189,8 @@ class Gate(Record):
     max_latency_s: Limit | None = None
     max_median_latency_s: Limit | None = None
     regression: RegressionRule | None = None
-    strict_flips: bool = False
+    strict_flips: StrictBool | Literal["auto"] = "auto"
+    """`true`: no case that always passed may fail once. `auto`: see `watches_flips`."""
     inconclusive: Literal["pass", "fail"] = "pass"
     quarantine: tuple[Quarantine, ...] = ()
 
@@ -203,7 +204,15 @@ class Gate(Record):
     def compares(self) -> bool:
         """Whether a baseline is needed to judge it."""
         is_unwanted = self.regression is not None and self.regression.baseline == NO_BASELINE
-        return not is_unwanted and (self.regression is not None or self.strict_flips)
+        return not is_unwanted and (self.regression is not None or self.strict_flips is True)
+
+    @property
+    def watches_flips(self) -> bool:
+        """Whether a single case that is lost fails it, where the pass rate may not fall at all."""
+        rule = self.rule
+        if self.strict_flips != "auto" or rule is None or rule.tolerance:
+            return False
+        return not rule.metrics or "pass_rate" in rule.metrics
 
     @property
     def counts_passes(self) -> bool:
@@ -286,5 +295,5 @@ class GateOverrides:
     fail_under: float | None = None
     baseline: str | None = None
     tolerance: float | None = None
-    strict_flips: bool = False
+    strict_flips: bool | None = None
     inconclusive: Literal["pass", "fail"] | None = None

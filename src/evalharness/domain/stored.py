@@ -72,6 +72,11 @@ class PastRun:
     is_sequential: bool
     locks: dict[str, Any]
 
+    @property
+    def has_fresh_trials(self) -> bool:
+        """Whether its target was asked; a run that grades stored artifacts looks at old answers again."""
+        return self.kind != "artifact"
+
     def key(self, case_id: str) -> str:
         lock = self.locks.get(case_id)
         return CaseLock.joined(lock["case"], lock["graders"]) if lock else ""

@@ -154,6 +154,18 @@ def strict_flips(flipped: Mapping[str, Any], alarm: float | None, left_out: str 
     return f"no case that always passed may fail now{often}{did}{_aside(left_out)}"
 
 
+def flips(lost: Mapping[str, Any], excused: Mapping[str, Any], single: bool, left_out: str | None) -> str:
+    """`single`: one trial decided it, which an unchanged agent may fail by chance."""
+    text = "no case that always passed is lost"
+    if lost["number"]:
+        was = "was" if lost["number"] == 1 else "were"
+        retry = "; one trial can fail by chance, and 5 trials per case tell (--trials 5)" if single else ""
+        text = f"always passed before, and never now: {_named(lost)} {was} lost{retry}"
+    if excused["number"]:
+        text += f"; {_named(excused)} passed and failed in earlier runs too, so the regression check alone decides"
+    return f"{text}{_aside(left_out)}"
+
+
 def _aside(left_out: str | None) -> str:
     return f" ({left_out})" if left_out else ""
 
@@ -192,6 +204,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "gate.limit_open": lambda found, awaiting: f"{found}; {count(awaiting, 'trial')} still to be graded",
         "gate.regression": regression,
         "gate.strict_flips": strict_flips,
+        "gate.flips": flips,
         "gate.not_compared": not_compared,
         "gate.sequential": sequential,
         "gate.quarantined": quarantined,

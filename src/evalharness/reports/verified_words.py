@@ -38,6 +38,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "was tried, and its scores, times and costs"
         ),
         "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are told",
+        "believed.past_answers": "what earlier runs answered to the cases that are lost",
         "believed.flips": "whether others failed that always passed (strict_flips)",
         "believed.judging": "what judges took and cost",
         "believed.other_runs": "what other runs say about flaky cases and items",

@@ -22,6 +22,7 @@ from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
 from evalharness.reports.words import say
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.steps.recall_answers import with_flips
 
 
 def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
@@ -44,6 +45,8 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
     if gate.compares:
         try:
             comparison = compare_as_gated(gate, report, store, day)
+            if report.sequential is None:
+                comparison = with_flips(comparison, gate, store)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
             hint = error.hint or Hint("hint.other_baseline", run=report.metadata.run_name)
             not_compared = finding("comparison.refused", "warning", message=error.message, hint=as_finding(hint))

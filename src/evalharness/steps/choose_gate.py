@@ -20,7 +20,7 @@ def with_gate(suite: Suite, overrides: GateOverrides, root: Path) -> Suite:
     if gate.regression is not None:
         gate = _with_rule(gate, baseline=_placed(gate.regression.baseline, root))
     gate = _overridden(gate, overrides)
-    asked = gate if gate.compares else gate.model_copy(update={"regression": None, "strict_flips": False})
+    asked = gate if gate.compares else gate.model_copy(update={"regression": None, "strict_flips": "auto"})
     if suite.gate is None and asked == Gate(inconclusive=gate.inconclusive):
         return suite
     return suite.model_copy(update={"gate": gate})
@@ -43,8 +43,8 @@ def _overridden(gate: Gate, overrides: GateOverrides) -> Gate:
         gate = gate.model_copy(update={"thresholds": gate.thresholds.model_copy(update={"default": default})})
     if overrides.strict_flips or overrides.tolerance is not None:
         gate = _comparing(gate)
-    if overrides.strict_flips:
-        gate = gate.model_copy(update={"strict_flips": True})
+    if overrides.strict_flips is not None:
+        gate = gate.model_copy(update={"strict_flips": overrides.strict_flips})
     if overrides.tolerance is not None:
         gate = _with_rule(gate, tolerance=overrides.tolerance)
     if overrides.baseline == NO_BASELINE and gate.compares:

@@ -155,7 +155,7 @@ def _undecidable(gate: Gate) -> list[str]:
         *(["thresholds of some cases"] if any(kind for kind, _, _ in gate.minima()) else []),
         *(["each_case"] if gate.each_case else []),
         *(["required_cases"] if gate.required_cases else []),
-        *(["strict_flips"] if gate.compares and gate.strict_flips else []),
+        *(["strict_flips"] if gate.compares and gate.strict_flips is True else []),
         *(sorted(set(gate.rule.metrics) - {"pass_rate"}) if gate.rule else []),
     ]
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any
 
-from evalharness.domain.comparison import Comparison
+from evalharness.domain.comparison import Comparison, Flips
 from evalharness.domain.finding import Finding, Severity, finding
 from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, metric_label
 from evalharness.domain.sequential import SequentialResult
@@ -185,18 +185,15 @@ def _comparison_checks(
     gate: Gate, comparison: Comparison | None, not_compared: Finding | None, awaits: bool
 ) -> Iterator[GateCheck]:
     """While grades are outstanding, what cannot be compared may still become so."""
-    rules = [("regression", gate.rule is not None), ("strict_flips", gate.compares and gate.strict_flips)]
+    rules = [("regression", gate.rule is not None), ("strict_flips", gate.compares and gate.strict_flips is True)]
     for name, asked in rules:
         if asked and comparison is None:
             text = finding("gate.not_compared", "warning" if awaits else "error", awaits=awaits, why=not_compared)
             yield GateCheck(name=name, passed=None, text=text, computable=awaits)
         elif asked and comparison is not None:
-            yield _comparison_check(name, comparison)
-
-
-def _comparison_check(name: str, comparison: Comparison) -> GateCheck:
-    """`regression` or `strict_flips`."""
-    return _regression(comparison) if name == "regression" else _strict_flips(comparison)
+            yield _regression(comparison) if name == "regression" else _strict_flips(comparison)
+    if comparison is not None and comparison.flips is not None:
+        yield flips_check(comparison, comparison.flips)
 
 
 def _regression(comparison: Comparison) -> GateCheck:
@@ -226,6 +223,19 @@ def _strict_flips(comparison: Comparison) -> GateCheck:
         left_out=comparison.left_out,
     )
     return GateCheck(name="strict_flips", passed=not flipped, text=text, cases=flipped)
+
+
+def flips_check(comparison: Comparison, flips: Flips) -> GateCheck:
+    trials = {change.case_id: min(change.old_trials, change.new_trials) for change in comparison.cases}
+    text = finding(
+        "gate.flips",
+        SEVERITIES[not flips.cases],
+        lost=_listed(flips.cases),
+        excused=_listed(flips.excused),
+        single=any(trials.get(id_) == 1 for id_ in flips.cases),
+        left_out=comparison.left_out,
+    )
+    return GateCheck(name="flips", passed=not flips.cases, text=text, cases=flips.cases)
 
 
 def _as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:

@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.comparison import CaseChange, Comparison, Difference
+from evalharness.domain.comparison import CaseChange, Comparison, Difference, Flips
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import GATED, case_changes
 from evalharness.engine.comparing.comparison_verdict import asked, decisive, verdict_of
+from evalharness.engine.comparing.flips import judge_flips
 from evalharness.engine.comparing.metric_difference import metric_differs
 from evalharness.engine.comparing.pairs import Pair
 from evalharness.engine.verifying.reported_verdict import Judged
@@ -45,6 +46,11 @@ def recompare(report: Report, recomputed: Comparison | None) -> Iterator[Judged]
         yield from found.values()
     except UsageError as error:  # no such counts, scores or levels can be
         yield "comparison", reported.verdict, finding("verify.impossible_because", "error", why=error.message)
+
+
+def flips_again(comparison: Comparison, reported: Flips) -> Comparison:
+    """What earlier runs answered is believed: some of them may have been removed since."""
+    return comparison.model_copy(update={"flips": judge_flips(comparison, reported.past)})
 
 
 def believed_of_comparison(reported: Comparison) -> Iterator[Finding]:
@@ -124,6 +130,8 @@ def _of_itself(reported: Comparison) -> Iterator[Judged]:
     deciding = decisive(asked(reported.differences, reported.critical))
     yield "comparison.decisive", reported.decisive, tuple(difference.metric for difference in deciding)
     yield "comparison.verdict", reported.verdict, deciding[0].verdict if deciding else None
+    if reported.flips is not None and reported.tells_all:
+        yield "comparison.flips", reported.flips, judge_flips(reported, reported.flips.past)
 
 
 def _consistent(place: str, reported: Difference, p_adjusted: float | None, rule: RegressionRule) -> Iterator[Judged]:

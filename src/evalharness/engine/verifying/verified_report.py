@@ -282,6 +282,8 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
         yield finding("believed.lost_cases")
     if report.comparison is not None:
         yield finding("believed.comparison_rule")
+        if report.comparison.flips is not None and report.comparison.flips.past:
+            yield finding("believed.past_answers")
     if report.comparison is not None and comparison is None:
         yield from believed_of_comparison(report.comparison)
     if report.sequential is not None:
