@@ -73,6 +73,25 @@ def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: 
     assert (strict["verdict"], strict["tolerance"]) == ("INCONCLUSIVE" if target == "worse" else verdict, 0)
 
 
+def test_an_improvement_counts_as_no_regression_everywhere(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: true}")
+    drive(folder, "baseline", run(folder, "worse", *UNCOMPARED))
+    better = drive(folder, "run", "suite.yaml", "--target", "agent.py:answer", "-o", "run.json", "-o", "run.xml")
+    report = json.loads((folder / "run.json").read_text(encoding="utf-8"))["eval_report"]
+    assert (better.code, report["verdict"], report["comparison"]["verdict"]) == (0, "PASSED", "IMPROVEMENT")
+    [check] = report["gate"]["checks"]
+    assert check["passed"] and check["text"]["text"].startswith("IMPROVEMENT: 20 points more trials pass")
+    assert "IMPROVEMENT" in better.out and "<failure" not in (folder / "run.xml").read_text(encoding="utf-8")
+    for words in (("regressions", "many"), ("regressions", "many", "--inconclusive", "fail"), ("gate", "latest")):
+        again = drive(folder, *(report["metadata"]["run_name"] if word == "latest" else word for word in words))
+        assert (again.code, "IMPROVEMENT" in again.out) == (0, True), words
+    for what in (report["metadata"]["run_name"], "run.json"):
+        assert drive(folder, "verify", what).code == 0
+    forged = (folder / "run.json").read_text(encoding="utf-8").replace('"IMPROVEMENT"', '"NO REGRESSION"')
+    (folder / "forged.json").write_text(forged, encoding="utf-8")
+    assert "comparison.verdict" in drive(folder, "verify", "forged.json").out
+
+
 def test_a_file_that_tells_of_no_possible_gate_is_refused(tmp_path: Path) -> None:
     folder = project(tmp_path, TOLERANT)
     drive(folder, "baseline", run(folder, "answer", *UNCOMPARED))

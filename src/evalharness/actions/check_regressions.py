@@ -82,7 +82,7 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
 def _exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
     if comparison.flips is not None and comparison.flips.cases:
         return 1
-    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0, "NO REGRESSION": 0}[comparison.verdict]
+    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0}.get(comparison.verdict, 0)
 
 
 def _with_flips(

@@ -18,6 +18,9 @@ from evalharness.domain.record import Record
 from evalharness.stats.thresholds import ALPHA, LEVEL, POWER, SAME, exceeds
 
 Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
+"""Of one metric."""
+ComparisonVerdict = Change | Literal["IMPROVEMENT"]
+"""Of all of them: IMPROVEMENT is NO REGRESSION, and more."""
 KEPT_CASES = 1000
 """So many of the cases that changed are stored with a report, the worst first."""
 
@@ -148,7 +151,7 @@ class Flips(Record):
 class Comparison(Record):
     old: ComparedRun
     new: ComparedRun
-    verdict: Change
+    verdict: ComparisonVerdict
     why: Finding
     decisive: tuple[str, ...] = ()
     """The metrics that the verdict rests on; `critical` is the pass rate of the critical cases."""
@@ -288,7 +291,7 @@ def _change(was: CaseResult, now: CaseResult, threshold: float, variant: str) ->
     )
 
 
-ORDER: tuple[Change, ...] = ("REGRESSION", "INCONCLUSIVE", "NO REGRESSION")
+ORDER: tuple[ComparisonVerdict, ...] = ("REGRESSION", "INCONCLUSIVE", "NO REGRESSION", "IMPROVEMENT")
 """Worst first."""
 
 
@@ -299,7 +302,7 @@ class Regressions(Record):
     """
 
     suite_name: str
-    verdict: Change | Literal["INVALID"]
+    verdict: ComparisonVerdict | Literal["INVALID"]
     exit_code: int
     notes: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...]

@@ -66,6 +66,7 @@ Code: TypeAlias = Literal[
     "measure.nothing_scored",
     # what became of two runs that were compared
     "comparison.regression",
+    "comparison.improvement",
     "comparison.no_regression",
     "comparison.loss_may_be_hidden",
     "comparison.accepted_loss",

@@ -15,7 +15,7 @@ from evalharness.reports.wording import duration, money, naming
 from evalharness.reports.words import say
 from evalharness.stats.thresholds import SAME
 
-COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "INCONCLUSIVE": "yellow"}
+COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "IMPROVEMENT": "green", "INCONCLUSIVE": "yellow"}
 LABELS = {"pass_rate": "pass rate", "critical": "critical"}
 FIRST_CASES = 10
 FIRST_IDS = 5

@@ -211,6 +211,7 @@ def divergence_unknown(has_steps: bool, before: str, reason: str) -> str:
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "comparison.regression": lambda moved, chance: f"{moved}: {by_chance(chance)}",
+        "comparison.improvement": lambda moved, chance: f"{moved}: {by_chance(chance)}",
         "comparison.no_regression": no_regression,
         "comparison.loss_may_be_hidden": loss_may_be_hidden,
         "comparison.accepted_loss": accepted,

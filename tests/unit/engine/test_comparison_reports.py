@@ -42,13 +42,38 @@ class TestVerdict:
         )
         assert say(found.settle) == ""
 
-    def test_a_clear_gain_rules_a_loss_out(self) -> None:
+    def test_a_clear_gain_is_an_improvement_and_rules_a_loss_out(self) -> None:
         found = compared(mixed(3), mixed(4))
-        assert found.verdict == "NO REGRESSION"
+        assert (found.verdict, found.decisive) == ("IMPROVEMENT", ("pass_rate",))
+        assert found.differences["pass_rate"].verdict == "NO REGRESSION"
         assert say(found.why).startswith(
             "10 points more trials pass than before (60 % → 70 %): a rise this large would"
         )
         assert say(found.why).endswith("a drop of 5 points or more is ruled out")
+
+    def test_a_gain_that_may_be_chance_is_no_improvement(self) -> None:
+        """Mirrored: what would be no REGRESSION the other way round is no IMPROVEMENT."""
+        before, now = (report(*alike(300, 4, 2), *alike(2, 4, n, first=300)) for n in (2, 3))
+        found = compared(before, now)
+        assert (found.verdict, found.differences["pass_rate"].value > 0) == ("NO REGRESSION", True)
+
+    def test_no_gain_makes_up_for_a_loss_elsewhere(self) -> None:
+        old = [case(f"c{n}", 4, 2, cost_usd=1.0) for n in range(60)]
+        dearer = [replace(each, passed=4, score=1.0, cost_usd=1.001 if n < 2 else 1.0) for n, each in enumerate(old)]
+        cheaper = [replace(each, passed=4, score=1.0, cost_usd=0.9) for each in old]
+        both = {"metrics": ("pass_rate", "cost"), "margin": 0.05}
+        found = compared(report(*old), report(*dearer), **both)
+        assert (found.verdict, found.differences["cost"].value > 0) == ("NO REGRESSION", True)
+        assert compared(report(*old), report(*cheaper), **both).verdict == "IMPROVEMENT"
+
+    def test_gains_of_several_figures_share_the_error_rate(self) -> None:
+        """Alone either would be significant at 5 %; by Holm's method the smaller p counts twice."""
+        rows = [(1, 0, 1, 1)] * 5 + [(1, 1, 1, 1)] * 95
+        old = report(*(case(f"c{n}", 1, before, cost_usd=1.0) for n, (_, before, _, _) in enumerate(rows)))
+        new = report(*(case(f"c{n}", 1, now, cost_usd=1.0) for n, (_, _, _, now) in enumerate(rows)))
+        alone, together = compared(old, new), compared(old, new, metrics=("pass_rate", "cost"))
+        assert alone.differences["pass_rate"].p_better == 1 / 32
+        assert (alone.verdict, together.verdict) == ("IMPROVEMENT", "NO REGRESSION")
 
     def test_many_cases_that_stay_rule_a_loss_out(self) -> None:
         same = report(*alike(400, 1, 1))
@@ -306,6 +331,12 @@ class TestCriticalCases:
         fewer = "25 points fewer trials of critical cases pass than before (100 % → 75 %), which may be chance: "
         assert say(lost.why).startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
         assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
+
+    def test_a_gain_among_critical_cases_alone_is_an_improvement(self) -> None:
+        few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (1, 4))
+        found = compared(report(*few), report(*many))
+        assert (found.verdict, found.decisive[-1]) == ("IMPROVEMENT", "critical")
+        assert "75 points more trials of critical cases pass than before (25 % → 100 %): a rise" in say(found.why)
 
     def test_few_critical_cases_do_not_make_everything_inconclusive(self) -> None:
         cases = [*alike(400, 1, 1), case("guard", 1, 1, criticality="critical")]

@@ -19,8 +19,9 @@ from evalharness.engine.comparing.comparison_verdict import (
     SEVERITIES,
     asked,
     comparison_verdict,
-    decisive,
+    explained,
     incomparable,
+    joint_verdict,
     moved,
     of_critical,
 )
@@ -158,15 +159,14 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
     differences = {metric: comparison_verdict(evidence, rule) for metric, evidence in draft.found.items()}
     critical = _critical(draft, rule)
     can_decide = asked(differences, critical)
-    deciding = decisive(can_decide)
-    verdict = deciding[0].verdict
-    in_full = deciding if verdict == "REGRESSION" else deciding[:1]
+    verdict, deciding = joint_verdict(differences, critical, rule.alpha)
+    in_full = deciding if verdict in ("REGRESSION", "IMPROVEMENT") else deciding[:1]
     besides = [
         finding("comparison.other_figure", SEVERITIES[each.verdict], moved=moved(each), verdict=each.verdict)
         for each in can_decide
         if each not in in_full
     ]
-    whys = [each.why for each in in_full if each.why is not None]
+    whys = [why for each in in_full if (why := explained(each, verdict)) is not None]
     open_ = deciding if verdict == "INCONCLUSIVE" else []
     pairs = pairing.pairs
     rows = rows_of(pairs)

@@ -3,6 +3,8 @@
 REGRESSION     the loss is larger than chance explains, and larger than is accepted
 NO REGRESSION  a loss as large as the margin is ruled out
 INCONCLUSIVE   neither
+
+A whole comparison is an IMPROVEMENT where it is NO REGRESSION, a figure rose by more than chance, and none fell.
 """
 
 from __future__ import annotations
@@ -11,16 +13,22 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalharness.domain.comparison import Change, Difference
+from evalharness.domain.comparison import Change, ComparisonVerdict, Difference
 from evalharness.domain.finding import Finding, Severity, finding, joined
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.metric_difference import Evidence
 from evalharness.engine.planning.smallest_loss import Figures
+from evalharness.stats.p_values import holm
 from evalharness.stats.thresholds import SAME
 
 NAMED = 5
 """Cases that a finding names."""
-SEVERITIES: dict[Change, Severity] = {"REGRESSION": "error", "NO REGRESSION": "info", "INCONCLUSIVE": "warning"}
+SEVERITIES: dict[ComparisonVerdict, Severity] = {
+    "REGRESSION": "error",
+    "INCONCLUSIVE": "warning",
+    "NO REGRESSION": "info",
+    "IMPROVEMENT": "info",
+}
 
 
 def comparison_verdict(evidence: Evidence, rule: RegressionRule) -> Difference:
@@ -52,6 +60,35 @@ def decisive(figures: Sequence[Difference]) -> list[Difference]:
         if found := [difference for difference in figures if difference.verdict == verdict]:
             return found
     return [difference for difference in figures if difference.metric != "critical"][:1]
+
+
+def joint_verdict(
+    differences: Mapping[str, Difference], critical: Difference | None, alpha: float
+) -> tuple[ComparisonVerdict, list[Difference]]:
+    """The verdict of the whole, and the figures that it rests on."""
+    deciding = decisive(asked(differences, critical))
+    verdict: ComparisonVerdict = deciding[0].verdict
+    if verdict == "NO REGRESSION" and (risen := _improved(differences, critical, alpha)):
+        return "IMPROVEMENT", risen
+    return verdict, deciding
+
+
+def _improved(differences: Mapping[str, Difference], critical: Difference | None, alpha: float) -> list[Difference]:
+    """What rose by more than chance explains, by the mirrored test and Holm's method; empty where a figure fell."""
+    gated = [difference for difference in differences.values() if difference.gated]
+    family = [*gated, critical] if critical is not None else gated
+    if any(loss_of(each) > SAME for each in family):
+        return []
+    tested = {each.metric: each.p_better for each in family if each.p_better is not None}
+    raised = dict(zip(tested, holm(list(tested.values())), strict=True))
+    return [each for each in family if raised.get(each.metric, 1.0) <= alpha and loss_of(each) < -SAME]
+
+
+def explained(found: Difference, verdict: ComparisonVerdict) -> Finding | None:
+    """Why, of a figure that the verdict rests on; critical cases may have risen and be too few to rule a loss out."""
+    if verdict != "IMPROVEMENT" or found.verdict == "NO REGRESSION":
+        return found.why
+    return finding("comparison.improvement", moved=moved(found), chance=_chance(found, loss=False))
 
 
 def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> Finding:

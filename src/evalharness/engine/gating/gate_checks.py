@@ -29,7 +29,7 @@ EXIT_CODES: dict[GateVerdict, tuple[int, ...]] = {
     "INVALID": (2,),
 }
 """Of an inconclusive gate: 4 where it may not pass, or grades are still to come."""
-CHANGES = {"REGRESSION": False, "NO REGRESSION": True, "INCONCLUSIVE": None}
+CHANGES = {"REGRESSION": False, "NO REGRESSION": True, "IMPROVEMENT": True, "INCONCLUSIVE": None}
 SEVERITIES: dict[bool | None, Severity] = {True: "info", None: "warning", False: "error"}
 """Of a check, by whether it is met."""
 

@@ -17,7 +17,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import GATED, case_changes
-from evalharness.engine.comparing.comparison_verdict import asked, decisive, verdict_of
+from evalharness.engine.comparing.comparison_verdict import asked, joint_verdict, verdict_of
 from evalharness.engine.comparing.flips import judge_flips
 from evalharness.engine.comparing.metric_difference import metric_differs
 from evalharness.engine.comparing.pairs import Pair
@@ -127,11 +127,12 @@ def _of_itself(reported: Comparison) -> Iterator[Judged]:
         yield from _consistent(_place(metric), difference, adjusted.get(metric), rule)
     if reported.critical is not None:
         yield from _consistent("comparison.critical", reported.critical, reported.critical.p, rule)
-    deciding = decisive(asked(reported.differences, reported.critical))
+    can_decide = asked(reported.differences, reported.critical)
+    verdict, deciding = joint_verdict(reported.differences, reported.critical, rule.alpha) if can_decide else (None, [])
     yield "comparison.decisive", reported.decisive, tuple(difference.metric for difference in deciding)
-    yield "comparison.verdict", reported.verdict, deciding[0].verdict if deciding else None
     if reported.flips is not None and reported.tells_all:
         yield "comparison.flips", reported.flips, judge_flips(reported, reported.flips.past)
+    yield "comparison.verdict", reported.verdict, verdict
 
 
 def _consistent(place: str, reported: Difference, p_adjusted: float | None, rule: RegressionRule) -> Iterator[Judged]:
