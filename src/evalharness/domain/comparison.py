@@ -167,7 +167,7 @@ class Comparison(Record):
     """In both runs, but without a judged trial in one of them."""
     differences: dict[str, Difference] = Field(default_factory=dict)
     critical: Difference | None = None
-    """The pass rate of the critical cases alone: a family of its own, with its own error rate."""
+    """The pass rate of the critical cases alone; it shares the error rate with the gated metrics."""
     cases: tuple[CaseChange, ...] = ()
     """Those that changed."""
     flips: Flips | None = None
@@ -218,7 +218,7 @@ def asked_at_once(comparisons: Sequence[Comparison]) -> tuple[Finding, ...]:
     real = [each for each in comparisons if not each.is_of_one_run]
     if len(real) < 2:
         return ()
-    none = math.prod((1 - each.alpha) ** (1 if each.critical is None else 2) for each in real)
+    none = math.prod(1 - each.alpha for each in real)
     of_100 = math.ceil(100 * (1 - none))
     return (finding("comparison.asked_at_once", "warning", comparisons=len(real), wrong_of_100=of_100),)
 

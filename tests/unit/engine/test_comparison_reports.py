@@ -308,17 +308,17 @@ class TestCriticalCases:
             "would make the same drop a REGRESSION"
         )
 
-    def test_one_critical_case_with_three_trials_is_just_enough(self) -> None:
-        """The worst result has a chance of exactly 1 in 20: what the test calls a loss was never too small to show."""
-        others = alike(8, 3, 3, first=1)
-        old, lost, shaky = (report(case("guard", 3, n, criticality="critical"), *others) for n in (3, 0, 1))
+    def test_one_critical_case_with_four_trials_is_enough(self) -> None:
+        """The worst result has a chance of 1 in 70, which is rare enough twice over: the pass rate is asked as well."""
+        others = alike(8, 4, 4, first=1)
+        old, lost, shaky = (report(case("guard", 4, n, criticality="critical"), *others) for n in (4, 0, 1))
         found = compared(old, lost)
         assert found.verdict == "REGRESSION"
         assert say(found.why).startswith(
             "critical cases got worse (guard): 100 points fewer trials of critical cases pass"
         )
         assert found.critical is not None
-        assert (found.critical.p, found.critical.detectable) == (0.05, 1.0)
+        assert (found.critical.p, found.critical.detectable) == (pytest.approx(1 / 70), 1.0)
         for new in (shaky, old):
             critical = compared(old, new).critical
             assert critical is not None
@@ -331,6 +331,23 @@ class TestCriticalCases:
         fewer = "25 points fewer trials of critical cases pass than before (100 % → 75 %), which may be chance: "
         assert say(lost.why).startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
         assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
+
+    def test_they_share_the_error_rate_with_the_pass_rate(self) -> None:
+        """A loss of 5 of 5 single trials has a chance of 1 in 32: too often where two figures are asked."""
+        old = report(*alike(295, 1, 1), *alike(5, 1, 1, first=295, criticality="critical"))
+        new = report(*alike(295, 1, 1), *alike(5, 1, 0, first=295, criticality="critical"))
+        found = compared(old, new)
+        assert found.critical is not None
+        assert (found.critical.p, found.critical.p_adjusted) == (1 / 32, 1 / 16)
+        assert found.differences["pass_rate"].p_adjusted == 1 / 16, "whatever they lost"
+        assert found.verdict == "INCONCLUSIVE"
+
+    def test_too_few_to_show_a_loss_leave_the_others_their_error_rate(self) -> None:
+        """Four single trials can never show one: 5 ordinary cases that break are then a REGRESSION by themselves."""
+        guards = [alike(number, 1, 1, first=100, criticality="critical") for number in (4, 5)]
+        found = [compared(report(*alike(5, 1, 1), *each), report(*alike(5, 1, 0), *each)) for each in guards]
+        assert [each.differences["pass_rate"].p_adjusted for each in found] == [1 / 32, 1 / 16]
+        assert [each.verdict for each in found] == ["REGRESSION", "INCONCLUSIVE"]
 
     def test_a_gain_among_critical_cases_alone_is_an_improvement(self) -> None:
         few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (1, 4))
@@ -397,8 +414,8 @@ class TestSeveralFigures:
         old, new = (4, 4, 3, 3, 3), (3, 4, 3, 4, 3)
         found = compared(of(1, *old), of(1, *new))
         assert say(found.settle) == (
-            "for the critical cases, 9 times as many trials per case in both runs (36, now 4) would make the same drop "
-            "a REGRESSION; for the pass rate, about 60 cases like these (now 20) would mean NO REGRESSION"
+            "for the critical cases, 11 times as many trials per case in both runs (44, now 4) would make the same "
+            "drop a REGRESSION; for the pass rate, about 60 cases like these (now 20) would mean NO REGRESSION"
         )
         larger = compared(of(3, *old), of(3, *new))
         assert (larger.verdict, larger.decisive) == ("INCONCLUSIVE", ("critical",))

@@ -1,7 +1,7 @@
 """Comparison: two runs of one suite, paired case by case, and whether the new one is worse. Pure: reports in.
 
-Exact test for passes, sign flips for scores, times and costs; Holm over everything that can make it fail, and critical
-cases as a family of their own. What is shown of it is in `reports/comparison_text.py`.
+Exact test for passes, sign flips for scores, times and costs; Holm over everything that can make it fail, critical
+cases included. What is shown of it is in `reports/comparison_text.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from evalharness.engine.comparing.comparison_verdict import (
     joint_verdict,
     moved,
     of_critical,
+    shares_error_rate,
 )
 from evalharness.engine.comparing.metric_difference import Evidence, has_scores_of_its_own, metric_differs
 from evalharness.engine.comparing.pairs import Pair, Pairing, judges_of, pair_cases, rows_of
@@ -63,7 +64,7 @@ def compare(
     ignored: Collection[str] = frozenset(),
 ) -> Comparison:
     """`ignored` cases (quarantined ones) are left out, with a note."""
-    return _comparison(_adjusted(_draft(old, new, rule, ignored)), rule, old_source, new_source)
+    return _comparison(_adjusted(_draft(old, new, rule, ignored), rule.alpha), rule, old_source, new_source)
 
 
 def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
@@ -136,11 +137,20 @@ def _least(metric: str) -> str:
     )
 
 
-def _adjusted(draft: _Draft) -> _Draft:
-    """All gated figures that have a p-value are one family, that of the critical cases another."""
-    gated = _family({metric: evidence for metric, evidence in draft.found.items() if evidence.difference.gated})
-    critical = _family({"critical": _updated(draft.critical, gated=True)} if draft.critical else {})
-    return replace(draft, found=draft.found | gated, critical=critical.get("critical"))
+def _adjusted(draft: _Draft, alpha: float) -> _Draft:
+    """All gated figures that have a p-value are one family, critical cases among them, whatever became of them.
+
+    Only where critical cases are too few to ever show a loss, the others need not share the error rate with them.
+    """
+    gated = {metric: evidence for metric, evidence in draft.found.items() if evidence.difference.gated}
+    critical = {"critical": _updated(draft.critical, gated=True)} if draft.critical else {}
+    if draft.critical is None or shares_error_rate(draft.critical.difference, alpha):
+        raised = _family(gated | critical)
+    else:  # more of them would share it
+        alone = _family(critical)["critical"]
+        raised = _family(gated) | {"critical": replace(alone, family=len(gated) + 1)}
+    found = {metric: raised.get(metric, evidence) for metric, evidence in draft.found.items()}
+    return replace(draft, found=found, critical=raised.get("critical"))
 
 
 def _family(members: dict[str, Evidence]) -> dict[str, Evidence]:

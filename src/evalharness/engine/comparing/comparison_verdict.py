@@ -62,6 +62,19 @@ def decisive(figures: Sequence[Difference]) -> list[Difference]:
     return [difference for difference in figures if difference.metric != "critical"][:1]
 
 
+def shares_error_rate(critical: Difference, alpha: float) -> bool:
+    """Whether critical cases are tried often enough to ever show a loss: by the numbers of trials, never by results.
+
+    The trials of a case can fall to the two runs in C(n + m, n) ways. Where all cases together have fewer than 1/alpha,
+    the worst result possible is no rare one, so nothing has to be kept back for it.
+    """
+    if not (critical.n_cases > 0 and min(critical.n_trials_old, critical.n_trials_new) > 0 < alpha):  # a false report
+        return False
+    old, new = (trials / critical.n_cases for trials in (critical.n_trials_old, critical.n_trials_new))
+    ways = math.lgamma(old + new + 1) - math.lgamma(old + 1) - math.lgamma(new + 1)
+    return critical.n_cases * ways + math.log(alpha) >= -SAME
+
+
 def joint_verdict(
     differences: Mapping[str, Difference], critical: Difference | None, alpha: float
 ) -> tuple[ComparisonVerdict, list[Difference]]:
@@ -75,10 +88,12 @@ def joint_verdict(
 
 def _improved(differences: Mapping[str, Difference], critical: Difference | None, alpha: float) -> list[Difference]:
     """What rose by more than chance explains, by the mirrored test and Holm's method; empty where a figure fell."""
-    gated = [difference for difference in differences.values() if difference.gated]
-    family = [*gated, critical] if critical is not None else gated
-    if any(loss_of(each) > SAME for each in family):
+    figures = [difference for difference in differences.values() if difference.gated]
+    if critical is not None:
+        figures.append(critical)
+    if any(loss_of(each) > SAME for each in figures):
         return []
+    family = [each for each in figures if each is not critical or shares_error_rate(each, alpha)]
     tested = {each.metric: each.p_better for each in family if each.p_better is not None}
     raised = dict(zip(tested, holm(list(tested.values())), strict=True))
     return [each for each in family if raised.get(each.metric, 1.0) <= alpha and loss_of(each) < -SAME]

@@ -17,7 +17,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import GATED, case_changes
-from evalharness.engine.comparing.comparison_verdict import asked, joint_verdict, verdict_of
+from evalharness.engine.comparing.comparison_verdict import asked, joint_verdict, shares_error_rate, verdict_of
 from evalharness.engine.comparing.flips import judge_flips
 from evalharness.engine.comparing.metric_difference import metric_differs
 from evalharness.engine.comparing.pairs import Pair
@@ -121,12 +121,15 @@ def _of_pairs(
 def _of_itself(reported: Comparison) -> Iterator[Judged]:
     """What each figure says about the others, down to the verdict."""
     rule = reported_rule(reported)
+    critical = reported.critical
     gated = {metric: d.p for metric, d in reported.differences.items() if d.gated and d.p is not None}
+    if critical is not None and critical.p is not None and shares_error_rate(critical, rule.alpha):
+        gated["critical"] = critical.p
     adjusted = dict(zip(gated, holm(list(gated.values())), strict=True))
     for metric, difference in reported.differences.items():
         yield from _consistent(_place(metric), difference, adjusted.get(metric), rule)
-    if reported.critical is not None:
-        yield from _consistent("comparison.critical", reported.critical, reported.critical.p, rule)
+    if critical is not None:
+        yield from _consistent("comparison.critical", critical, adjusted.get("critical", critical.p), rule)
     can_decide = asked(reported.differences, reported.critical)
     verdict, deciding = joint_verdict(reported.differences, reported.critical, rule.alpha) if can_decide else (None, [])
     yield "comparison.decisive", reported.decisive, tuple(difference.metric for difference in deciding)
