@@ -138,8 +138,8 @@ class Harness:
         [comparison] = self.call(compare_runs, [old, new])
         return comparison
 
-    def baseline(self, run: str, name: str = DEFAULT_BASELINE) -> Baseline:
-        """Make a run what later runs of its suite are compared with."""
+    def baseline(self, run: str | Sequence[str], name: str = DEFAULT_BASELINE) -> Baseline:
+        """Make a run, or several of one target, what later runs of its suite are compared with."""
         from evalharness.actions.set_baseline import set_baseline
 
         return self.call(set_baseline, run, name).baseline

@@ -73,6 +73,35 @@ class TestBaselines:
         store.remove_run(run)
         assert store.runs_since("capitals") == []
 
+    def test_it_may_have_several_runs_and_protects_each(self, store: Store) -> None:
+        a, b, c, d = store.add_runs([make_run(), make_run(), make_run(), make_run()])
+        found = store.set_baseline(a.id, "default", [b.id])
+        assert (found.run_ids, found.run_names) == ((a.id, b.id), f"{a.name}, {b.name}")
+        store.set_baseline(d.id, "other")
+        for _ in range(2):
+            assert store.add_to_baseline("capitals", "default", c.id).run_ids == (a.id, b.id, c.id)
+        assert [each.name for each in store.baselines()] == ["other", "default"], "none was set again"
+        assert store.baselines()[1] == store.baseline_of(b.id)
+        for run in (a, b, c):
+            with pytest.raises(UsageError, match="are the baseline 'default' of capitals and are kept"):
+                store.remove_run(run)
+        store.set_baseline(b.id, "default")
+        assert [each.run_ids for each in store.baselines()] == [(b.id,), (d.id,)], "what was added before is gone"
+        store.remove_run(c)
+        store.add_to_baseline("capitals", "default", a.id)
+        assert store.remove_baseline("capitals", "default")
+        store.remove_run(a)
+
+    def test_only_runs_of_its_suite_belong_to_one(self, store: Store) -> None:
+        a, other = store.add_runs([make_run(), make_run("rivers")])
+        with pytest.raises(UnknownName):
+            store.set_baseline(a.id, "default", [other.id])
+        assert store.baselines() == [], "all of it, or nothing"
+        store.set_baseline(a.id, "default")
+        for suite, name, run_id in (("capitals", "default", other.id), ("capitals", "x", a.id), ("rivers", "x", a.id)):
+            with pytest.raises(UnknownName):
+                store.add_to_baseline(suite, name, run_id)
+
     def test_a_run_that_is_not_there_cannot_be_one(self, store: Store) -> None:
         with pytest.raises(UnknownName):
             store.set_baseline("eval-20260101-000000-0000", "default")

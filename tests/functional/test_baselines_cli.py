@@ -64,14 +64,14 @@ class TestBaseline:
         good = run(project, "good")
         unknown = drive(project, "baseline", good[:-1] + "x")
         assert (unknown.code, f"Did you mean '{good}'?" in unknown.err) == (2, True)
-        for name in ("none", "a/b", "x.json", good, "", " "):
+        for name in ("none", "add", "a/b", "x.json", good, "", " "):
             assert drive(project, "baseline", good, "--name", name).code == 2
         too_long = drive(project, "baseline", good, "--name", "n" * 101)
         assert "at most 100 characters, and this one 101" in too_long.err
         assert drive(project, "baseline", "list", "--json").json == {"baselines": []}
 
     @pytest.mark.parametrize(
-        "words", [[], ["list", "x"], ["rm"], ["a", "b"], ["list", "--name", "x"], ["x", "--suite", "s"]]
+        "words", [[], ["list", "x"], ["rm"], ["add"], ["a", "b"], ["list", "--name", "x"], ["x", "--suite", "s"]]
     )
     def test_wrong_usage_is_told(self, tmp_path: Path, words: list[str]) -> None:
         assert drive(tmp_path, "baseline", *words).code == 2
@@ -85,6 +85,52 @@ class TestBaseline:
             database.execute("UPDATE runs SET created_at = '2020-01-01T00:00:00Z'")
         pruned = drive(project, "store", "prune", "--older-than", "1w")
         assert (pruned.code, "0 runs removed" in pruned.out, f"kept: {name}" in pruned.out) == (0, True, True)
+
+    def test_it_may_have_several_runs_of_one_target(self, project: Path) -> None:
+        a, b, c = (run(project, "good") for _ in range(3))
+        assert f"{a}, {b} are the baseline 'default' of capitals" in drive(project, "baseline", a, b).out
+        added = drive(project, "baseline", "add", c, "-o", "base.json")
+        assert (added.code, f"{a}, {b}, {c} are the baseline" in added.out) == (0, True)
+        assert [row.split()[2] for row in drive(project, "baseline", "list").out.splitlines()[1:]] == [a, b, c]
+        [listed] = drive(project, "baseline", "list", "--json").json["baselines"]
+        assert [listed["run_name"], *(each["run_name"] for each in listed["added"])] == [a, b, c]
+        written = json.loads((project / "base.json").read_text())["eval_reports"]
+        assert [report["metadata"]["run_name"] for report in written] == [a, b, c]
+        for name in (a, b, c):
+            assert drive(project, "runs", "rm", name).code == 2
+        with closing(sqlite3.connect(project / ".evalharness/store.db")) as database, database:
+            database.execute("UPDATE runs SET created_at = '2020-01-01T00:00:00Z'")
+        pruned = drive(project, "store", "prune", "--older-than", "1w")
+        assert ("0 runs removed" in pruned.out, pruned.out.count("kept: ")) == (True, 1)
+        assert f"(it was {a}, {b}, {c})" in drive(project, "baseline", b).out
+
+    def test_several_runs_must_fit_together(self, project: Path) -> None:
+        good, other = run(project, "good"), run(project, "bad")
+        early = run(project, "good", "--sequential", "--fail-under", "90", "--repeat", "10")
+        regrade = drive(project, "regrade", good, "--json").run_name
+        write(project, more_yaml=SUITE.replace("name: capitals", "name: cities"))
+        cities = drive(project, "run", "more.yaml", "--json").run_name
+        told = {
+            other: "tried another target than",
+            early: "was allowed to stop early",
+            regrade: "is a regrade of another run",
+            cities: "is a run of cities, not of capitals",
+            good: "is named twice",
+        }
+        drive(project, "baseline", good)
+        for name, why in told.items():
+            for words in ((good, name), ("add", name)):
+                refused = drive(project, "baseline", *words)
+                is_other_suite = name == cities and words[0] == "add"
+                assert (refused.code, is_other_suite or why in refused.err) == (2, True), (words, refused.err)
+        again = run(project, "good")
+        unknown = drive(project, "baseline", "add", again, "--name", "defualt")
+        assert (unknown.code, "Did you mean 'default'?" in unknown.err) == (2, True)
+        (project / "agent.py").write_text(AGENT + "\n# changed\n")
+        changed = drive(project, "baseline", "add", run(project, "good"))
+        assert (changed.code, "tried another target" in changed.err) == (2, True)
+        [left] = drive(project, "baseline", "list", "--json").json["baselines"]
+        assert (left["run_name"], left["added"]) == (good, [])
 
     def test_a_folder_for_its_file_is_made_unless_the_run_is_refused(self, project: Path) -> None:
         good, broken = run(project, "good"), run(project, "unreachable")

@@ -30,10 +30,12 @@ class Pruned:
 async def prune_store(context: Context, older_than: str, *, dry_run: bool = False) -> Pruned:
     """Remove the runs older than an age such as 30d; runs that are being run and baselines are kept."""
     store = context.store
-    removed, kept = [], []
+    removed: list[Run] = []
+    kept: list[Baseline] = []
     for run in store.runs_before(moment_before(older_than, context.clock())):
         if baseline := store.baseline_of(run.id):
-            kept.append(baseline)
+            if baseline not in kept:
+                kept.append(baseline)
             continue
         try:
             if not dry_run:

@@ -1,9 +1,12 @@
-"""Set a baseline: name a run that later runs of its suite are compared with. Only a run that can be trusted is one."""
+"""Set a baseline: name one or several runs that later runs of their suite are compared with.
+
+Only a run that can be trusted is one; several must be runs of one target, each with a fixed number of trials.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,19 +15,20 @@ from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
-from evalharness.domain.stored import Baseline
+from evalharness.domain.run import Run
+from evalharness.domain.stored import Baseline, RunOutline
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.formats.results.written_reports import ENDING, read_report
+from evalharness.formats.results.written_reports import ENDING, read_reports
 from evalharness.reports.report_files import write_reports
 from evalharness.reports.words import say
 from evalharness.steps.apply_gate import without_gate
-from evalharness.steps.find_reports import named_baseline, report_of
+from evalharness.steps.find_reports import check_pool, named_baseline, report_of
 
 DEFAULT_NAME = "default"
 LONGEST_NAME = 100
 _NAME = re.compile(r"\w[\w.@+-]*")
-_TAKEN = ("none",)
-"""`--baseline none` means that there is nothing to compare with."""
+_TAKEN = ("none", "list", "set", "add", "rm")
+"""`--baseline none` means that there is nothing to compare with; the others are words of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +37,68 @@ class SetBaseline:
 
     baseline: Baseline
     replaced: Baseline | None
-    report: Report
+    reports: tuple[Report, ...]
     notes: tuple[Finding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Member:
+    outline: RunOutline
+    report: Report
+
+
 async def set_baseline(
-    context: Context, reference: str, name: str = DEFAULT_NAME, output: Path | None = None
+    context: Context, references: str | Sequence[str], name: str = DEFAULT_NAME, output: Path | None = None
 ) -> SetBaseline:
     """Raises UsageError for a run that is not finished, INVALID or without a judged trial, and for an unfit name.
 
-    `output` is a file that it is written to as well, without its trials.
+    Several runs must fit together. `output` is a file that they are written to as well, without their trials.
     """
     store = context.store
-    outline = store.outline(reference)
+    named = [references] if isinstance(references, str) else list(references)
+    outlines = [store.outline(reference) for reference in named]
     _check_name(name, store)
     if output is not None:
         _check_output(output)
+    members = [_member(outline, store) for outline in outlines]
+    _check_fit(members, store)
+    _write(members, output, store)
+    first, *added = (member.outline for member in members)
+    replaced = store.baseline(first.suite_name, name)
+    baseline = store.set_baseline(first.id, name, [outline.id for outline in added])
+    return _done(baseline, replaced, members, members)
+
+
+async def add_to_baseline(
+    context: Context, references: Sequence[str], name: str = DEFAULT_NAME, output: Path | None = None
+) -> SetBaseline:
+    """Further runs for a baseline that is there; raises UsageError where they do not fit together."""
+    store = context.store
+    added = [store.outline(reference) for reference in references]
+    suite_name = added[0].suite_name
+    known = store.baseline(suite_name, name)
+    if known is None:
+        raise UnknownName(f"baseline of suite {suite_name}", name, [each.name for each in store.baselines(suite_name)])
+    if output is not None:
+        _check_output(output)
+    more = [_member(outline, store) for outline in added]
+    members = [*(_member(store.outline(run_id), store) for run_id in known.run_ids), *more]
+    _check_fit(members, store)
+    _write(members, output, store)
+    baseline = known
+    for outline in added:
+        baseline = store.add_to_baseline(suite_name, name, outline.id)
+    return _done(baseline, None, members, more)
+
+
+def _done(
+    baseline: Baseline, replaced: Baseline | None, members: Sequence[_Member], new: Sequence[_Member]
+) -> SetBaseline:
+    notes = {note.code: note for member in new for note in _notes(member.report)}
+    return SetBaseline(baseline, replaced, tuple(member.report for member in members), tuple(notes.values()))
+
+
+def _member(outline: RunOutline, store: Store) -> _Member:
     if outline.finished_at is None or outline.report is None:
         raise UsageError(
             f"{outline.name} is not finished: later runs would be compared with a part of it",
@@ -62,11 +112,41 @@ async def set_baseline(
     report = report_of(outline, store)
     if not any(case.trials for case in report.cases):
         raise UsageError(f"{outline.name} has no judged trial that a later run could be compared with")
-    if output is not None:
-        _make_folder(output.parent)
-        write_reports([output], [ReportedRun(without_gate(report))], Presentation(store.redactor.redact))
-    replaced = store.baseline(outline.suite_name, name)
-    return SetBaseline(store.set_baseline(outline.id, name), replaced, report, tuple(_notes(report)))
+    return _Member(outline, report)
+
+
+def _check_fit(members: Sequence[_Member], store: Store) -> None:
+    """Several runs are pooled: they must be fresh, independent tries of one target."""
+    if len(members) == 1:
+        return
+    check_pool([member.report for member in members])
+    runs = [store.find_run(member.outline.id) for member in members]
+    for run in runs:
+        if not run.has_fresh_trials:
+            raise UsageError(
+                f"{run.name} judges answers that were there before: it is no further try of the target",
+                hint="take runs that asked the target",
+            )
+        if not _is_same_target(runs[0], run):
+            raise UsageError(
+                f"{run.name} tried another target than {runs[0].name}: the runs of one baseline must be alike",
+                hint="take runs of one target, unchanged in between",
+            )
+
+
+def _is_same_target(one: Run, other: Run) -> bool:
+    """By digest; where cases have targets of their own, those too."""
+    shared = one.lock.cases.keys() & other.lock.cases.keys()
+    own = all(one.lock.cases[case].target == other.lock.cases[case].target for case in shared)
+    return one.lock.target == other.lock.target and own
+
+
+def _write(members: Sequence[_Member], output: Path | None, store: Store) -> None:
+    if output is None:
+        return
+    _make_folder(output.parent)
+    runs = [ReportedRun(without_gate(member.report)) for member in members]
+    write_reports([output], runs, Presentation(store.redactor.redact))
 
 
 def _notes(report: Report) -> Iterator[Finding]:
@@ -103,7 +183,7 @@ def _check_output(path: Path) -> None:
         raise UsageError(f"-o {path}: is a folder", hint="name a file")
     if path.exists():
         try:
-            read_report(path)
+            read_reports(path)
         except UsageError as error:
             raise UsageError(f"{path} exists and is no baseline: {error.message}", hint="name another file") from None
 
@@ -122,7 +202,7 @@ def _check_name(name: str, store: Store) -> None:
     if not _NAME.fullmatch(name) or name.lower().endswith(".json") or name in _TAKEN:
         raise UsageError(
             f"'{name}' cannot be the name of a baseline",
-            hint="take letters, digits and . _ - + @; not 'none', and nothing that ends in .json",
+            hint="take letters, digits and . _ - + @; not none, list, set, add or rm, and nothing that ends in .json",
         )
     try:
         run = store.outline(name)

@@ -1,9 +1,9 @@
-"""`eval-harness baseline RUN`, `baseline list` and `baseline rm NAME`."""
+"""`eval-harness baseline RUN…`, `baseline add RUN…`, `baseline list` and `baseline rm NAME`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ import click
 
 from evalharness.cli.options import debug_option, json_option, option, store_option
 
-_FLAGS = {"list": (), "rm": ("suite",), "RUN": ("name", "output")}
+_FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "RUN": ("name", "output")}
 
 
 @click.command("baseline")
-@click.argument("words", nargs=-1, required=True, metavar="RUN | list | rm NAME")
+@click.argument("words", nargs=-1, required=True, metavar="RUN… | add RUN… | list | rm NAME")
 @option("--name", metavar="NAME", help="With RUN: a suite may have several baselines.  [default: default]")
 @option("-o", "--output", metavar="FILE", help="With RUN: write it to FILE (.json) as well, for --baseline FILE in CI.")
 @option("--suite", metavar="S", help="With rm: whose baseline, where several suites have one of this name.")
@@ -26,9 +26,17 @@ _FLAGS = {"list": (), "rm": ("suite",), "RUN": ("name", "output")}
 def command(words: tuple[str, ...], **flags: Any) -> int:
     """Make RUN (an id or a name) what later runs of its suite are compared with; list such baselines, or give one up.
 
+    Several runs of one unchanged target show how much whole runs vary: from three on, that counts.
+
     eval-harness baseline brave-otter-042 -o baselines/greeting.json
     """
-    from evalharness.actions.set_baseline import DEFAULT_NAME, list_baselines, remove_baseline, set_baseline
+    from evalharness.actions.set_baseline import (
+        DEFAULT_NAME,
+        add_to_baseline,
+        list_baselines,
+        remove_baseline,
+        set_baseline,
+    )
     from evalharness.harness import Harness
     from evalharness.reports.words import say, with_texts
 
@@ -39,11 +47,12 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
             return _list(harness.call(list_baselines), flags)
         if verb == "rm":
             gone = harness.call(remove_baseline, names[0], flags["suite"])
-            return _tell(gone, f"{gone.run_name} is no longer the baseline '{gone.name}' of {gone.suite_name}", flags)
+            no_longer = f"{gone.run_names} {gone.verb} no longer the baseline '{gone.name}' of {gone.suite_name}"
+            return _tell(gone, no_longer, flags)
         output = Path(flags["output"]) if flags["output"] is not None else None
         name = DEFAULT_NAME if flags["name"] is None else flags["name"]
-        done = harness.call(set_baseline, names[0], name, output)
-    was = done.replaced.run_name if done.replaced and done.replaced.run_id != done.baseline.run_id else ""
+        done = harness.call(add_to_baseline if verb == "add" else set_baseline, names, name, output)
+    was = done.replaced.run_names if done.replaced and done.replaced.run_ids != done.baseline.run_ids else ""
     wrote = f"\nwrote {output}" if output else ""
     notes = "".join(f"\nnote: {say(note)}" for note in done.notes)
     text = f"{done.baseline.described}{f' (it was {was})' if was else ''}{wrote}{notes}"
@@ -51,8 +60,8 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
 
 
 def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None:
-    if len(names) != (0 if verb == "list" else 1):
-        raise click.UsageError("give one run, `list`, or `rm` and one name")
+    if not names if verb in ("RUN", "add") else len(names) != (0 if verb == "list" else 1):
+        raise click.UsageError("give one or several runs, `add` and one or several runs, `list`, or `rm` and one name")
     for flag in ("name", "output", "suite"):
         if flags[flag] is not None and flag not in _FLAGS[verb]:
             raise click.UsageError(f"--{flag} does not go together with {verb if verb != 'RUN' else 'a run'}")
@@ -64,20 +73,22 @@ def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
     if flags["as_json"]:
         print(json.dumps({"baselines": [asdict(each) for each in known]}, ensure_ascii=False, indent=1))
     elif known:
-        print_table([_row(each) for each in known])
+        print_table([row for each in known for row in _rows(each)])
     else:
         print("no baselines yet; set one: eval-harness baseline RUN")
     return 0
 
 
-def _row(baseline: Any) -> dict[str, str]:
-    return {
-        "baseline": baseline.name,
-        "suite": baseline.suite_name,
-        "run": baseline.run_name,
-        "id": baseline.run_id,
-        "set": baseline.set_at,
-    }
+def _rows(baseline: Any) -> Iterator[dict[str, str]]:
+    """One for each of its runs."""
+    for run in baseline.runs:
+        yield {
+            "baseline": baseline.name,
+            "suite": baseline.suite_name,
+            "run": run.run_name,
+            "id": run.run_id,
+            "set": baseline.set_at,
+        }
 
 
 def _tell(baseline: Any, text: str, flags: dict[str, Any], more: Mapping[str, Any] | None = None) -> int:

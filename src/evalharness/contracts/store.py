@@ -6,7 +6,7 @@ from several threads at once. `evalharness.testing.store.FakeStore` is the small
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -153,8 +153,15 @@ class TrialStore(Protocol):
 
 
 class BaselineStore(Protocol):
-    def set_baseline(self, run_id: str, name: str) -> Baseline:
-        """Later runs of its suite are compared with this one, in place of the run that had this name before."""
+    def set_baseline(self, run_id: str, name: str, added: Sequence[str] = ()) -> Baseline:
+        """Later runs of its suite are compared with this one, in place of what had this name before.
+
+        `added` are further runs of the suite that belong to it.
+        """
+        ...
+
+    def add_to_baseline(self, suite_name: str, name: str, run_id: str) -> Baseline:
+        """One run more; the same where it belongs to it already. Raises UnknownName where there is no such baseline."""
         ...
 
     def baselines(self, suite_name: str | None = None) -> list[Baseline]:
@@ -164,7 +171,7 @@ class BaselineStore(Protocol):
     def baseline(self, suite_name: str, name: str) -> Baseline | None: ...
 
     def baseline_of(self, run_id: str) -> Baseline | None:
-        """The last one set that is this run."""
+        """The last one set to which this run belongs."""
         ...
 
     def remove_baseline(self, suite_name: str, name: str) -> bool:

@@ -83,18 +83,45 @@ class PastRun:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineRun:
+    run_id: str
+    run_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Baseline:
-    """A run that later runs of its suite are compared with, under a name of its own in that suite."""
+    """A run that later runs of its suite are compared with, under a name of its own in that suite.
+
+    `added` are further runs of the same target that are compared with as well: together they show how runs vary.
+    """
 
     suite_name: str
     name: str
     run_id: str
     run_name: str
     set_at: str
+    added: tuple[BaselineRun, ...] = ()
+
+    @property
+    def runs(self) -> tuple[BaselineRun, ...]:
+        """In the order in which they became part of it."""
+        return BaselineRun(self.run_id, self.run_name), *self.added
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        return tuple(run.run_id for run in self.runs)
+
+    @property
+    def run_names(self) -> str:
+        return ", ".join(run.run_name for run in self.runs)
 
     @property
     def described(self) -> str:
-        return f"{self.run_name} is the baseline '{self.name}' of {self.suite_name}"
+        return f"{self.run_names} {self.verb} the baseline '{self.name}' of {self.suite_name}"
+
+    @property
+    def verb(self) -> str:
+        return "are" if self.added else "is"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,32 @@ def find_reports(
     return [found(reference) for reference in references]
 
 
+def check_pool(reports: Sequence[Report]) -> None:
+    """Raises UsageError where several runs cannot be one baseline, whatever their target is."""
+    first, *others = (report.metadata for report in reports)
+    seen = {first.run_id}
+    for about in (first, *others):
+        if about.suite_name != first.suite_name:
+            raise UsageError(
+                f"{about.run_name} is a run of {about.suite_name}, not of {first.suite_name}",
+                hint="the runs of one baseline are runs of one suite",
+            )
+        if about.sequential:
+            raise UsageError(
+                f"{about.run_name} was allowed to stop early: it cannot be pooled with other runs",
+                hint="take runs with a fixed number of trials",
+            )
+        if about.regrade_of:
+            raise UsageError(
+                f"{about.run_name} is a regrade of another run: it is no further try of the target",
+                hint="take runs that asked the target",
+            )
+    for about in others:
+        if about.run_id in seen:
+            raise UsageError(f"{about.run_name} is named twice", hint="name each run once")
+        seen.add(about.run_id)
+
+
 def newest_baseline(suite_name: str, store: Store) -> Baseline | None:
     """The one that was set last."""
     return next(iter(store.baselines(suite_name)), None)

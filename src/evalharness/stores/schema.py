@@ -78,10 +78,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE spending (purse TEXT PRIMARY KEY, cost_usd REAL NOT NULL, tokens INTEGER NOT NULL)",
     ),
     ("ALTER TABLE runs ADD COLUMN cases BLOB",),
+    (
+        """CREATE TABLE baseline_runs (
+            seq INTEGER PRIMARY KEY,
+            suite_name TEXT NOT NULL,
+            name TEXT NOT NULL,
+            run_id TEXT NOT NULL REFERENCES runs (id),
+            UNIQUE (suite_name, name, run_id)
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
 `cost_usd`, the tokens and `judging` (what the judges took, a JSON list with one entry per model) are of all attempts.
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
-`cases` away again, so that they are never those of other rows.
+`cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
+the one in `baselines`.
 """

@@ -115,6 +115,15 @@ ADD_BASELINE = (
     "INSERT INTO baselines (suite_name, name, run_id, set_at) SELECT suite_name, ?, id, ? FROM runs WHERE id = ?"
 )
 REMOVE_BASELINE = "DELETE FROM baselines WHERE suite_name = ? AND name = ?"
+ADDED_RUNS = (
+    "SELECT baseline_runs.suite_name, baseline_runs.name, run_id, runs.name "
+    "FROM baseline_runs JOIN runs ON runs.id = run_id ORDER BY baseline_runs.seq"
+)
+ADD_BASELINE_RUN = (
+    "INSERT INTO baseline_runs (suite_name, name, run_id) SELECT suite_name, ?, id FROM runs "
+    "WHERE id = ? AND suite_name = ? ON CONFLICT DO NOTHING"
+)
+REMOVE_ADDED_RUNS = "DELETE FROM baseline_runs WHERE suite_name = ? AND name = ?"
 
 # Suites and the histories of their cases
 

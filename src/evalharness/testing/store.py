@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -21,6 +21,7 @@ from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name
 from evalharness.domain.stored import (
     Baseline,
+    BaselineRun,
     CacheLine,
     PastRun,
     RegisteredSuite,
@@ -195,7 +196,7 @@ class FakeStore:
         with self.claim(run), self._kept.lock:
             if kept := self.baseline_of(run.id):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-                raise UsageError(f"{kept.described} and is kept", hint=hint)
+                raise UsageError(f"{kept.described} and {kept.verb} kept", hint=hint)
             del self._kept.runs[self._run(run.id).id]
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:
@@ -304,13 +305,32 @@ class FakeStore:
 
     # Baselines
 
-    def set_baseline(self, run_id: str, name: str) -> Baseline:
+    def set_baseline(self, run_id: str, name: str, added: Sequence[str] = ()) -> Baseline:
         run = self._run(run_id)
         baseline = Baseline(run.suite_name, self._clean(name), run.id, run.name, self._now())
+        for more in added:
+            baseline = self._with_run(baseline, more)
         with self._kept.lock:
             self.remove_baseline(run.suite_name, name)
             self._kept.baselines.insert(0, baseline)
         return baseline
+
+    def add_to_baseline(self, suite_name: str, name: str, run_id: str) -> Baseline:
+        with self._kept.lock:
+            found = self.baseline(suite_name, name)
+            if found is None:
+                raise UnknownName("baseline", name, [known.name for known in self.baselines(suite_name)])
+            place = self._kept.baselines.index(found)
+            self._kept.baselines[place] = self._with_run(found, run_id)
+            return self._kept.baselines[place]
+
+    def _with_run(self, baseline: Baseline, run_id: str) -> Baseline:
+        run = self._run(run_id)
+        if run.suite_name != baseline.suite_name:
+            raise UnknownName(f"run of {baseline.suite_name}", run_id, [])
+        if run.id in baseline.run_ids:
+            return baseline
+        return replace(baseline, added=(*baseline.added, BaselineRun(run.id, run.name)))
 
     def baselines(self, suite_name: str | None = None) -> list[Baseline]:
         wanted = None if suite_name is None else self._clean(suite_name)
@@ -321,7 +341,7 @@ class FakeStore:
         return next((known for known in self.baselines(suite_name) if known.name == wanted), None)
 
     def baseline_of(self, run_id: str) -> Baseline | None:
-        return next((known for known in self.baselines() if known.run_id == run_id), None)
+        return next((known for known in self.baselines() if run_id in known.run_ids), None)
 
     def remove_baseline(self, suite_name: str, name: str) -> bool:
         with self._kept.lock:

@@ -33,12 +33,24 @@ HOW_TO = Hint("hint.write_baseline_file")
 
 def read_report(path: Path) -> Report:
     """Raises UsageError where the file is no report of one run, or tells nothing about its cases."""
+    reports = read_reports(path)
+    if len(reports) != 1:
+        raise UsageError(f"{path} holds the reports of {len(reports)} runs", hint=Hint("hint.one_report"))
+    return reports[0]
+
+
+def read_reports(path: Path) -> list[Report]:
+    """One, or several where the file is a baseline of several runs; whether they fit together is not checked here."""
     data = read_json(path)
     document = data if isinstance(data, Mapping) else {}
     several = document.get("eval_reports")
-    if isinstance(several, list) and len(several) != 1:
-        raise UsageError(f"{path} holds the reports of {len(several)} runs", hint=Hint("hint.one_report"))
-    written = several[0] if several else document.get("eval_report")
+    if isinstance(several, list) and several and all(isinstance(written, Mapping) for written in several):
+        return [_report(path, written) for written in several]
+    return [_single_report(path, document)]
+
+
+def _single_report(path: Path, document: Mapping[str, Any]) -> Report:
+    written = document.get("eval_report")
     if isinstance(written, Mapping):
         return _report(path, written)
     if isinstance(document.get("results"), list):
