@@ -5,6 +5,7 @@ Changes are reported by a picture before and a comparison after, all of it bound
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -59,7 +60,10 @@ def snapshot(folder: Path) -> Snapshot:
 
 
 def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
-    """Relative path → text of the files that are new or differ; at most MAX_CHANGED, each cut at MAX_BYTES."""
+    """Relative path → text of the files that are new or differ; at most MAX_CHANGED, each cut at MAX_BYTES.
+
+    Raises OSError where too many files are open to look at all: a file that was not seen must not count as missing.
+    """
     changed: dict[str, str] = {}
     for name, path in sorted(files_in(folder)):
         if name in before and before[name] == _fingerprint(path):
@@ -105,13 +109,20 @@ def _walk(folder: Path) -> Iterator[Path]:
         try:
             with os.scandir(current) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
+        except OSError as error:
+            _raise_shortage(error)
             continue  # a folder that may not be entered, or a path too long to be named
         for entry in found:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
+
+
+def _raise_shortage(error: OSError) -> None:
+    """Raise what is a fault of this process and says nothing of the file."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        raise error
 
 
 def _fingerprint(path: Path) -> object:
@@ -121,6 +132,7 @@ def _fingerprint(path: Path) -> object:
         if status.st_size <= MAX_DIGESTED_BYTES:
             return digest_file(path)
     except OSError as error:
+        _raise_shortage(error)
         return error.errno
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
@@ -131,6 +143,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             head = file.read(MAX_BYTES)
     except OSError as error:
+        _raise_shortage(error)
         return f"[cannot be read: {error.strerror}]"
     if b"\0" in head:
         return f"[binary file of {size} bytes]"

@@ -143,6 +143,16 @@ class TestWhatCannotBeStarted:
         assert box.run("tool", env=env).stdout == b"tool\n"
         assert box.run("./own", env=env).exit_code == 0
 
+    def test_a_program_that_cannot_be_executed_after_all(self, box: Isolated) -> None:
+        """Only the sandbox finds out; the exit code 126 or 127 would look like the program's."""
+        for name, text in {"unknown": "#!/nowhere/interpreter\n", "closed": "#!/bin/sh\nexit 127\n"}.items():
+            (box.beside / name).write_text(text)
+            (box.beside / name).chmod(0o744 if name == "closed" else 0o755)
+        programs = [str(box.beside / name) for name in ("unknown", "closed")[: 2 if os.geteuid() == 0 else 1]]
+        outcomes = box.all_of(*(box.request(program, readable=(program,)) for program in programs))
+        for program, outcome in zip(programs, outcomes, strict=True):
+            assert isinstance(outcome, TargetUnavailable) and f"cannot start '{program}'" in outcome.message, outcome
+
     def test_a_program_cannot_pretend_that_it_was_not_started(self, box: Isolated) -> None:
         """Else it could make its failure look like the machine's."""
         for said in ("bwrap: no", "prlimit: failed to execute sh: No such file or directory"):

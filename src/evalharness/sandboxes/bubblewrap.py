@@ -8,10 +8,12 @@ sizes, disk, output and time are bounded. The processes themselves are started a
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import re
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +23,7 @@ from typing import ClassVar
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.options import Options
 from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
-from evalharness.errors import Hint, SandboxUnavailable
+from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import bubblewrap_command, nobody
 from evalharness.sandboxes.bubblewrap_command import folders_for
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
@@ -31,8 +33,14 @@ from evalharness.sandboxes.system_calls import filter_program
 
 LOOK_S = 0.05
 NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
+ADMIT_S = 30.0
 Look = partial[Ended | None]
 """Says which limit has been passed, if any; it may be given the first process."""
+Admit = Callable[[], Awaitable[None]]
+"""Lets a sandbox that is ready start its program."""
+_CHILD = re.compile(rb'"child-pid": (\d+)\D')
+_NO_EXEC = re.compile(r"^bwrap: execvp .*: (.+)$", re.MULTILINE)
+_TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class BubblewrapOptions(Options):
@@ -91,29 +99,53 @@ class Bubblewrap(Sandbox, SandboxSession):
         await self._processes.close()
 
     async def _run(self, request: ProcessRequest) -> ProcessResult:
-        bubblewrap_command.check(request)
+        """Whatever the machine refuses on the way is no fault of the program."""
+        try:
+            bubblewrap_command.check(request)
+            return await self._isolate(request)
+        except OSError as error:
+            too_many = error.errno in _TOO_MANY_FILES
+            raise SandboxUnavailable(
+                f"no sandbox can be made for '{request.argv[0]}': {error}",
+                hint="run fewer trials at once, or raise the limit on open files" if too_many else "",
+            ) from error
+
+    async def _isolate(self, request: ProcessRequest) -> ProcessResult:
         group = self._new_group(request.limits)
         meter = group or FamilyUse(request.limits, bubblewrap_command.OWN_PROCESSES)
         look = partial(_passed, meter, Path(request.cwd), request.limits)
         try:
             with ExitStack() as held:
-                status, reported = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-                held.callback(os.close, status)
-                held.callback(os.close, reported)
-                argv, descriptors = await self._wrapped(request, group, held, reported)
+                status = _Status(held)
+                gate = None if group else _Gate(held)
+                argv, descriptors = await self._wrapped(request, group, held, status, gate)
                 wrapped = replace(request, argv=argv, cwd="/", env=bubblewrap_command.OUTER_ENVIRONMENT)
-                result = await self._processes.run(wrapped, watch=partial(_watch, look), pass_fds=descriptors)
+                admit = partial(self._admit, request.limits, status, gate) if gate else None
+                watch = partial(_watch, look, admit)
+                result = await self._processes.run(wrapped, watch=watch, pass_fds=descriptors)
                 if (
                     result.ended != "exited"
                 ):  # a fork bomb can be too busy for anybody to see it before its time is over
                     return replace(result, ended=meter.passed(None) or result.ended)
                 if passed := await asyncio.to_thread(look):
                     return replace(result, ended=passed, exit_code=None)
-                _check_started(request, result, reported=_read_all(status))
+                _check_started(request, result, status.read())
                 return result
         finally:
             if group is not None and not group.try_remove():
                 await asyncio.to_thread(group.remove)
+
+    async def _admit(self, limits: Limits, status: _Status, gate: _Gate) -> None:
+        """Bound the processes of the sandbox, which waits for that, and let it start its program."""
+        pid = await status.child()
+        bounding = bubblewrap_command.bounding_processes(limits, pid)
+        words = (*(nobody.DROP if os.geteuid() == 0 else ()), *bounding)
+        outer = ProcessRequest(words, "/", bubblewrap_command.OUTER_ENVIRONMENT, timeout_s=ADMIT_S)
+        done = await self._processes.run(outer)
+        if done.exit_code != 0:
+            said = done.stderr.decode(errors="replace").strip() or done.ended
+            raise SandboxUnavailable(f"the number of processes in the sandbox cannot be limited: {said}")
+        gate.open()
 
     def _new_group(self, limits: Limits) -> Cgroup | None:
         if self._groups is None:
@@ -124,13 +156,17 @@ class Bubblewrap(Sandbox, SandboxSession):
             raise SandboxUnavailable(f"the sandbox's control group cannot be made: {error}") from error
 
     async def _wrapped(
-        self, request: ProcessRequest, group: Cgroup | None, held: ExitStack, reported: int
+        self, request: ProcessRequest, group: Cgroup | None, held: ExitStack, status: _Status, gate: _Gate | None
     ) -> tuple[tuple[str, ...], list[int]]:
         """The command line, and the descriptors that it refers to."""
         mounts = bubblewrap_command.mounts_of(request, self._folders_for(request))
         bubblewrap_command.check_program(request, mounts)
-        flags = [*self._system, *bubblewrap_command.inner_flags(request, mounts), "--json-status-fd", str(reported)]
-        descriptors = [reported]
+        flags = [*self._system, *bubblewrap_command.inner_flags(request, mounts)]
+        flags += ["--json-status-fd", str(status.written)]
+        descriptors = [status.written]
+        if gate is not None:
+            descriptors.append(gate.awaited)
+            flags += ["--block-fd", str(gate.awaited)]
         for place, content in bubblewrap_command.USERS.items():
             descriptors.append(bubblewrap_command.memory_file(held, content.encode()))
             flags += ["--ro-bind-data", str(descriptors[-1]), place]
@@ -144,7 +180,7 @@ class Bubblewrap(Sandbox, SandboxSession):
         drop = await asyncio.to_thread(_dropping, mounts) if os.geteuid() == 0 else ()
         isolate = ("/usr/bin/bwrap", "--args", str(descriptors[-1]), "--")
         bounded = bubblewrap_command.bounded(request.limits, counts_processes=group is None)
-        return (*enter, *drop, *isolate, *bounded, *request.argv), descriptors
+        return (*enter, *drop, *bounded, *isolate, *request.argv), descriptors
 
     def _folders_for(self, request: ProcessRequest) -> tuple[str, ...]:
         key = (request.argv[0], request.env.get("PATH", ""))
@@ -167,8 +203,53 @@ def _passed(meter: Cgroup | FamilyUse, workspace: Path, limits: Limits, root: in
     return meter.passed(root) or ("disk" if is_larger_than(workspace, limits.disk_bytes) else None)
 
 
-async def _watch(look: Look, root: int) -> Ended:
+class _Status:
+    """What bubblewrap, the first process of a sandbox, reports of it: first its number, last its exit code."""
+
+    def __init__(self, held: ExitStack) -> None:
+        self._read, self.written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        held.callback(os.close, self._read)
+        held.callback(os.close, self.written)
+        self._said = b""
+
+    def read(self) -> bytes:
+        """Everything so far."""
+        try:
+            self._said += os.read(self._read, 65_536)
+        except BlockingIOError:
+            pass
+        return self._said
+
+    async def child(self) -> int:
+        """The first process inside, by its number outside."""
+        loop = asyncio.get_running_loop()
+        arrived = asyncio.Event()
+        loop.add_reader(self._read, arrived.set)
+        try:
+            while (found := _CHILD.search(self.read())) is None:
+                arrived.clear()
+                await arrived.wait()
+        finally:
+            loop.remove_reader(self._read)
+        return int(found[1])
+
+
+class _Gate:
+    """Where a sandbox waits before it starts its program."""
+
+    def __init__(self, held: ExitStack) -> None:
+        self.awaited, self._opened = os.pipe2(os.O_CLOEXEC)
+        held.callback(os.close, self.awaited)
+        held.callback(os.close, self._opened)
+
+    def open(self) -> None:
+        os.write(self._opened, b"x")
+
+
+async def _watch(look: Look, admit: Admit | None, root: int) -> Ended:
     """A workspace full of files takes long to look through: that may not take more than a tenth of the time."""
+    if admit is not None:
+        await admit()
     pause_s = LOOK_S
     while True:
         await asyncio.sleep(pause_s)
@@ -184,20 +265,22 @@ def _timed(look: Look, root: int) -> tuple[Ended | None, float]:
 
 
 def _check_started(request: ProcessRequest, result: ProcessResult, reported: bytes) -> None:
-    """Bubblewrap tells the exit code of what it has started; where it says none, the failure is its own."""
-    if b'"exit-code"' not in reported:
-        said = result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}"
-        raise SandboxUnavailable(
-            f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
-            hint=Hint("hint.unprotected", first="bubblewrap 0.8 or newer and user namespaces are needed"),
+    """Bubblewrap reports the exit code of a program that it could start; where it reports none, nothing was started.
+
+    What there is on stderr is then bubblewrap's own, or comes from those that were to start it.
+    """
+    if b'"exit-code"' in reported:
+        return
+    said = result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}"
+    if refused := _NO_EXEC.search(said):
+        raise TargetUnavailable(
+            f"cannot start '{request.argv[0]}' in the sandbox: {refused[1]}",
+            hint="check that it may be executed, and that the interpreter named in its first line exists inside",
         )
-
-
-def _read_all(pipe: int) -> bytes:
-    try:
-        return os.read(pipe, 65_536)
-    except BlockingIOError:
-        return b""
+    raise SandboxUnavailable(
+        f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
+        hint=Hint("hint.unprotected", first="bubblewrap 0.8 or newer and user namespaces are needed"),
+    )
 
 
 # How much a folder holds, asked again and again while untrusted code fills it: bounded in time and memory.

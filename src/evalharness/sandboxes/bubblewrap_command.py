@@ -7,6 +7,7 @@ machine. Nothing is started here.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -21,6 +22,8 @@ from evalharness.sandboxes.process_tree import MARK_VARIABLE
 
 MEMORY_FOLDER_BYTES = 67_108_864
 OPEN_FILES = 1024
+LEAST_FILE_BYTES = 4096
+"""What bubblewrap itself must be able to write: /etc/passwd and /etc/group."""
 OWN_PROCESSES = 3
 """At most: a first bubblewrap that shows the way, the one outside, the one inside."""
 NICENESS = 5
@@ -113,11 +116,33 @@ def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[st
 
 
 def bounded(limits: Limits, *, counts_processes: bool) -> list[str]:
-    """Limits that processes hand down to their children; those of a family are in `cgroups.py` and `family_use.py`."""
-    words = ["/usr/bin/prlimit", f"--fsize={limits.file_bytes}", "--core=0", f"--nofile={OPEN_FILES}"]
+    """Limits that processes hand down to their children; those of a family are in `cgroups.py` and `family_use.py`.
+
+    Set before bubblewrap starts, so that bubblewrap itself starts the program and can say whether that worked. None is
+    higher than what the harness itself is allowed, because raising it would fail.
+    """
+    wanted = {
+        "fsize": (resource.RLIMIT_FSIZE, max(limits.file_bytes, LEAST_FILE_BYTES)),
+        "core": (resource.RLIMIT_CORE, 0),
+        "nofile": (resource.RLIMIT_NOFILE, OPEN_FILES),
+    }
     if counts_processes:  # `family_use.py` counts better, but only now and then
-        words += [f"--nproc={limits.processes + OWN_PROCESSES + 1}", f"--data={2 * limits.memory_bytes}"]
-    return [*words, "--"]
+        wanted["data"] = (resource.RLIMIT_DATA, 2 * limits.memory_bytes)
+    return ["/usr/bin/prlimit", *(f"--{name}={_allowed(*pair)}" for name, pair in wanted.items()), "--"]
+
+
+def bounding_processes(limits: Limits, pid: int) -> list[str]:
+    """For a sandbox that waits to start its program: from inside, the kernel counts only the processes of the sandbox.
+
+    To be run by the user of the sandbox, since root need not have the right to limit others.
+    """
+    processes = _allowed(resource.RLIMIT_NPROC, limits.processes + OWN_PROCESSES + 1)
+    return ["/usr/bin/prlimit", f"--pid={pid}", f"--nproc={processes}"]
+
+
+def _allowed(limit: int, wanted: int) -> int:
+    _, hard = resource.getrlimit(limit)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def check(request: ProcessRequest) -> None:
@@ -197,7 +222,7 @@ def folders_for(program: str, environment: Mapping[str, str]) -> tuple[str, ...]
     for folder in path.split(os.pathsep):
         if folder.startswith("/"):
             wanted += _installation(Path(folder))
-    return tuple(dict.fromkeys(str(place) for place in wanted if not is_system(place) and place.exists()))
+    return tuple(dict.fromkeys(str(place) for place in wanted if not is_system(place) and os.path.exists(place)))  # noqa: PTH110
 
 
 def _chain(path: Path) -> Iterator[Path]:
@@ -210,7 +235,14 @@ def _chain(path: Path) -> Iterator[Path]:
 
 
 def _installation(bin_folder: Path) -> list[Path]:
-    """Empty where the folder belongs to no interpreter."""
+    """Empty where the folder belongs to no interpreter, or may not be looked at: no shell finds a program there."""
+    try:
+        return _interpreter_folders(bin_folder)
+    except PermissionError:
+        return []
+
+
+def _interpreter_folders(bin_folder: Path) -> list[Path]:
     prefix = bin_folder.parent
     if is_system(bin_folder) or not bin_folder.is_dir():
         return []

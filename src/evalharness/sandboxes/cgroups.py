@@ -119,7 +119,7 @@ def _count(file: Path, name: str) -> int:
     """Of lines such as `oom_kill 0`; 0 where this version has no such file or line."""
     try:
         words = file.read_text().split()
-    except OSError:
+    except FileNotFoundError:
         return 0
     return int(words[words.index(name) + 1]) if name in words else 0
 

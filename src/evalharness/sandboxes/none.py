@@ -49,7 +49,7 @@ class NoSandbox(Sandbox, SandboxSession):
         """`watch` looks on while the process runs: it is given its number, and returns when a limit was passed."""
         if self._guard is None and process_tree.has_proc():
             process_tree.adopt_orphans()
-            self._guard = Guard(self._marks)
+            self._guard = _guard(self._marks)
         mark = next(self._unused_marks)
         popen = _start(request, mark, pass_fds)
         process_tree.set_mark(popen.pid, mark)
@@ -109,7 +109,10 @@ async def _watched(running: RunningProcess, watch: Watch | None) -> AsyncIterato
         return
 
     async def tell() -> None:
-        running.end(await watch(running.pid))
+        try:
+            running.end(await watch(running.pid))
+        finally:
+            running.stop_waiting()
 
     watching = asyncio.create_task(tell())
     try:
@@ -119,6 +122,13 @@ async def _watched(running: RunningProcess, watch: Watch | None) -> AsyncIterato
         await asyncio.wait([watching])
     if not watching.cancelled():
         watching.result()  # what it raised
+
+
+def _guard(marks: range) -> Guard:
+    try:
+        return Guard(marks)
+    except OSError as error:
+        raise TargetUnavailable(f"no process can be started: {error}") from error
 
 
 def _start(request: ProcessRequest, mark: int, pass_fds: Collection[int]) -> subprocess.Popen[bytes]:

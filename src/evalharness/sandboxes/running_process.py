@@ -60,6 +60,10 @@ class RunningProcess:
     def end(self, passed: Ended) -> None:
         """Somebody who looks from outside has seen the process pass a limit."""
         self._passed = passed
+        self.stop_waiting()
+
+    def stop_waiting(self) -> None:
+        """Nobody looks on any more, whatever the reason: the process has to be killed."""
         self._ends.set()
 
     async def drain(self) -> None:

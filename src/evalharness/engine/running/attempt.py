@@ -155,7 +155,10 @@ class Attempting:
             # Whatever it is that went wrong before the target was asked, the target did not do it.
             answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
             duration_s = time.perf_counter() - started
-            changes = await task.changes()
+            try:
+                changes = await task.changes()
+            except TargetUnavailable as error:
+                answered, changes = NoAnswer("error", str(Fault(error))), ({}, ())
             if isinstance(answered, NoAnswer):
                 state, reason, evidence = answered
                 evidence = _with_files(evidence, *changes) if evidence else None

@@ -124,12 +124,18 @@ class TrialTask:
         self._before = await asyncio.to_thread(snapshot, self.workspace)
 
     async def changes(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """The files that the target made or changed in its workspace, if it asked for one, and those it removed."""
+        """The files that the target made or changed in its workspace, if it asked for one, and those it removed.
+
+        Raises TargetUnavailable where they cannot be looked at: that is no fault of the target.
+        """
         folder = self._folder
         if folder is None:
             return {}, ()
         removed = removed_files(folder, self._before)
-        return await asyncio.to_thread(changed_files, folder, self._before), removed
+        try:
+            return await asyncio.to_thread(changed_files, folder, self._before), removed
+        except OSError as error:
+            raise TargetUnavailable(f"the workspace of case {self.case.id} cannot be read: {error}") from error
 
     async def end(self) -> None:
         """Nobody may use the workspace any more. A large one takes long to remove, and others must not wait for it."""

@@ -1,0 +1,129 @@
+"""A sandbox that cannot start is an error, never the target's answer, whichever exit code a case expects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from driving import COMMAND, Outcome, clean_environment, write
+from isolating import GROUPS, MODES, SOURCE, USER, isolated, user_command
+from missing_parts import missing
+
+from evalharness.sandboxes import nobody
+
+EXPECTS_1 = "expected: {exit_code: 1}"
+SUITE = """
+name: s
+target: {command: [sh, agent.sh], sandbox: true}
+test_cases:
+"""
+
+
+@pytest.fixture(params=[mode for mode in MODES if mode in (GROUPS, USER)])
+def mode(request: pytest.FixtureRequest) -> str:
+    if shutil.which("bwrap") is None:
+        missing("bubblewrap", "apt-get install bubblewrap")
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(mode: str, tmp_path: Path) -> Iterator[Path]:
+    with isolated(mode, tmp_path) as box:
+        yield box.workspace
+
+
+def run_suite(
+    mode: str,
+    folder: Path,
+    *words: str,
+    machine: Sequence[str] = (),
+    limits: Sequence[str] = (),
+    env: dict[str, str] | None = None,
+) -> Outcome:
+    """On a machine that `machine` changes, as root or as an ordinary user, whom `limits` bounds."""
+    as_user = mode == USER and os.geteuid() == 0
+    if as_user:
+        nobody.give_away(folder)
+    bounded = ["/usr/bin/prlimit", *limits, "--"] if limits else []
+    done = subprocess.run(
+        [
+            *machine,
+            *(user_command(folder) if as_user else ()),
+            *bounded,
+            *COMMAND,
+            "run",
+            "suite.yaml",
+            "--json",
+            *words,
+        ],
+        cwd=folder,
+        env={**clean_environment(folder, env), "PYTHONPATH": str(SOURCE)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace"))
+
+
+def machine_with(place: str, content: Path) -> list[str]:
+    return ["/usr/bin/bwrap", "--dev-bind", "/", "/", "--ro-bind", str(content), place, "--"]
+
+
+@pytest.mark.parametrize("limit", ["--nofile=200", "--fsize=4000000"])
+def test_a_program_runs_within_what_the_harness_itself_may_use(mode: str, folder: Path, limit: str) -> None:
+    write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="ulimit -n; echo ran; exit 1")
+    outcome = run_suite(mode, folder, limits=[limit])
+    trial = outcome.report["trials"][0]
+    assert (outcome.code, trial["state"]) == (0, "passed"), outcome.both
+    assert trial["output"] == ("200\nran\n" if "nofile" in limit else "1024\nran\n")
+
+
+@pytest.mark.parametrize("program", ["prlimit", "bwrap"])
+def test_a_program_of_the_sandbox_that_fails_is_no_answer(mode: str, folder: Path, program: str) -> None:
+    write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="echo ran; exit 1")
+    first = machine_with(f"/usr/bin/{program}", Path("/bin/false"))
+    if mode == USER and program == "bwrap" and os.geteuid() == 0:
+        pytest.skip("the test itself needs it to become an ordinary user")
+    outcome = run_suite(mode, folder, machine=first)
+    assert outcome.code == 3, outcome.both
+    assert "passed" not in outcome.out
+
+
+def test_a_number_of_processes_that_cannot_be_limited_is_no_answer(mode: str, folder: Path) -> None:
+    """Without control groups that happens while the sandbox waits to start its program."""
+    if mode != USER:
+        pytest.skip("root's sandboxes are bounded by their control group")
+    shutil.copy("/usr/bin/prlimit", folder / "real")
+    fake = folder / "prlimit"
+    fake.write_text(f'#!/bin/sh\ncase "$*" in *--pid=*) echo refused >&2; exit 1;; esac\nexec {folder}/real "$@"\n')
+    fake.chmod(0o755)
+    write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="echo ran; exit 1")
+    outcome = run_suite(mode, folder, machine=machine_with("/usr/bin/prlimit", fake))
+    assert outcome.code == 3, outcome.both
+    assert "refused" in outcome.both
+
+
+def test_a_folder_on_the_path_that_may_not_be_read_is_passed_over(mode: str, folder: Path) -> None:
+    closed = folder.parent / "closed"
+    (closed / "tools/bin").mkdir(parents=True)
+    closed.chmod(0o700 if os.geteuid() == 0 else 0)
+    write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="exit 1")
+    outcome = run_suite(mode, folder, env={"PATH": f"{closed}/tools/bin:{closed}:/usr/bin:/bin"})
+    assert outcome.code == 0, outcome.both
+
+
+def test_too_many_open_files_are_no_answer(mode: str, folder: Path) -> None:
+    made = "expected: {files: [made]}"
+    cases = "".join(f"  - {{id: a{number}, input: Ada, {made}}}\n" for number in range(40))
+    write(folder, suite_yaml=SUITE + cases, agent_sh="sleep 0.2; echo x >made")
+    outcome = run_suite(mode, folder, "-j", "40", limits=["--nofile=80:4096"])
+    states = Counter(trial["state"] for trial in outcome.report["trials"])
+    assert outcome.code == 3, outcome.both
+    assert set(states) == {"passed", "error"}, outcome.both
+    assert states["error"] > 2, "else nothing was tried"
