@@ -54,6 +54,8 @@ _GITHUB_BEGINNING = re.compile("g(?:h[pousr]_|ithub_pat_)")
 
 # What those escape in JSON who think of HTML: Go and Python, Java's Gson, .NET.
 _SIGNS_OF_HTML = [{ord(sign): f"\\u{ord(sign):04x}" for sign in signs} for signs in ("<>&", "<>&'", "<>&='", "<>&'+`")]
+_IN_DOUBLE_QUOTES = re.compile(r"""["$\\`]""")
+_SPECIAL_IN_SHELLS = re.compile(r"""[ \t\n'"\\|&;()<>!{}*\[\]?^$`,]""")  # as `printf %q` of bash has it
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 # What servers and clients leave unescaped: everything reserved is escaped; Python's `quote`; JavaScript's
 # `encodeURIComponent`; a path segment of RFC 3986; JavaScript's `encodeURI`.
@@ -258,7 +260,8 @@ def _encoded_forms(secret: str) -> set[str]:
     data = _as_bytes(secret)
     escaped = _json_escaped(secret)
     forms = {secret, data.hex(), data.hex().upper()}
-    forms |= escaped.union(*map(_json_escaped, escaped), _html_escaped(secret))
+    forms |= escaped.union(*map(_json_escaped, escaped), _html_escaped(secret), _shell_quoted(secret))
+    forms |= _python_escaped(secret, data)
     for hex_digits in ("%%%02X", "%%%02x"):
         forms.add("".join(hex_digits % byte for byte in data))
         for safe in _PERCENT_SAFE:
@@ -284,6 +287,25 @@ def _html_escaped(text: str) -> set[str]:
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     quoted = {plain.replace('"', mark) for mark in ('"', "&quot;", "&#34;")}
     return {each.replace("'", mark) for each in quoted for mark in ("'", "&#39;", "&#x27;", "&apos;")}
+
+
+def _python_escaped(text: str, data: bytes) -> set[str]:
+    """As `repr` and `ascii` write a text or its bytes. Which quotes they escape depends on its neighbours."""
+    both = "'\""  # a mark of each kind before it makes them escape the single ones
+    before = len(repr(both)) - 1
+    escaped = {repr(both + text)[before:-1], ascii(both + text)[before:-1]}
+    escaped.add(repr(both.encode() + data)[1 + before : -1])
+    return escaped | {each.replace("\\'", "'") for each in escaped}
+
+
+def _shell_quoted(text: str) -> set[str]:
+    """In single quotes as Python and as shells write them, in double quotes, and with backslashes alone."""
+    return {
+        text.replace("'", """'"'"'"""),
+        text.replace("'", r"'\''"),
+        _IN_DOUBLE_QUOTES.sub(r"\\\g<0>", text),
+        _SPECIAL_IN_SHELLS.sub(r"\\\g<0>", text),
+    }
 
 
 def _base64_cores(data: bytes) -> Iterator[str]:

@@ -163,6 +163,16 @@ class TestTheAnswer:
         assert ask(handler, path="/?charset=latin-1").output == "é"
         assert ask(handler, path="/?charset=no-such-charset").output == "\ufffd"
 
+    @pytest.mark.parametrize("charset", ["idna", "unicode_escape", "punycode", "undefined", "hex", "rot13"])
+    def test_a_codec_of_python_that_is_no_charset_is_an_error_of_the_reply(self, charset: str) -> None:
+        headers = {"Content-Type": f"text/plain; charset={charset}"}
+
+        async def handler(request: web.Request) -> web.Response:
+            return web.Response(body=b"4", headers=headers)
+
+        trial = ask(handler, expected="4")
+        assert (trial.state, trial.reason) == ("error", f"the reply cannot be read: '{charset}' is no charset of HTTP")
+
 
 class TestWhatGoesWrong:
     @pytest.mark.parametrize("status", [400, 404, 500])
@@ -181,6 +191,27 @@ class TestWhatGoesWrong:
         assert (trial.state, trial.reason) == ("error", f"HTTP {status}: come back later")
         assert len(trial.attempts) == 3
         assert run.exit_code == 3
+
+    @pytest.mark.parametrize(
+        "asked", ["What is 2+2?", {"type": "api_call", "content": {"path": "/x", "answer": "response"}}]
+    )
+    def test_a_status_that_is_none_is_an_error(self, asked: Any) -> None:
+        """Whether the status belongs to the answer or not."""
+
+        async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 000 Nothing\r\nContent-Length: 1\r\nConnection: close\r\n\r\n4")
+            writer.close()
+            await writer.wait_closed()
+
+        async def both() -> Run:
+            async with await asyncio.start_server(reply, "127.0.0.1", 0) as server:
+                url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+                return await asyncio.to_thread(asking.run_suite, {"http": {"url": url}}, input=asked, expected=None)
+
+        [trial] = asyncio.run(both()).trials
+        assert trial.state == "error"
+        assert "HTTP 000" in trial.reason
 
     def test_an_outage_that_passes(self) -> None:
         asked: list[str] = []
@@ -285,6 +316,26 @@ class TestRedirects:
         assert trial.state == "failed"
         assert "another host" in trial.reason
         assert visits == []
+
+    @pytest.mark.parametrize("location", ["https://127.0.0.1:{port}/ask", "https://127.0.0.1/ask"])
+    def test_an_upgrade_does_not_lead_to_another_port(self, location: str) -> None:
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            trial = ask(self.to(location.format(port=held.getsockname()[1]), 307))
+        assert trial.state == "failed"
+        assert "another host or port" in trial.reason
+
+    def test_an_upgrade_at_the_same_port_is_tried(self) -> None:
+        async def handler(request: web.Request) -> web.Response:
+            return web.Response(status=307, headers={"Location": f"https://{request.host}/ask"})
+
+        assert ask(handler).state == "error", "this server does not speak TLS"
+
+    @pytest.mark.parametrize("location", ["http://[::1/", "https://127.0.0.1:99999/", "https://127.0.0.1:x/"])
+    def test_an_address_that_is_none_is_named(self, location: str) -> None:
+        trial = ask(self.to(location, 307))
+        assert trial.state == "failed"
+        assert location in trial.reason
 
     def test_a_circle_ends(self) -> None:
         trial = ask(self.to("/ask", 307))

@@ -252,3 +252,19 @@ def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> 
     command = "cmd:sh -c 'echo hello $EVALHARNESS_VARIANT'"
     done = drive(tmp_path, "run", "dataset.json", "--target", command, "--json")
     assert "big" in done.report["trials"][0]["output"]
+
+
+def test_an_artifact_outside_the_suites_folder_needs_the_users_own_target(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    outside = {"snapshot": {"outputs": {"primaryOutput": "private"}}, "events": []}
+    write(tmp_path, private_json=json.dumps(outside))
+    write(
+        project,
+        suite_yaml="name: s\ntarget: {artifact: ../private.json}\n"
+        "test_cases: [{id: a, input: x, expected: {contains: private}}]\n",
+        mine_yaml="artifact: ../private.json\n",
+    )
+    refused = drive(project, "run", "suite.yaml")
+    assert refused.code == 2, refused.both
+    assert "outside the suite's folder" in refused.both and "--target" in refused.both
+    assert drive(project, "run", "suite.yaml", "--target", "mine.yaml").code == 0

@@ -4,6 +4,8 @@ import base64
 import html
 import json
 import pickle
+import shlex
+import subprocess
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -70,6 +72,44 @@ def test_every_encoding_of_a_value_is_replaced_by_its_name(encoded: str) -> None
 def test_quotes_are_found_however_html_writes_them(mark: str, quote_mark: str) -> None:
     redactor = Redactor({"DB_PASSWORD": """it's "quoted\""""})
     assert redactor.redact(f"<p>it{mark}s {quote_mark}quoted{quote_mark}</p>") == "<p>[redacted:DB_PASSWORD]</p>"
+
+
+ENGLISH = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+QUOTED = """it's a "pä\\ss", $HOME `too`!"""
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        repr(QUOTED),
+        repr(QUOTED.replace("'", "")),
+        repr([QUOTED + "'\"", '"']),
+        ascii(QUOTED),
+        repr(QUOTED.encode()),
+        repr({"key": QUOTED.encode()}),
+        repr(QUOTED + "\n"),
+        shlex.quote(QUOTED),
+        shlex.join(["curl", "-H", f"Key: {QUOTED}"]),
+        "'it'\\''s a \"pä\\ss\", $HOME `too`!'",
+        '"it\'s a \\"pä\\\\ss\\", \\$HOME \\`too\\`!"',
+        r"it\'s\ a\ \"pä\\ss\"\,\ \$HOME\ \`too\`\!",
+    ],
+)
+def test_what_python_and_shells_quote_is_found(encoded: str) -> None:
+    redactor = Redactor({"A_KEY": QUOTED, "B_KEY": QUOTED.replace("'", "")})
+    redacted = redactor.redact(f"ran {encoded} there")
+    assert "_KEY]" in redacted
+    assert "ss" not in redacted and "HOME" not in redacted
+
+
+def test_a_shell_of_this_machine_quotes_as_expected() -> None:
+    for secret in (QUOTED, QUOTED + "\tend", "a b;c|d&e(f)<g>{h}*[i]?^j~k#l"):
+        done = subprocess.run(
+            ["bash", "-c", 'printf "%q" "$1"', "bash", secret], capture_output=True, check=True, env=ENGLISH
+        )
+        traced = subprocess.run(["bash", "-xc", ': "$1"', "bash", secret], capture_output=True, check=True, env=ENGLISH)
+        for said in (done.stdout.decode(), traced.stderr.decode()):
+            assert "A_KEY" in Redactor({"A_KEY": secret}).redact(said), said
 
 
 @pytest.mark.parametrize("inner_ascii", [True, False])

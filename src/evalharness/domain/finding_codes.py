@@ -223,6 +223,7 @@ HintCode: TypeAlias = Literal[
     "hint.remove_baseline",
     "hint.other_store",
     "hint.unprotected",
+    "hint.own_artifact",
     "hint.other_value",
     "hint.other_judge",
     "hint.leave_metric_out",

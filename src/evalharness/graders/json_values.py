@@ -18,6 +18,7 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored
+from evalharness.values.json_schema import circular_reference
 from evalharness.values.json_value import Json
 from evalharness.values.text import head, shown, tail
 
@@ -108,6 +109,8 @@ class JsonSchemaOptions(Options):
             jsonschema_rs.validator_for(schema, retriever=_refuse_remote)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise ValueError(f"is not a JSON Schema: {str(error).splitlines()[0]}") from None
+        if (reference := circular_reference(schema)) is not None:
+            raise ValueError(f"says nothing: $ref: '{reference}' leads back to itself")
         return schema
 
 

@@ -25,6 +25,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.remove_baseline": lambda name, suite: f"give that up first: {removal_command(name, suite)}",
         "hint.other_store": lambda first: _or(first, "name another store with --store"),
         "hint.unprotected": "{first}; or run without isolation: --sandbox none",
+        "hint.own_artifact": (
+            "move it into that folder, or ask for it yourself: write `artifact: {file}` into a target file of your own "
+            "and give --target FILE.yaml"
+        ),
         "hint.other_value": "where a {{{{variable}}}} stands there, give it another value with --var",
         "hint.other_judge": lambda first: _or(
             first, "choose another judge with --judge-model, or leave the grades due with --judge-model none"

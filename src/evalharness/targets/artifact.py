@@ -13,7 +13,7 @@ from evalharness.documents.artifact_view import answer_of
 from evalharness.domain.options import Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import InvalidFile, TargetUnavailable, TrialSkipped
+from evalharness.errors import Hint, InvalidFile, TargetUnavailable, TrialSkipped, UsageError
 from evalharness.targets.artifact_files import ArtifactIndex, StoredArtifact, read_artifacts
 from evalharness.values.digest import digest, digest_file
 
@@ -40,14 +40,32 @@ class ArtifactTarget(Target):
         self._index = ArtifactIndex()
 
     def digest(self) -> str:
-        return digest([super().digest(), digest_file(self._file) if self._file.is_file() else None])
+        is_read = self._is_allowed() and self._file.is_file()
+        return digest([super().digest(), digest_file(self._file) if is_read else None])
 
     async def open(self) -> None:
+        if not self._is_allowed():
+            raise UsageError(
+                f"the artifact {self.options.file} lies outside the suite's folder",
+                hint=Hint("hint.own_artifact", file=self.options.file),
+            )
         try:
             stored = await asyncio.to_thread(read_artifacts, self._file)
         except InvalidFile as error:
             raise TargetUnavailable("\n".join(map(str, error.problems)), hint=error.hint) from error
         self._index = ArtifactIndex(stored, self.options.dataset)
+
+    def _is_allowed(self) -> bool:
+        """A suite may come from anybody, and what it names would be in the report; users may name what they like.
+
+        The folder of a target that the user asked for is absolute; that of a suite's own leads down from the suite's.
+        """
+        own = Path(self.spec.root)
+        if own.is_absolute():
+            return True
+        root = self.services.root
+        suite_folder = root.parents[len(own.parts) - 1] if own.parts else root
+        return self._file.resolve().is_relative_to(suite_folder.resolve())
 
     async def answer(self, task: Task) -> Transcript:
         """One artifact is one trial: whoever asks for more trials than there are artifacts gets no second copy."""

@@ -14,6 +14,7 @@ from evalharness.domain.options import Options
 from evalharness.domain.transcript import Transcript
 from evalharness.targets.dialogue import Dialogue
 from evalharness.targets.model_part import ModelOptions, ModelPart
+from evalharness.values.json_schema import circular_reference
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
 
@@ -37,6 +38,8 @@ class ChatOptions(ModelOptions):
             _validator(schema)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise ValueError(f"is not a JSON Schema: {str(error).splitlines()[0]}") from None
+        if (reference := circular_reference(schema)) is not None:
+            raise ValueError(f"says nothing: $ref: '{reference}' leads back to itself")
         return schema
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -34,9 +35,14 @@ from evalharness.values.text import head
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 OVERLOADED = frozenset((408, 425, 429, 502, 503, 504, 529))
 NOT_THE_TARGETS_FAULT = OVERLOADED | {401, 403, 407}
+FIRST_STATUS = 100
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 REDIRECTS_THAT_KEEP_THE_BODY = frozenset((307, 308))
 MAX_REDIRECTS = 5
+NO_CHARSETS = frozenset(
+    ("idna", "mbcs", "oem", "palmos", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+)
+"""Codecs of Python from bytes to text that no reply can mean."""
 CONNECT_TIMEOUT_S = 30.0
 
 
@@ -122,14 +128,16 @@ class HttpTarget(Target):
         raise TargetFailed(f"more than {MAX_REDIRECTS} redirects, the last to {url}")
 
     def _followed(self, method: str, url: str, location: str, status: int) -> str:
-        """Where a redirect leads: headers and body may hold secrets, which another host must not see."""
-        there = urljoin(url, location)
+        """Where a redirect leads: headers and body may hold secrets, which another host or port must not see."""
+        try:
+            there = urljoin(url, location)
+            is_same_server = _is_same_server(url, there)
+        except ValueError as error:
+            raise TargetFailed(f"HTTP {status}: it redirects to {location}, which is no address: {error}") from None
         if method not in ("GET", "HEAD") and status not in REDIRECTS_THAT_KEEP_THE_BODY:
             raise TargetFailed(f"HTTP {status}: it redirects to {there}, and {method} is not repeated there")
-        before, after = urlsplit(url), urlsplit(there)
-        is_upgrade = (before.scheme, after.scheme) == ("http", "https") and before.hostname == after.hostname
-        if not is_upgrade and (before.scheme, before.netloc) != (after.scheme, after.netloc):
-            raise TargetFailed(f"HTTP {status}: it redirects to another host: {there}")
+        if not is_same_server:
+            raise TargetFailed(f"HTTP {status}: it redirects to another host or port: {there}")
         return there
 
     async def _read(self, response: Any) -> str:
@@ -145,6 +153,8 @@ class HttpTarget(Target):
 
     def _transcript(self, asked: HttpRequest, response: Any, text: str) -> Transcript:
         status, content_type = response.status, response.content_type
+        if status < FIRST_STATUS:
+            raise TargetUnavailable(f"HTTP {status:03}: the reply has a status that HTTP does not know")
         evidence = Transcript(output=text, events=({"type": "http", "status": status},))
         if asked.wants_response and status not in OVERLOADED:
             headers = {name.lower(): value for name, value in response.headers.items()}
@@ -180,11 +190,28 @@ def _read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
     return transcript
 
 
+def _is_same_server(url: str, there: str) -> bool:
+    """Also where it goes on with TLS: at the same port, or from the usual port of http to that of https."""
+    before, after = urlsplit(url), urlsplit(there)
+    if (before.scheme, before.netloc) == (after.scheme, after.netloc):
+        return True
+    is_upgrade = (before.scheme, after.scheme) == ("http", "https") and before.hostname == after.hostname
+    ports = before.port or 80, after.port or 443
+    return is_upgrade and (ports == (80, 443) or ports[0] == ports[1])
+
+
 def _decoded(body: bytes, charset: str | None) -> str:
+    """Raises TargetUnavailable for a codec of Python that is no charset of HTTP: `idna`, `hex`, `unicode_escape`."""
     try:
-        return body.decode(charset or "utf-8", errors="replace")
-    except LookupError:  # a charset that nobody knows
-        return body.decode(errors="replace")
+        name = codecs.lookup(charset or "utf-8").name
+    except (LookupError, ValueError):  # a charset that nobody knows, or that is no name at all
+        name = "utf-8"
+    try:
+        if name not in NO_CHARSETS:
+            return body.decode(name, errors="replace")
+    except (LookupError, UnicodeError):  # from bytes to bytes, from text to text, or without `replace`
+        pass
+    raise TargetUnavailable(f"the reply cannot be read: '{charset}' is no charset of HTTP")
 
 
 def _form_of(content_type: str, text: str) -> ResultForm:

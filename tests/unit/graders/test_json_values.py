@@ -162,6 +162,7 @@ def test_a_huge_answer_is_not_quoted_in_full(grade: Grading) -> None:
         {"type": "no-such-type"},
         {"pattern": "("},
         {"$ref": "#/nowhere"},
+        {"$ref": "#"},
         {"$ref": "https://example.com/schema.json"},
         {"$ref": "file:///etc/hostname"},
         "text",

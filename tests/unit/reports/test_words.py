@@ -92,6 +92,7 @@ CASES = {"cases": ["a", "b"], "number": 7}
 LISTED = {"cases": ["a", "b"], "states": [], "number": 2}
 MOVED = finding("comparison.moved", metric="pass_rate", old=0.64, new=0.52, value=-0.12, half_width=0.05, apart=None)
 SAMPLES: dict[str, Any] = {
+    "file": "runs/run.json",
     "accepted": 0.1,
     "added": 1,
     "alarm": 0.42,

@@ -19,7 +19,7 @@ from evalharness.domain.transcript import Transcript, Usage
 from evalharness.engine.planning.planned_cases import plan_cases
 from evalharness.engine.running.trial_task import TrialTask
 from evalharness.engine.running.worker_threads import Offloader
-from evalharness.errors import TargetUnavailable, TrialSkipped
+from evalharness.errors import TargetUnavailable, TrialSkipped, UsageError
 from evalharness.sandboxes.none import NoSandbox
 
 
@@ -205,3 +205,43 @@ def test_a_missing_file_is_told_before_any_trial(place: Place) -> None:
 def test_its_digest_covers_the_file(place: Place) -> None:
     assert place.target(artifact("A")).digest() == place.target(artifact("A")).digest()
     assert place.target(artifact("A")).digest() != place.target(artifact("B")).digest()
+
+
+class TestWhereTheFileLies:
+    """A suite may come from anybody: it names what lies in its own folder. Users name what they like."""
+
+    def opened(self, root: str, file: str, suite_folder: Path) -> str:
+        spec = TargetSpec(kind="artifact", options={"file": file}, root=root)
+        target = registry.build_target(spec, Services(suite_folder, NoSandbox(), Offloader(1), {}))
+        assert target.digest()
+        asyncio.run(target.open())
+        return "opened"
+
+    @pytest.fixture
+    def suite_folder(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "suite"
+        (folder / "part").mkdir(parents=True)
+        for place in (tmp_path, folder, folder / "part"):
+            (place / "run.json").write_text(json.dumps(artifact("A")))
+        (folder / "link.json").symlink_to(tmp_path / "run.json")
+        return folder
+
+    def test_inside(self, suite_folder: Path) -> None:
+        places = [
+            ("", "run.json"),
+            ("", "part/run.json"),
+            ("part", "../run.json"),
+            ("", str(suite_folder / "run.json")),
+        ]
+        assert [self.opened(root, file, suite_folder) for root, file in places] == ["opened"] * 4
+
+    @pytest.mark.parametrize(
+        ("root", "file"),
+        [("", "../run.json"), ("part", "../../run.json"), ("", "link.json"), ("", "{outside}/run.json")],
+    )
+    def test_outside(self, root: str, file: str, suite_folder: Path) -> None:
+        with pytest.raises(UsageError, match="outside the suite's folder"):
+            self.opened(root, file.format(outside=suite_folder.parent), suite_folder)
+
+    def test_outside_for_a_target_that_the_user_asked_for(self, suite_folder: Path) -> None:
+        assert self.opened(str(suite_folder), "../run.json", suite_folder) == "opened"

@@ -224,6 +224,7 @@ def test_an_unknown_model_is_told_before_anything_is_asked(tmp_path: Path) -> No
         {"model": "test/m", "max_tokens": 0},
         {"model": "test/m", "json_schema": {"type": "array"}},
         {"model": "test/m", "json_schema": {"type": "nonsense"}},
+        {"model": "test/m", "json_schema": {"$ref": "#"}},
         {"model": "test/m", "json_schema": {"$ref": "http://127.0.0.1:1/schema.json"}},
         {"model": "test/m", "sytem": "Be brief."},
     ],
