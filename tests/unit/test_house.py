@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,20 @@ def test_broad_excepts_are_few_and_known() -> None:
             "references.py",  # the other door: importing somebody's module
         ]
     )
+
+
+def test_whatever_is_defined_is_used_by_more_than_tests() -> None:
+    """By the harness itself, by a benchmark, or by readers of the docs. `testing/` is for those who write tests."""
+    readers = [*FILES, *(REPOSITORY / "benchmarks").rglob("*.py"), *(REPOSITORY / "docs").glob("*.md")]
+    words = Counter(word for path in readers for word in re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    unused = []
+    for path in (path for path in FILES if path.parent.name != "testing"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            is_defined = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if is_defined and words[node.name] == 1 and node.name != "__dir__":
+                unused.append(f"{relative(path)}: {node.name}")
+    agreement = ("percent_agreement", "cohen_kappa", "fleiss_kappa", "leading_measure")  # for people who grade
+    assert sorted(unused) == sorted(f"stats/agreement.py: {name}" for name in agreement)
 
 
 def test_architecture_matches_the_tree() -> None:

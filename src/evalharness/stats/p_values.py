@@ -25,11 +25,6 @@ class PValues:
     error_bound: float = 0.0
     seed: int | None = None
 
-    @property
-    def p_two_sided(self) -> float:
-        """Twice the smaller of the two, at most 1."""
-        return min(1.0, 2 * min(self.p_less, self.p_greater))
-
 
 # p-values adjusted for having asked several questions at once, in the order they were given.
 #

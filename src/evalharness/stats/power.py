@@ -14,8 +14,6 @@ from evalharness.errors import UsageError
 from evalharness.stats.student import normal_quantile
 from evalharness.stats.thresholds import ALPHA, POWER
 
-_LARGEST_SIZE = 1e12
-
 
 def mde_fixed_cases(within: float, cases: int, trials: float, alpha: float = ALPHA, power: float = POWER) -> float:
     """The smallest drop on these cases that a one-sided test finds with this power, both runs having `trials` each.
@@ -41,30 +39,6 @@ def mde_sampled_cases(
     return _reach(alpha, power, two_sided=True) * math.sqrt(spread / cases)
 
 
-def sample_size_paired(
-    delta: float, difference_variance: float, var_a: float, var_b: float, k_a: float, k_b: float,
-    alpha: float = ALPHA, power: float = POWER,
-) -> int:  # fmt: skip
-    """How many cases show a mean difference `delta`; the other way round from `mde_sampled_cases`."""
-    _check_positive(delta=delta)
-    spread = _paired_variance(difference_variance, var_a, var_b, k_a, k_b)
-    return _rounded_up(spread, _reach(alpha, power, two_sided=True) / delta)
-
-
-def sample_size_mcnemar(
-    discordant: float, delta: float, alpha: float = ALPHA, power: float = POWER, *, two_sided: bool = True
-) -> int:
-    """Cases with one trial each that show a difference `delta` in pass rate.
-
-    `discordant` is the share of cases on which the two runs disagree; it cannot be smaller than the difference.
-    """
-    if not 0 < delta <= discordant <= 1:
-        raise UsageError(f"needs 0 < delta <= discordant <= 1, got {delta} and {discordant}")
-    z_alpha, z_power = _quantiles(alpha, power, two_sided)
-    root = z_alpha * math.sqrt(discordant) + z_power * math.sqrt(discordant - delta * delta)
-    return _rounded_up(1, root / delta)
-
-
 def _paired_variance(difference_variance: float, var_a: float, var_b: float, k_a: float, k_b: float) -> float:
     _check_variances(difference_variance, var_a, var_b)
     _check_positive(k_a=k_a, k_b=k_b)
@@ -80,14 +54,6 @@ def _quantiles(alpha: float, power: float, two_sided: bool) -> tuple[float, floa
     if not (0 < alpha < 0.5 and 0.5 <= power < 1):
         raise UsageError(f"needs alpha between 0 and 0.5 and power from 0.5 to below 1, got {alpha} and {power}")
     return normal_quantile(1 - (alpha / 2 if two_sided else alpha)), normal_quantile(power)
-
-
-def _rounded_up(variance: float, errors_per_effect: float = 1.0) -> int:
-    """variance · errors_per_effect² as a count, where 12.000000000000002 is 12; never less than 1."""
-    size = variance * errors_per_effect * errors_per_effect
-    if not size <= _LARGEST_SIZE:
-        raise UsageError(f"so small an effect needs more than {_LARGEST_SIZE:g} trials or cases")
-    return max(1, math.ceil(size * (1 - 1e-12)))
 
 
 def _check_positive(**sizes: float) -> None:

@@ -24,39 +24,11 @@ class VarianceComponents:
     within: float
 
 
-def standard_error(scores: Sequence[float]) -> float | None:
-    """Of the mean of independent scores; None for fewer than two."""
-    if len(scores) < 2:
-        return None
-    return math.sqrt(variance(scores) / len(scores))
-
-
 def bernoulli_standard_error(rate: float, n: int) -> float:
     """Of a pass rate over n independent trials."""
     if not (0 <= rate <= 1 and n > 0):
         raise UsageError(f"a standard error needs a rate from 0 to 1 and n > 0, got {rate} and {n}")
     return math.sqrt(rate * (1 - rate) / n)
-
-
-def clustered_standard_error(
-    scores: Sequence[float], clusters: Sequence[Hashable], finite_correction: bool = True
-) -> float | None:
-    """Of the mean of scores that resemble each other within a cluster; None for fewer than two clusters.
-
-    The finite correction √(C/(C-1)) makes up for the few clusters that a mean was estimated from.
-    """
-    if len(clusters) != len(scores):
-        raise UsageError(f"{len(clusters)} clusters do not fit {len(scores)} scores")
-    if len(set(clusters)) < 2:
-        return None
-    mean = fmean(scores)
-    deviations: defaultdict[Hashable, list[float]] = defaultdict(list)
-    for score, cluster in zip(scores, clusters, strict=True):
-        deviations[cluster].append(score - mean)
-    squares = math.fsum(math.fsum(deviation) ** 2 for deviation in deviations.values())
-    count = len(deviations)
-    correction = count / (count - 1) if finite_correction else 1.0
-    return math.sqrt(squares * correction) / len(scores)
 
 
 def within_variance(counts: Sequence[tuple[int, int]]) -> float | None:

@@ -19,7 +19,7 @@ from evalharness.engine.planning.sample_size import (
     trials_needed,
 )
 from evalharness.errors import UsageError
-from evalharness.stats.power import sample_size_paired
+from evalharness.stats.student import normal_quantile
 
 AIRLINE = [(4, passed) for passed, cases in enumerate((14, 12, 10, 4, 10)) for _ in range(cases)]
 FIVE_POINTS = WantedEffect(0.05)
@@ -71,12 +71,17 @@ def test_the_trials_needed_are_the_fewest_that_show_it() -> None:
     assert seen_on_these(spread, 50, needed, FIVE_POINTS) <= 0.05 < seen_on_these(spread, 50, needed - 1, FIVE_POINTS)
 
 
+def by_normal_law(effect: float, variance: float) -> int:
+    """How many cases show this drop, one-sided, where each case's difference has this variance."""
+    return math.ceil(variance * ((normal_quantile(0.95) + normal_quantile(0.8)) / effect) ** 2)
+
+
 @pytest.mark.parametrize("trials", [1, 4, math.inf])
 def test_the_cases_needed_are_those_of_a_one_sided_paired_test(trials: float) -> None:
     """Of Student's test: a few cases more than by the normal law."""
     spread = spread_of(AIRLINE)
     between, within = spread.between or 0.0, spread.within
-    expected = sample_size_paired(0.05, between, within, within, trials, trials, alpha=0.1)
+    expected = by_normal_law(0.05, between + 2 * within / trials)
     assert expected < cases_needed(spread, trials, FIVE_POINTS) <= expected + 3
 
 
@@ -89,7 +94,7 @@ def test_very_few_cases_are_planned_by_students_law(effect: float, trials: int) 
     error = math.sqrt(((spread.between or 0.0) + 2 * spread.within / trials) / needed)
     reach = nct.sf(student.ppf(0.95, needed - 1), needed - 1, effect / error)
     assert reach >= 0.8
-    assert needed > sample_size_paired(effect, spread.between or 0.0, 0, 0, 1, 1, alpha=0.1)
+    assert needed > by_normal_law(effect, spread.between or 0.0)
 
 
 def test_one_case_tells_nothing_about_others() -> None:
@@ -151,8 +156,8 @@ def test_clusters_are_what_differs_and_what_is_needed() -> None:
     assert 100 * (plan.error_at_best or 0) == pytest.approx(22.5, abs=0.05)
     assert 100 * (alone.error_at_best or 0) == pytest.approx(8.2, abs=0.05)
     between, within = plan.spread.between or 0.0, plan.spread.within / 5
-    by_normal_law = sample_size_paired(0.05, between, within, within, 4, 4, alpha=0.1)
-    assert by_normal_law < plan.rows[2].cases_needed <= by_normal_law + 3
+    expected = by_normal_law(0.05, between + 2 * within / 4)
+    assert expected < plan.rows[2].cases_needed <= expected + 3
 
 
 def test_too_few_clusters_show_no_drop_however_often_they_are_tried() -> None:
@@ -186,8 +191,8 @@ def test_of_uneven_clusters_more_are_needed() -> None:
     assert (even.evenness, uneven.evenness) == (1.0, pytest.approx(144 / 84 / 4))
     alike = uneven.model_copy(update={"within": 0.0, "between": 0.05})
     needed = cases_needed(alike, 4, WantedEffect(0.1))
-    by_normal_law = sample_size_paired(0.1, 0.05 / uneven.evenness, 0, 0, 4, 4, alpha=0.1)
-    assert by_normal_law < needed <= by_normal_law + 3
+    expected = by_normal_law(0.1, 0.05 / uneven.evenness)
+    assert expected < needed <= expected + 3
     assert cases_needed(alike.model_copy(update={"evenness": 1.0}), 4, WantedEffect(0.1)) < needed / 2
 
 

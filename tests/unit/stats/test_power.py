@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.power import (
-    mde_fixed_cases,
-    mde_sampled_cases,
-    sample_size_mcnemar,
-    sample_size_paired,
-)
+from evalharness.stats.power import mde_fixed_cases, mde_sampled_cases
 from evalharness.stats.standard_errors import variance_components
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -32,32 +27,17 @@ def test_detectable_drop_of_a_published_run(cases: int, trials: int, points: flo
 def test_sampled_cases_of_the_reference(vector: dict[str, Any]) -> None:
     delta, *spread = vector["args"]
     assert mde_sampled_cases(vector["want"], *spread) == pytest.approx(delta, rel=1e-12)
-    assert sample_size_paired(delta, *spread) == math.ceil(vector["want"])
 
 
 def test_endless_trials_leave_the_spread_of_the_differences() -> None:
-    assert sample_size_paired(0.03, 1 / 9, 1 / 6, 1 / 6, math.inf, math.inf) == 969
+    endless = mde_sampled_cases(969, 1 / 9, 1 / 6, 1 / 6, math.inf, math.inf)
+    assert endless == mde_sampled_cases(969, 1 / 9, 0, 0, 1, 1)
+    assert endless == pytest.approx(0.03, abs=1e-5)
 
 
-@pytest.mark.parametrize("vector", VECTORS["sample_size_mcnemar_two_sided"], ids=str)
-def test_mcnemar_of_the_reference(vector: dict[str, Any]) -> None:
-    assert sample_size_mcnemar(vector["discordant"], vector["delta"]) == vector["want"]
-
-
-@pytest.mark.parametrize(("discordant", "delta", "want"), [(0.2, 0.1, 122), (0.15, 0.05, 369), (0.1, 0.05, 246)])
-def test_mcnemar_one_sided(discordant: float, delta: float, want: int) -> None:
-    assert sample_size_mcnemar(discordant, delta, two_sided=False) == want
-
-
-def test_more_power_or_less_risk_needs_more() -> None:
-    base = sample_size_mcnemar(0.2, 0.1)
-    assert sample_size_mcnemar(0.2, 0.1, power=0.9) > base
-    assert sample_size_mcnemar(0.2, 0.1, alpha=0.01) > base
+def test_with_more_power_or_less_risk_only_more_is_seen() -> None:
     assert mde_fixed_cases(WITHIN, 50, 4, power=0.9) > mde_fixed_cases(WITHIN, 50, 4)
-
-
-def test_rounding_costs_no_case() -> None:
-    assert sample_size_paired(mde_sampled_cases(12, 0.25, 0, 0, 1, 1), 0.25, 0, 0, 1, 1) == 12
+    assert mde_sampled_cases(50, WITHIN, 0, 0, 1, 1, alpha=0.01) > mde_sampled_cases(50, WITHIN, 0, 0, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +48,9 @@ def test_rounding_costs_no_case() -> None:
         lambda: mde_fixed_cases(0.1, 50, 0),
         lambda: mde_fixed_cases(0.1, 50, 4, alpha=5),
         lambda: mde_fixed_cases(0.1, 50, 4, power=80),
-        lambda: sample_size_paired(0, 0.1, 0.1, 0.1, 1, 1),
-        lambda: sample_size_paired(0.1, math.nan, 0.1, 0.1, 1, 1),
-        lambda: sample_size_paired(0.1, 0.1, 0.1, 0.1, 0, 1),
-        lambda: sample_size_paired(1e-300, 0.1, 0.1, 0.1, 1, 1),
-        lambda: sample_size_mcnemar(0.1, 0.2),
-        lambda: sample_size_mcnemar(0.1, 0),
+        lambda: mde_sampled_cases(0, 0.1, 0.1, 0.1, 1, 1),
+        lambda: mde_sampled_cases(50, math.nan, 0.1, 0.1, 1, 1),
+        lambda: mde_sampled_cases(50, 0.1, 0.1, 0.1, 0, 1),
     ],
 )
 def test_impossible_plans_are_refused(refused: Any) -> None:

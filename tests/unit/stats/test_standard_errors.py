@@ -10,41 +10,18 @@ import pytest
 from evalharness.errors import UsageError
 from evalharness.stats.standard_errors import (
     bernoulli_standard_error,
-    clustered_standard_error,
     se_for_trials,
-    standard_error,
     variance_components,
     within_variance,
 )
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
-SCORES = [1, 1, 0, 0, 0, 1, 1, 1]
 AIRLINE = [(4, passes) for passes, cases in enumerate((14, 12, 10, 4, 10)) for _ in range(cases)]
 
 
-def test_independent_scores() -> None:
-    assert standard_error(SCORES) == pytest.approx(0.18298, abs=5e-6)
+def test_independent_trials() -> None:
     assert bernoulli_standard_error(5 / 8, 8) == pytest.approx(0.17116, abs=5e-6)
-    assert standard_error([0.5]) is None
-    assert standard_error([]) is None
-
-
-@pytest.mark.parametrize("vector", VECTORS["cluster_se"])
-def test_clusters_of_the_reference(vector: dict[str, Any]) -> None:
-    plain, corrected = vector["paper_and_finite_corrected"]
-    scores, clusters = vector["scores"], vector["clusters"]
-    assert clustered_standard_error(scores, clusters, finite_correction=False) == pytest.approx(plain, rel=1e-14)
-    assert clustered_standard_error(scores, clusters) == pytest.approx(corrected, rel=1e-14)
-
-
-def test_clusters_of_one_are_independent_scores() -> None:
-    assert clustered_standard_error(SCORES, range(8)) == pytest.approx(standard_error(SCORES), rel=1e-14)
-
-
-def test_one_cluster_says_nothing_about_others() -> None:
-    assert clustered_standard_error(SCORES, ["a"] * 8) is None
-    assert clustered_standard_error([], []) is None
 
 
 def test_components_of_a_published_run() -> None:
@@ -87,8 +64,6 @@ def test_impossible_counts_are_refused(counts: list[tuple[int, int]]) -> None:
 
 
 def test_other_impossible_input_is_refused() -> None:
-    with pytest.raises(UsageError, match="3 clusters do not fit 2 scores"):
-        clustered_standard_error([1, 0], ["a", "b", "c"])
     for between, within, cases, trials in [(-1, 1, 1, 1), (1, math.nan, 1, 1), (1, 1, 0, 1), (1, 1, 1, 0)]:
         with pytest.raises(UsageError):
             se_for_trials(between, within, cases, trials)
