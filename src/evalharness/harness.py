@@ -25,14 +25,14 @@ from evalharness.contracts.execution import Execution, StopSignal
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.reported_run import ReportedRun
-from evalharness.domain.run import EvaluateOptions, Run
+from evalharness.domain.run import EvaluateOptions, Run, checked_options
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import Suite
 from evalharness.errors import HarnessError, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
-__all__ = ["Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
+__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
 
 FOLDER = ".evalharness"
 FILE = "store.db"
@@ -146,7 +146,6 @@ class Harness:
 
     def regrade(self, run: str, *, suite: str | None = None, **options: Unpack[EvaluateOptions]) -> Run:
         """Grade the stored transcripts of a run again, as a new run; nothing is re-run."""
-        from evalharness.actions.evaluate import checked_options
         from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 
         request = RegradeRequest(run=run, suite=suite, options=checked_options(options))

@@ -34,7 +34,7 @@ from evalharness.formats.recorded_sessions import rebuilt_sessions
 from evalharness.graders.judges.question import Asking
 from evalharness.graders.judges.relevance import check_each, failures_in
 from evalharness.graders.judges.validation import try_judge
-from evalharness.harness import Harness
+from evalharness.harness import MEMORY, Harness
 from evalharness.redaction import Redactor
 from evalharness.reports import session_database, session_files
 from evalharness.settings import Settings
@@ -124,7 +124,8 @@ class Runner:
 
     def sessions(self) -> list[InputSession]:
         """What is going to be asked, in this order."""
-        return input_sessions(self.config)
+        with Harness.open(MEMORY) as harness:
+            return harness.call(input_sessions, self.config)
 
     def run(self) -> EvalRun:
         return evaluate_sessions(self.config, store=self.store)
@@ -143,7 +144,8 @@ def session_from_events(events: Iterable[Mapping[str, Json]], title: str, questi
 
 def save_session(session: Session, filename: str = "", folder: str | Path = "evals") -> Path:
     """Keep a session as an eval, under `filename` or its id; a name that is taken gets `_1`, `_2`, …"""
-    return save_sessions.save_session(session, filename, Path(folder), _redactor())
+    with Harness.open(MEMORY) as harness:
+        return harness.call(save_sessions.save_session, session, filename, Path(folder))
 
 
 save = save_session

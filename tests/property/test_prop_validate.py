@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from collections.abc import Iterator
@@ -233,7 +234,7 @@ def is_planned(loaded: LoadedFile, store: SqlStore) -> bool:
     if loaded.suite is None:
         return False
     try:
-        planned = plan_runs(Context(store, Settings()), [loaded], RunRequest(targets=("oracle",)))
+        planned = asyncio.run(plan_runs(Context(store, Settings()), [loaded], RunRequest(targets=("oracle",))))
     except (MissingVariable, NothingSelected):
         return True
     assert planned[0].run.planned_trials == len(loaded.suite.cases) * loaded.suite.trials

@@ -5,15 +5,12 @@ No target is asked and no run is stored; verdicts are kept in the cache like tho
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
-from evalharness.actions.regrade_run import without_targets
 from evalharness.contracts.context import Context
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.services import Services
@@ -39,9 +36,11 @@ from evalharness.graders.judges.calibration import (
 from evalharness.graders.judges.rubric import Model
 from evalharness.redaction import Redactor, errors_redacted
 from evalharness.reports.words import say
+from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import collect_variables, redactor_for
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.recall_budget import budget_for
+from evalharness.steps.report_waiting import report_waiting, waits_for
 
 CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
@@ -78,7 +77,7 @@ async def calibrate_judge(
     assert file.suite is not None, "files with problems have been refused"
     redactor = redactor_for([file.suite], request.variables, context.settings)
     context = context.redacting(redactor)
-    suite = without_targets(file.suite)
+    suite = without_own_targets(file.suite)
     with errors_redacted(redactor):
         return await _calibrate(context, file, suite, request, hear), redactor
 
@@ -105,7 +104,7 @@ async def _calibrate(
     at_once = concurrency_of(request.options, suite.config)
     try:
         planned = plan_cases(suite, variables.values, services)
-        rubrics = rubrics_in(planned) if request.examples else []
+        rubrics = _rubrics_in(planned) if request.examples else []
         if request.examples and not rubrics:
             raise UsageError(
                 f"no `model` grader of {suite.name} has examples",
@@ -164,16 +163,7 @@ def _answered(judges: Iterable[Candidate]) -> int:
     return sum(len(judge.judgings) for judge in judges)
 
 
-def waits_for(
-    judges: Sequence[Candidate], asked: Sequence[Candidate], budget: RunBudget, services: Services
-) -> Finding:
-    """One judge after the other is tried out; after that, one after the other is asked."""
-    judge = asked[-1] if asked else judges[len(budget.checks)]
-    heard = services.models.trouble() if services.models is not None else ""
-    return finding("calibration.waiting", judge=judge.name, answered=len(judge.judgings), heard=heard)
-
-
-def rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
+def _rubrics_in(planned: Iterable[PlannedCase]) -> list[Rubric]:
     """Each grader with examples once, however many cases it grades; equal ones of several cases are one."""
     found = [(model, plan.case) for plan in planned for _, grader in plan.graders for model in models_in(grader)]
     found = [(model, case) for model, case in found if model.options.examples]
@@ -222,37 +212,3 @@ async def _attacks(services: Services, judge: Candidate, at_once: int) -> Attack
         right_without_a_trick=found.right,
         **attack_figures(found.attacks),
     )
-
-
-# Tell waiting: a sign of life for somebody who watches a command that nothing has come back to for a while.
-
-PATIENCE_S = 5.0
-
-
-@asynccontextmanager
-async def report_waiting(
-    hear: Callable[[Finding], None],
-    waits_for: Callable[[], Finding],
-    done: Callable[[], int],
-    patience_s: float = PATIENCE_S,
-) -> AsyncIterator[None]:
-    """While it lasts, `hear` gets what is waited for, as often as `done` stays the same for so many seconds.
-
-    What `hear` raises is raised at the end.
-    """
-
-    async def watch() -> None:
-        before = done()
-        while True:
-            await asyncio.sleep(patience_s)
-            if before == (before := done()):
-                hear(waits_for())
-
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    finally:
-        watching.cancel()
-        await asyncio.wait([watching])
-        if not watching.cancelled():
-            watching.result()

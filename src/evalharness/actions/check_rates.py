@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from evalharness.contracts.context import Context
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.report import RateCheck
-from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.errors import UnknownName
 from evalharness.formats.results.rate_tables import MOST_TASKS, MOST_TRIALS, RateRow, read_rate_table
 from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
 
@@ -16,7 +17,12 @@ ALL_DIGITS = 9
 """With so many decimals, no other histogram gives the same figures."""
 
 
-def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None) -> list[RateCheck]:
+async def check_rates(
+    context: Context,
+    path: Path,
+    tasks: Mapping[str, int],
+    trials: int | None = None,
+) -> list[RateCheck]:
     """`tasks` by the row's name; under an empty name, of every row that tells none, as `trials` are.
 
     Empty where there are no rates.
@@ -32,17 +38,6 @@ def check_rates(path: Path, tasks: Mapping[str, int], trials: int | None = None)
         else check
         for row, check in zip(rows, checks, strict=True)
     ]
-
-
-def parse_tasks(written: Iterable[str]) -> dict[str, int]:
-    """`114` for every row, `retail=114` for one."""
-    tasks = {}
-    for word in written:
-        name, _, number = word.rpartition("=")
-        if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
-            raise UsageError(f"--tasks '{word}' must be a number of tasks, or NAME=NUMBER", hint=Hint("hint.tasks"))
-        tasks[name.strip()] = int(number)
-    return tasks
 
 
 def _is_named(label: str, name: str) -> bool:

@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.actions.compare_runs import Gated, asked_rule, compare_reports, with_gates
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import ORDER, THRESHOLD, Comparison, Regressions, TaskChange, task_changes
@@ -20,6 +19,7 @@ from evalharness.engine.comparing.pairs import pair_cases
 from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.steps.apply_gate import whole
+from evalharness.steps.compare_reports import Gated, asked_rule, compare_reports, with_gates
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_suites import find_suite
 from evalharness.steps.recall_answers import with_flips

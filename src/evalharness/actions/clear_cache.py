@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evalharness.actions.prune_store import moment_before
 from evalharness.contracts.context import Context
 from evalharness.domain.stored import CacheLine
+from evalharness.steps.parse_age import moment_before
 
 
 async def judge_cache_line(context: Context) -> CacheLine:

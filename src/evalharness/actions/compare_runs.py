@@ -1,28 +1,14 @@
-"""Compare runs: one with others, each paired case by case, with the step at which transcripts of worse cases part."""
+"""Compare runs: one with others, whether they are stored here or reports in files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
-from typing import Any, TypeAlias
-
-from pydantic import ValidationError
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from evalharness.contracts.context import Context
-from evalharness.contracts.store import Store
-from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
-from evalharness.domain.gate import Gate, Quarantine, RegressionRule
-from evalharness.domain.trial import Attempt, TrialState
-from evalharness.engine.comparing.comparison import compare
-from evalharness.engine.comparing.divergence import first_divergence, without_answer
-from evalharness.engine.verifying.reported_comparison import reported_rule
-from evalharness.errors import UsageError
-from evalharness.steps.apply_gate import same_run
-from evalharness.steps.find_reports import FoundReport, find_reports
-
-DIVERGENCES = 10
-"""How many worse cases are looked into, the worst first."""
-Gated: TypeAlias = tuple[FoundReport, Gate]
+from evalharness.domain.comparison import Comparison
+from evalharness.steps.compare_reports import compare_reports, with_gates
+from evalharness.steps.find_reports import find_reports
 
 
 async def compare_runs(
@@ -34,88 +20,3 @@ async def compare_runs(
     """
     first, *others = find_reports(references, context.store, suite_name)
     return compare_reports(first, with_gates(others, context.store), asked or {}, context.store, context.today)
-
-
-def compare_reports(
-    old: FoundReport, new: Sequence[Gated], asked: Mapping[str, Any], store: Store, today: date
-) -> list[Comparison]:
-    """The old one with each of the new ones, each by itself; a note tells what that means for all of them.
-
-    Each by the gate of the new run, without the cases that are quarantined today; fields of its rule that are `asked`
-    for win over it.
-    """
-    comparisons = [_compared(old, each, gate, asked, today) for each, gate in new]
-    several = asked_at_once(comparisons)
-    return [
-        comparison.model_copy(
-            update={
-                "cases": _with_divergences(old, each, comparison.cases, store),
-                "notes": (*comparison.notes, *same_run(comparison), *several),
-            }
-        )
-        for (each, _), comparison in zip(new, comparisons, strict=True)
-    ]
-
-
-def with_gates(found: Iterable[FoundReport], store: Store) -> list[Gated]:
-    """Each with what its run was started with; of a file, as much as its report tells.
-
-    That is its quarantine, and how it compared. Raises UsageError where no gate can say so.
-    """
-    return [(each, (store.gate_of(each.run.id) or Gate()) if each.run else _reported_gate(each)) for each in found]
-
-
-def _reported_gate(found: FoundReport) -> Gate:
-    held = found.report.gate.quarantined if found.report.gate else ()
-    reported = found.report.comparison
-    try:
-        return Gate(
-            regression=RegressionRule.model_validate(dict(reported_rule(reported))) if reported else None,
-            quarantine=tuple(Quarantine(case=case, reason="told", owner="told", expires=date.max) for case in held),
-        )
-    except ValidationError:
-        raise UsageError(
-            f"{found.source}: its gate cannot be read", hint="write the report anew with this version"
-        ) from None
-
-
-def asked_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
-    """That of a gate, with the fields that are asked for in place of its own."""
-    return RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
-
-
-def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
-    rule = asked_rule(gate, asked)
-    sources = {"old_source": old.source, "new_source": new.source}
-    return compare(old.report, new.report, rule, ignored=gate.quarantined_on(today), **sources)
-
-
-def _with_divergences(
-    old: FoundReport, new: FoundReport, cases: tuple[CaseChange, ...], store: Store
-) -> tuple[CaseChange, ...]:
-    """Only where both runs are stored here: a file holds no transcripts."""
-    if old.run is None or new.run is None:
-        return cases
-    parts = list(cases)
-    for position in [number for number, case in enumerate(cases) if case.delta < 0][:DIVERGENCES]:
-        case = cases[position]
-        passing = _attempt(old.run.id, case.case_id, "passed", store)
-        failing = _attempt(new.run.id, case.case_id, "failed", store)
-        if passing and passing.transcript and failing:
-            found = (
-                first_divergence(passing.transcript, failing.transcript)
-                if failing.transcript
-                else without_answer(passing.transcript, failing.reason)
-            )
-            parts[position] = case.model_copy(update={"divergence": found})
-    return tuple(parts)
-
-
-def _attempt(run_id: str, case_id: str, state: TrialState, store: Store) -> Attempt | None:
-    """The first that ended so, of those with a transcript if there is any."""
-    bare = None
-    for attempt in (attempt for trial in store.trials(run_id, case_id) for attempt in trial.attempts):
-        if attempt.state == state and attempt.transcript is not None:
-            return attempt
-        bare = attempt if attempt.state == state and bare is None else bare
-    return bare

@@ -10,10 +10,10 @@ from typing import TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from evalharness.actions.resume_run import ResumeRequest, continue_runs
-from evalharness.actions.run_suite import RunRequest, for_request, plan_runs, start_runs
+from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.domain.run import EvaluateOptions, Run, RunOptions
+from evalharness.domain.run import EvaluateOptions, Run, checked_options
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.errors import CannotResume, UsageError
@@ -25,7 +25,7 @@ from evalharness.formats.workflow_datasets.records import EvalDataset
 from evalharness.redaction import errors_redacted
 from evalharness.steps.choose_scorers import WrittenScorer, with_scorers
 from evalharness.steps.choose_targets import choose_targets
-from evalharness.steps.collect_variables import stored_environment
+from evalharness.steps.collect_variables import for_suites, stored_environment
 from evalharness.steps.find_suites import find_suites, without_file
 
 WrittenSuite: TypeAlias = Suite | EvalDataset | EvalSuite | str | Path
@@ -60,29 +60,17 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
         env=dict(asked.env),
         options=checked_options(asked.options),
     )
-    context = for_request(context, [file], request)
+    context = for_suites(context, [file.suite], request.variables, request.env)
     execution = execution or Execution()
     with errors_redacted(context.store.redactor):
         if asked.resume is not None:
             [ended] = await _resume(context, context.store.find_run(asked.resume), file, request, execution)
         else:
-            prepared = plan_runs(context, [file], request)
+            prepared = await plan_runs(context, [file], request)
             if len(prepared) > 1:
                 raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
             [ended] = await start_runs(context, prepared, execution)
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
-
-
-def checked_options(options: EvaluateOptions) -> RunOptions:
-    if unknown := set(options) - set(EvaluateOptions.__annotations__):
-        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(EvaluateOptions.__annotations__)}")
-    at_once = options.get("max_concurrency")
-    if at_once is not None and at_once < 0:
-        raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {at_once}")
-    for name, cap in (("max_cost_usd", options.get("max_cost_usd")), ("max_tokens", options.get("max_tokens"))):
-        if cap is not None and not cap > 0:
-            raise UsageError(f"{name} must be above 0, not {cap}")
-    return RunOptions(**options)
 
 
 def _as_file(context: Context, suite: WrittenSuite | BaseModel) -> LoadedFile:

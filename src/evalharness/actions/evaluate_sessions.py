@@ -39,7 +39,7 @@ async def evaluate_sessions(context: Context, config: Config, sandbox: str = DEF
     return eval_run_of(run, context.store.trials(run.id), config.model_copy(update={"concurrency": concurrency}))
 
 
-def input_sessions(config: Config) -> list[InputSession]:
+async def input_sessions(context: Context, config: Config) -> list[InputSession]:
     """The sessions that `evaluate_sessions` would ask, in that order, each as often as it would."""
     folder = Path(config.evals_dir)
     if not folder.is_dir():

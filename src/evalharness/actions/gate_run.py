@@ -32,7 +32,7 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
             report, trials=lambda: read_trials(path) if is_file else store.trials(report.metadata.run_id)
         )
 
-    path, is_file = Path(reference), is_report_file(reference)
+    path, is_file = Path(reference), _is_report_file(reference)
     report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
     suite = with_gate(suite, overrides, path.parent)
     if suite.gate is None:
@@ -50,7 +50,7 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
     return reported(gated(report, suite, measured, store, context.today))
 
 
-def is_report_file(reference: str) -> bool:
+def _is_report_file(reference: str) -> bool:
     path = Path(reference)
     return path.suffix.lower() == ENDING and path.is_file()
 

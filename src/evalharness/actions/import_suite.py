@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalharness.contracts.context import Context
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile, UsageError
@@ -35,13 +36,14 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
+    source: Path
     suite: Suite
     text: str
     problems: tuple[Problem, ...]
     """Warnings only: errors are raised."""
 
 
-def import_suite(request: ImportRequest) -> Imported:
+async def import_suite(context: Context, request: ImportRequest) -> Imported:
     """Raises InvalidFile with every problem of the file."""
     if request.name is not None and not 0 < len(request.name) <= 500:
         raise UsageError("the name of a suite has 1 to 500 characters")
@@ -55,11 +57,20 @@ def import_suite(request: ImportRequest) -> Imported:
             f"the suite would be larger than {limits.MAX_CHARS // 1_000_000} MB, more than a suite file may be",
             hint=Hint("hint.fewer_cases"),
         )
-    return Imported(suite, text, tuple(problem for problem in problems if problem.severity == "warning"))
+    return Imported(request.path, suite, text, tuple(problem for problem in problems if problem.severity == "warning"))
 
 
-def write_suite(imported: Imported, path: Path, *, replace: bool = False) -> None:
-    """Never replaces a file unless told to; what stands there is kept when writing fails half-way."""
+async def write_suite(
+    context: Context,
+    imported: Imported,
+    path: Path,
+    *,
+    replace: bool = False,
+) -> bool:
+    """Replaces a file only where asked to; what stands there is kept when writing fails half-way.
+
+    Returns False where the suite may name files, which are looked for beside the suite, and is now in another folder.
+    """
     if path.suffix.lower() not in YAML_ENDINGS:
         raise UsageError(f"{path}: a suite is written as YAML", hint="name a file that ends in .yaml")
     if path.exists() and not replace:
@@ -71,6 +82,7 @@ def write_suite(imported: Imported, path: Path, *, replace: bool = False) -> Non
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    return not _names_files(imported.suite) or imported.source.resolve().parent == path.resolve().parent
 
 
 def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
@@ -120,13 +132,11 @@ def _ask_for_a_mapping(path: Path) -> None:
         )
 
 
-def keeps_its_paths(request: ImportRequest, suite: Suite, written_to: Path) -> bool:
-    """False where the suite may name files, which are looked for beside the suite, and is written to another folder."""
+def _names_files(suite: Suite) -> bool:
     targets = (suite.target, *suite.targets.values(), *suite.variants, *(case.target for case in suite.cases))
     graders = (spec for case in suite.cases for spec in suite.graders_for(case))
-    names_files = (
+    return (
         any(targets)
         or any(file.path for case in suite.cases for file in case.files.values())
         or any(spec.kind == "function" or ".py:" in str(spec.options) for spec in graders)
     )
-    return not names_files or request.path.resolve().parent == written_to.resolve().parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalharness.contracts.context import Context
 from evalharness.errors import UsageError
 
 SUITE = """\
@@ -53,7 +54,7 @@ class InitResult:
     kept: tuple[str, ...]
 
 
-def init_project(folder: Path) -> InitResult:
+async def init_project(context: Context, folder: Path) -> InitResult:
     """Write what is missing; `x` mode makes sure that a file that appears meanwhile is kept as well."""
     written, kept = [], []
     try:

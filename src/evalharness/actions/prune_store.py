@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from evalharness.contracts.context import Context
 from evalharness.domain.run import Run
 from evalharness.domain.stored import Baseline
-from evalharness.errors import RunBusy, UsageError
-
-UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+from evalharness.errors import RunBusy
+from evalharness.steps.parse_age import moment_before
 
 
 async def remove_run(context: Context, reference: str) -> Run:
@@ -46,16 +43,3 @@ async def prune_store(context: Context, older_than: str, *, dry_run: bool = Fals
     if removed and not dry_run:
         store.compact()
     return Pruned(removed, kept)
-
-
-def moment_before(age: str, now: datetime) -> str:
-    """So long ago, as the store writes times."""
-    found = re.fullmatch(r"(\d{1,6})([mhdw])", age.strip())
-    wrong = UsageError(f"'{age}' is not an age", hint="write a number and a unit: 30d, 12h, 90m, 2w")
-    if found is None:
-        raise wrong
-    try:
-        moment = now - timedelta(**{UNITS[found[2]]: int(found[1])})
-    except OverflowError:  # before the year 1
-        raise wrong from None
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"  # `strftime` writes 500 for the year 0500

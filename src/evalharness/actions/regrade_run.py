@@ -20,7 +20,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import LoadedFile, Selection, Suite
+from evalharness.domain.suite import LoadedFile, Selection
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases
@@ -37,6 +37,7 @@ from evalharness.errors import Hint, Interrupted, StoreError, UsageError
 from evalharness.redaction import errors_redacted
 from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.choose_gate import check_gate, with_gate
+from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
 from evalharness.steps.execute_runs import PreparedRun, claimed, drive, opened
 from evalharness.steps.find_suites import find_suites
@@ -90,7 +91,7 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
     """The named run, with `matrix` every run that was started together with it."""
     execution = execution or Execution()
     files = find_suites(context.store, [request.suite], request.format_name) if request.suite else []
-    olds = regraded_runs(context.store, request)
+    olds = _regraded_runs(context.store, request)
     graded_by = [(file.root, file.suite) for file in files if file.suite]
     graded_by = graded_by or [(Path(old.root), stored_suite(old)) for old in olds]
     clear_outputs(request.outputs, graded_by, request.gate.baseline)
@@ -110,10 +111,10 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
 
 async def regraded_environment(context: Context, request: RegradeRequest) -> dict[str, str]:
     """The variables that the runs to regrade were given, without secrets."""
-    return stored_environment(regraded_runs(context.store, request))
+    return stored_environment(_regraded_runs(context.store, request))
 
 
-def regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
+def _regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
     named = store.find_run(request.run)
     return store.matrix(named.matrix_id) if request.matrix else [named]
 
@@ -155,7 +156,7 @@ def _prepare(
     kept = {"sequential": old.options.sequential, "env": env, "grader_type": by_type}
     options = request.options.model_copy(update=kept)
     budget = shared or budget_so_far(old.model_copy(update={"options": options}), store)
-    graded = without_targets(matched.suite)
+    graded = without_own_targets(matched.suite)
     spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), str(file.path) if file else f"run {old.name}")
     parts = build_parts(spec, budget, store.judge_cache)
@@ -207,7 +208,7 @@ def _lock(
     old: Run, matched: Matched, parts: Parts, used: UsedVariables, planned: list[PlannedCase] | None = None
 ) -> RunLock:
     """What gave the answers is as it was; what grades them is new. No digest may hold a secret."""
-    suite = without_targets(matched.suite)
+    suite = without_own_targets(matched.suite)
     if planned is None:
         planned = list(parts.cases.values())
         if used.has_secret:
@@ -222,13 +223,6 @@ def _lock(
         cases[case.id] = CaseLock(case=content, graders=plan.graders_digest())
     update = {"harness_version": VERSION, "cases": cases, "variables": {**old.lock.variables, **used.locked}}
     return old.lock.model_copy(update=update)
-
-
-def without_targets(suite: Suite) -> Suite:
-    """Planning builds what a case names as its own target, and here nothing is asked of one."""
-    if all(case.target is None for case in suite.cases):
-        return suite
-    return suite.model_copy(update={"cases": tuple(case.model_copy(update={"target": None}) for case in suite.cases)})
 
 
 async def _regrade(

@@ -15,7 +15,7 @@ from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.redaction import errors_redacted
 from evalharness.reports.report_files import clear_outputs
-from evalharness.steps.collect_variables import redactor_for, stored_environment, stored_variables
+from evalharness.steps.collect_variables import for_suites, stored_environment, stored_variables
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_again
 from evalharness.steps.make_report import finish_run, with_items, with_report
 from evalharness.steps.recall_budget import budget_so_far
@@ -41,22 +41,21 @@ class ResumeRequest:
 async def resume_runs(context: Context, request: ResumeRequest, execution: Execution | None = None) -> list[Run]:
     """The named run, else the newest unfinished one, else the newest; with all that the same command started."""
     execution = execution or Execution()
-    runs = resumable_runs(context.store, request.run)
+    runs = _resumable_runs(context.store, request.run)
     clear_outputs(request.outputs, [(Path(run.root), run.suite) for run in runs])
-    context = context.with_environment({**stored_environment(runs), **request.env})
-    redactor = redactor_for([run.suite for run in runs], {**request.variables, **request.env}, context.settings)
-    context = context.redacting(redactor)
-    with errors_redacted(redactor):
-        execution.watcher.begun([], redactor)
+    context = context.with_environment(stored_environment(runs))
+    context = for_suites(context, [run.suite for run in runs], request.variables, request.env)
+    with errors_redacted(context.store.redactor):
+        execution.watcher.begun([], context.store.redactor)
         return await continue_runs(context, runs, request, execution)
 
 
 async def resumed_environment(context: Context, reference: str | None) -> dict[str, str]:
     """The variables that the runs to resume were given, without secrets."""
-    return stored_environment(resumable_runs(context.store, reference))
+    return stored_environment(_resumable_runs(context.store, reference))
 
 
-def resumable_runs(store: Store, reference: str | None) -> list[Run]:
+def _resumable_runs(store: Store, reference: str | None) -> list[Run]:
     if reference is not None:
         return store.matrix(store.find_run(reference).matrix_id)
     found = store.newest_run(unfinished=True) or store.newest_run()
@@ -70,7 +69,7 @@ async def continue_runs(context: Context, runs: list[Run], request: ResumeReques
     for run in runs:
         if run.regrade_of:
             _refuse_unfinished(context.store, run)
-        elif has_work_left(context.store, run):
+        elif _has_work_left(context.store, run):
             unfinished.append(_prepared(context, run, runs, request, unfinished))
     executed: dict[str, Run] = {}
     if unfinished:
@@ -108,7 +107,7 @@ def _refuse_unfinished(store: Store, regrade: Run) -> None:
         )
 
 
-def has_work_left(store: Store, run: Run) -> bool:
+def _has_work_left(store: Store, run: Run) -> bool:
     """What can be done better is taken up again, but not of a run that was decided without it."""
     finished = 0
     is_open = is_decided = False

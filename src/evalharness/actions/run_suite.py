@@ -24,7 +24,7 @@ from evalharness.redaction import errors_redacted
 from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
-from evalharness.steps.collect_variables import collect_variables, public_environment, redactor_for
+from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_run
 from evalharness.steps.find_suites import find_suites, registrations
 from evalharness.steps.make_report import cases_not_passed
@@ -62,19 +62,19 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     """Every suite on every target: one run each, all stored before the first one starts."""
     execution = execution or Execution()
     files = _read_files(context, request)
-    context = for_request(context, files, request)
+    context = _for_request(context, files, request)
     with errors_redacted(context.store.redactor):
         _announce(context, files, request, execution)
-        return await start_runs(context, plan_runs(context, files, request), execution)
+        return await start_runs(context, await plan_runs(context, files, request), execution)
 
 
 async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PreparedRun]:
     """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
     files = _read_files(context, replace(request, outputs=()))
-    context = for_request(context, files, request)
+    context = _for_request(context, files, request)
     with errors_redacted(context.store.redactor):
         _announce(context, files, request, execution or Execution())
-        prepared = plan_runs(context, files, request)
+        prepared = await plan_runs(context, files, request)
     return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
 
 
@@ -95,16 +95,14 @@ def _read_files(context: Context, request: RunRequest) -> list[LoadedFile]:
     return files
 
 
-def for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> Context:
-    context = context.with_environment(request.env)
-    given = {**request.variables, **request.env}
-    return context.redacting(redactor_for([file.suite for file in files], given, context.settings))
+def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> Context:
+    return for_suites(context, [file.suite for file in files], request.variables, request.env)
 
 
 def _announce(context: Context, files: Sequence[LoadedFile], request: RunRequest, execution: Execution) -> None:
     suites = [file.suite for file in files if file.suite is not None]
     is_unprotected = request.options.sandbox == "none" and any(
-        needs_sandbox(suite, request.targets) for suite in suites
+        _needs_sandbox(suite, request.targets) for suite in suites
     )
     execution.watcher.begun(files, context.store.redactor, is_unprotected=is_unprotected)
 
@@ -118,7 +116,7 @@ def _known_cost(store: Store, run: Run) -> float | None:
     return measured.cost_usd / finished * run.planned_trials if measured.cost_usd and finished else None
 
 
-def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> list[PreparedRun]:
+async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> list[PreparedRun]:
     """One run per suite and variant. Suites of which the filters keep nothing are left out, unless all are.
 
     A cap given for all of them is kept by one budget.
@@ -194,7 +192,7 @@ def _prepared(
 # Whether a suite runs untrusted code, as far as its files say. Nothing is built.
 
 
-def needs_sandbox(suite: Suite, asked: Sequence[WrittenTarget] = ()) -> bool:
+def _needs_sandbox(suite: Suite, asked: Sequence[WrittenTarget] = ()) -> bool:
     """Rather once too often: a grader inside of another is known by its name alone. `asked` are targets as flags."""
     named = {
         word for case in suite.cases for spec in suite.graders_for(case) for word in (spec.kind, *_words(spec.options))

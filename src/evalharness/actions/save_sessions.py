@@ -27,23 +27,23 @@ WRITERS = {
 }
 
 
-def save_session(session: Session, filename: str, folder: Path, redactor: Redactor) -> Path:
+async def save_session(context: Context, session: Session, filename: str, folder: Path) -> Path:
     """`<filename or the session's id>.json`, made ready to be an eval; with `_1`, `_2`, … where that is taken."""
     stem = (filename or session.id).removesuffix(".json")
     if not stem or stem.startswith(".") or any(letter in stem for letter in "/\\\0"):
         raise UsageError(f"'{stem}' cannot be the name of an eval", hint="give a file name without folders")
     ready = session if session.evals else session.model_copy(update={"evals": EvalCriteria()})
-    data = redactor.redact_value(ready.model_dump(mode="json"))
+    data = context.settings.redactor().redact_value(ready.model_dump(mode="json"))
     names = (f"{stem}.json" if number == 0 else f"{stem}_{number}.json" for number in count())
     return write_new(folder, names, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
 
 async def save_runs(context: Context, runs: Iterable[Run], redactor: Redactor, folder: Path) -> list[tuple[str, Path]]:
     """The files of all these runs, each with its label."""
-    return [saved for run in runs for saved in save_run(_collected(run, context.store), folder, redactor)]
+    return [saved for run in runs for saved in _save_run(_collected(run, context.store), folder, redactor)]
 
 
-def save_run(run: EvalRun, folder: Path, redactor: Redactor) -> list[tuple[str, Path]]:
+def _save_run(run: EvalRun, folder: Path, redactor: Redactor) -> list[tuple[str, Path]]:
     return [(label, write(run, folder, redactor)) for label, write in WRITERS.items()]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from evalharness.actions.check_rates import check_rates
@@ -22,6 +21,7 @@ from evalharness.engine.running.trial_state import decide
 from evalharness.engine.verifying.reported_comparison import flips_again
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
 from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.formats.results.rate_tables import parse_tasks
 from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials, read_with_trials, reports_in
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
@@ -46,9 +46,13 @@ ENDINGS = (".json", ".csv")
 
 
 async def verify_any(
-    context: Context, what: str, tasks: Mapping[str, int] = MappingProxyType({}), trials: int | None = None
+    context: Context, what: str, tasks: Iterable[str] = (), trials: int | None = None
 ) -> tuple[list[Verified], list[RateCheck]]:
-    """A run by id or name, else a file: a report, several reports, or a table of published rates."""
+    """A run by id or name, else a file: a report, several reports, or a table of published rates.
+
+    Of a table, `tasks` says how many tasks its rows have: `114` for every row, `retail=114` for one.
+    """
+    known_tasks = parse_tasks(tasks)
     path = Path(what)
     try:
         return [_verify_run(context, what)], []
@@ -58,8 +62,8 @@ async def verify_any(
                 wrong = "is not a regular file" if path.exists() else "does not exist"
                 raise UsageError(f"{path} {wrong}") from None
             raise UnknownName("run or report file", what, error.choices) from None
-    reports = verify_document(path, _document(path))
-    rates = [] if reports else check_rates(path, tasks, trials)
+    reports = _verify_document(path, _document(path))
+    rates = [] if reports else await check_rates(context, path, known_tasks, trials)
     if not reports and not rates:
         raise UsageError(f"{path} is no report, and holds no table of pass^k", hint=_hint(path))
     return reports, rates
@@ -83,7 +87,7 @@ def _hint(path: Path) -> str | Hint:
     return Hint("hint.write_report", first="reports are verified as JSON, tables as JSON or CSV")
 
 
-def verify_document(path: Path, document: Any) -> list[Verified]:
+def _verify_document(path: Path, document: Any) -> list[Verified]:
     """One for each report that the document holds; none where it holds none."""
     parts = [read_with_trials(path, written) for written in reports_in(document)]
     try:

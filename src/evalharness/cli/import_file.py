@@ -38,26 +38,28 @@ def command(file: str, **flags: Any) -> int:
 
     eval-harness import gsm.jsonl --map input=question --map expected.numeric=answer -o suite.yaml
     """
-    from evalharness.actions.import_suite import ImportRequest, import_suite, keeps_its_paths, write_suite
+    from evalharness.actions.import_suite import ImportRequest, import_suite, write_suite
     from evalharness.cli.stdout import command_name
     from evalharness.domain.plain_numbers import count
     from evalharness.domain.problem import shortened
+    from evalharness.harness import MEMORY, Harness
     from evalharness.reports.wording import harmless
 
     request = ImportRequest(
         Path(file), flags["mapping"], flags["name"], flags["limit"], flags["format_name"], flags["preset"]
     )
-    imported = import_suite(request)
-    for problem in shortened(imported.problems):
-        print(harmless(str(problem)), file=sys.stderr)
-    if flags["output"] == "-":
-        print(imported.text, end="")
-        return 0
-    output = Path(flags["output"])
-    write_suite(imported, output, replace=flags["force"])
+    with Harness.open(MEMORY) as harness:
+        imported = harness.call(import_suite, request)
+        for problem in shortened(imported.problems):
+            print(harmless(str(problem)), file=sys.stderr)
+        if flags["output"] == "-":
+            print(imported.text, end="")
+            return 0
+        output = Path(flags["output"])
+        keeps_paths = harness.call(write_suite, imported, output, replace=flags["force"])
     suite = imported.suite
     print(harmless(f"wrote  {output}: suite '{suite.name}', {count(len(suite.cases), 'case')}"))
-    if not keeps_its_paths(request, suite, output):
+    if not keeps_paths:
         print("note   relative paths in a suite start at its own folder, which is now another one")
     target = "" if suite.target or suite.variants else " --target file.py:function"
     print(harmless(f"next   {command_name()} run {shlex.quote(str(output))}{target}"))

@@ -16,8 +16,10 @@ def command(folder: str) -> int:
     """Write a small working project into DIR (default: here). Files that exist are kept as they are."""
     from evalharness.actions.init_project import init_project
     from evalharness.cli.stdout import command_name
+    from evalharness.harness import MEMORY, Harness
 
-    result = init_project(Path(folder))
+    with Harness.open(MEMORY) as harness:
+        result = harness.call(init_project, Path(folder))
     for name in result.written:
         print(f"wrote  {result.folder / name}")
     for name in result.kept:

@@ -14,6 +14,8 @@ from evalharness.cli.options import debug_option
 def command() -> int:
     """Print the JSON Schema of suite files; point your editor to it."""
     from evalharness.actions.validate_suites import suite_schema
+    from evalharness.harness import MEMORY, Harness
 
-    print(json.dumps(suite_schema(), indent=2, ensure_ascii=False))
+    with Harness.open(MEMORY) as harness:
+        print(json.dumps(harness.call(suite_schema), indent=2, ensure_ascii=False))
     return 0

@@ -25,9 +25,11 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
     """Check suite files, or every suite in a folder. Tells every problem at once; imports and starts nothing."""
     from evalharness.actions.validate_suites import validate_suites
     from evalharness.domain.plain_numbers import count
+    from evalharness.harness import MEMORY, Harness
     from evalharness.reports.wording import harmless
 
-    met = validate_suites([Path(path) for path in paths], format_name)
+    with Harness.open(MEMORY) as harness:
+        met = harness.call(validate_suites, [Path(path) for path in paths], format_name)
     loaded = [file for file in met if not file.is_passed_over]
     rest = [problem for file in met if file.is_passed_over for problem in file.problems]
     errors = [problem for file in loaded for problem in file.problems if problem.severity == "error"]

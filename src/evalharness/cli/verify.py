@@ -26,16 +26,14 @@ def command(what: str, **flags: Any) -> int:
     RUN (an id or a name) is checked in the store. FILE is a JSON report, with its trials or without, or somebody's
     table of pass^1 … pass^n (JSON or CSV), which is checked by arithmetic: can complete trials give these figures?
     """
-    from evalharness.actions.check_rates import parse_tasks
     from evalharness.actions.verify_report import verify_any
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
     from evalharness.reports.verified_text import VerifiedReport
     from evalharness.reports.words import with_texts
 
-    tasks = parse_tasks(flags["tasks"])
     with Harness.open(flags["store"], to_read=True) as harness:
-        reports, rates = harness.call(verify_any, what, tasks, flags["trials"])
+        reports, rates = harness.call(verify_any, what, flags["tasks"], flags["trials"])
         for flag in [flag for flag in ("tasks", "trials") if flags[flag] and reports]:
             print(f"note: --{flag} is for tables of pass^k and does nothing here", file=sys.stderr)
         redact = harness.redact

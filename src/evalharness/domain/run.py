@@ -15,6 +15,7 @@ from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
+from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
 
 
@@ -169,3 +170,15 @@ def generate_run_name(rng: Random) -> str:
 
 def generate_run_id(now: datetime, rng: Random) -> str:
     return f"eval-{now:%Y%m%d-%H%M%S}-{rng.randrange(16**4):04x}"
+
+
+def checked_options(options: EvaluateOptions) -> RunOptions:
+    if unknown := set(options) - set(EvaluateOptions.__annotations__):
+        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(EvaluateOptions.__annotations__)}")
+    at_once = options.get("max_concurrency")
+    if at_once is not None and at_once < 0:
+        raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {at_once}")
+    for name, cap in (("max_cost_usd", options.get("max_cost_usd")), ("max_tokens", options.get("max_tokens"))):
+        if cap is not None and not cap > 0:
+            raise UsageError(f"{name} must be above 0, not {cap}")
+    return RunOptions(**options)

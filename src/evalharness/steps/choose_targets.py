@@ -21,11 +21,11 @@ def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> 
     """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
     if asked:
         named = _by_label(_asked_target(written, suite) for written in asked)
-        return _without_own_targets(suite), _with_variants(suite, named) or [
+        return without_own_targets(suite), _with_variants(suite, named) or [
             _named(label, spec) for label, spec in named.items()
         ]
     if suite.variants:
-        return _without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
+        return without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
     target = _common_target(suite, where)
     return suite, [_named(target.label, target)]
 
@@ -87,7 +87,8 @@ def _listed(ids: Sequence[str]) -> str:
     return ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
 
 
-def _without_own_targets(suite: Suite) -> Suite:
+def without_own_targets(suite: Suite) -> Suite:
+    """Without the targets that single cases name: planning would build them."""
     if not any(case.target for case in suite.cases):
         return suite
     cases = tuple(case.model_copy(update={"target": None}) for case in suite.cases)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from evalharness.contracts.context import Context
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning.planned_cases import Variables
@@ -45,6 +46,14 @@ def redactor_for(suites: Iterable[Suite | None], given: Mapping[str, str], setti
         if suite is not None:
             found |= secrets_of(suite, given, settings)
     return Redactor(found)
+
+
+def for_suites(
+    context: Context, suites: Iterable[Suite | None], variables: Mapping[str, str], env: Mapping[str, str]
+) -> Context:
+    """For runs of these suites: with the environment variables of this call, and a store that knows all secrets."""
+    context = context.with_environment(env)
+    return context.redacting(redactor_for(suites, {**variables, **env}, context.settings))
 
 
 def public_environment(env: Mapping[str, str], suite: Suite, settings: Settings) -> dict[str, str | None]:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from evalharness.actions.check_rates import check_rates, parse_tasks
+from evalharness import Harness, Settings
+from evalharness.actions.check_rates import check_rates
 from evalharness.domain.report import RateCheck
 from evalharness.errors import UnknownName, UsageError
+from evalharness.formats.results.rate_tables import parse_tasks
 from evalharness.reports.words import say
 
 VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text())
@@ -21,7 +23,12 @@ def checked(
 ) -> list[RateCheck]:
     path = tmp_path / "table.json"
     path.write_text(table if isinstance(table, str) else json.dumps(table))
-    return check_rates(path, tasks or {}, trials)
+    return rates_in(path, tasks, trials)
+
+
+def rates_in(path: Path, tasks: dict[str, int] | None = None, trials: int | None = None) -> list[RateCheck]:
+    with Harness.open(":memory:", settings=Settings()) as harness:
+        return harness.call(check_rates, path, tasks or {}, trials)
 
 
 @pytest.mark.parametrize("vector", VECTORS["pass_hat_inversion"], ids=lambda vector: f"{vector['tasks']} tasks")
@@ -133,7 +140,7 @@ def test_a_row_without_figures_is_told(tmp_path: Path) -> None:
 def test_one_bad_row_does_not_end_the_check_of_the_others(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("model,pass^1,pass^2,tasks\nodd,140,20,50\nshares,0.5,0.25,4\npercent,50,25,4\n")
-    odd, shares, percent = check_rates(path, {})
+    odd, shares, percent = rates_in(path)
     assert [each.possible for each in (odd, shares, percent)] == [False, True, True]
     assert "pass^1 is 140, which is no share of trials" in say(odd.text)
     assert say(shares.text).endswith("(read as shares of 1, unlike the rows in percent)")

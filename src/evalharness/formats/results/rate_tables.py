@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from evalharness.domain.finding import Finding, finding
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 
 _PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
 _LISTS = ("pass^k", "pass_hat_k", "pass_k", "pass_hat")
@@ -183,3 +183,14 @@ def _is_stated(figure: Any) -> bool:
 
 def _number(value: Mapping[str, Any], names: tuple[str, ...]) -> Decimal | None:
     return next((found[0] for name in names if (found := _rate(value.get(name)))), None)
+
+
+def parse_tasks(written: Iterable[str]) -> dict[str, int]:
+    """`114` for every row, `retail=114` for one."""
+    tasks = {}
+    for word in written:
+        name, _, number = word.rpartition("=")
+        if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
+            raise UsageError(f"--tasks '{word}' must be a number of tasks, or NAME=NUMBER", hint=Hint("hint.tasks"))
+        tasks[name.strip()] = int(number)
+    return tasks
