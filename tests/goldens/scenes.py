@@ -242,7 +242,7 @@ SCENES = (
     ),
     Scene(
         "sequential",
-        OWN,
+        "tests/goldens/projects/sequential",
         """
         run sequential.yaml --sequential --fail-under 0.9 -j 1
         run sequential.yaml --sequential --fail-under 0.5 -j 1 --json

@@ -67,9 +67,7 @@ class _Basis:
 
 async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
     store = context.store
-    suite = find_suite(store, request.suite)
-    if not suite.cases:
-        raise UsageError(f"suite {suite.name} has no cases")
+    suite = _weighing(find_suite(store, request.suite))
     basis, why_none = (_named_run(suite, request.run, store), None) if request.run else _last_run(suite, store)
     clusters = _clusters(suite)
     run, known = (basis.run, basis.known) if basis else (None, Known(clusters=list(clusters.values())))
@@ -97,6 +95,16 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
             "notes": tuple(_notes(suite, basis, plan)),
         }
     )
+
+
+def _weighing(suite: Suite) -> Suite:
+    """With the cases that count in the pass rate."""
+    cases = tuple(case for case in suite.cases if case.weight > 0)
+    if not suite.cases:
+        raise UsageError(f"suite {suite.name} has no cases")
+    if not cases:
+        raise UsageError(f"every case of suite {suite.name} weighs 0", hint="give a case a weight above 0")
+    return suite.model_copy(update={"cases": cases})
 
 
 def _last_run(suite: Suite, store: Store) -> tuple[_Basis | None, Finding]:
@@ -153,11 +161,12 @@ def _judged(suite: Suite, run: Run, store: Store, doubt: Doubt | None = None) ->
     tallies = {id_: tally for id_, tally in measured.tallies.items() if id_ in ids and tally.first_graded}
     if not tallies:
         return None
-    clusters = _clusters(suite)
+    clusters, weights = _clusters(suite), {case.id: case.weight for case in suite.cases}
     known = Known(
         [(tally.first_graded, tally.first_passed) for tally in tallies.values()],
         [clusters[case_id] for case_id in tallies] if clusters else (),
         *_price(measured, store.progress(run.id)[1]),
+        weights=[weights[case_id] for case_id in tallies] if len(set(weights.values())) > 1 else (),
     )
     return _Basis(run, known, doubt)
 
@@ -183,6 +192,8 @@ def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[Finding]:
         yield finding("plan.cannot_drop", "warning", pass_rate=plan.pass_rate, effect=plan.effect)
     if plan.clusters is not None:
         yield finding("plan.clusters")
+    if len({case.weight for case in suite.cases}) > 1:
+        yield finding("plan.weights", "warning")
     if plan.spread.is_smoothed:
         yield finding("plan.hardly_differ", unit=plan.unit)
     if basis.run.suite.config.retry_failed:

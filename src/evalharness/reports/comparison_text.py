@@ -237,7 +237,8 @@ def _shows(found: Difference) -> str:
     if is_rate and not found.old:
         return "can show no drop at all: no trial passed before"
     units = "clusters" if "cluster" in found.interval_method else "cases"
-    more = "cases or trials" if is_rate and units == "cases" else units
+    helped_by_trials = is_rate and units == "cases" and not found.method.startswith("sign-flip")
+    more = "cases or trials" if helped_by_trials else units
     return f"can show no {loss} at all: too few {units} that could get worse, more {more} would help"
 
 

@@ -161,6 +161,11 @@ def by_name_alone(cases: int) -> str:
     return f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
 
 
+def by_weight(weightless: int) -> str:
+    out = f"; {count(weightless, 'case')} of weight 0 {'is' if weightless == 1 else 'are'} in neither"
+    return f"pass rate and score are means over cases by their weight{out if weightless else ''}"
+
+
 def stopped_early(runs: Sequence[str]) -> str:
     who = f"{runs[0]} was" if len(runs) == 1 else "both runs were"
     verdicts = "its own verdict stands by itself" if len(runs) == 1 else "their own verdicts stand by themselves"
@@ -242,6 +247,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "comparison.by_name_alone": by_name_alone,
         "comparison.quarantined": lambda cases: f"left out, because quarantined: {', '.join(cases)}",
+        "comparison.by_weight": by_weight,
         "comparison.no_costs": "costs cannot be compared: no case tells one above 0 in all judged trials of both runs",
         "comparison.stopped_early": stopped_early,
         "comparison.broken_run": lambda which, verdict, why: f"the {which} run is {verdict}: {why or ''}",

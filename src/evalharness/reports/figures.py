@@ -37,10 +37,13 @@ def figures(report: Report) -> Iterator[Line]:
 def _rates(report: Report) -> Iterator[Line]:
     rate = report.measurements.get("pass_rate")
     if rate is None:
-        yield Line("pass rate", "none: no trial was judged")
+        trials = report.summary.trials
+        why = "every judged case weighs 0" if trials.passed + trials.failed else "no trial was judged"
+        yield Line("pass rate", f"none: {why}")
         return
-    yield Line("pass rate", "   ".join(with_interval(rate)), f"({_basis(rate)})")
     by_weight = ["cases by weight"] if len({case.weight for case in report.cases}) > 1 else []
+    basis = [*(by_weight if report.sequential is None else ()), _basis(rate)]  # one that may stop early counts trials
+    yield Line("pass rate", "   ".join(with_interval(rate)), f"({', '.join(basis)})")
     score = report.measurements.get("score")
     if score is not None and with_interval(score) != with_interval(rate):
         basis = [*by_weight, _basis(score)]

@@ -81,6 +81,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)"
         ),
         "hint.sequential_tolerance": "run without --sequential, or give --regression-tolerance 0",
+        "hint.sequential_weights": "run without --sequential, or give every case the same weight",
         "hint.sequential_clusters": "run without --sequential: then a cluster counts as one observation",
         "hint.sequential_pairs": (
             "take a baseline with more cases or trials that are still the same, or run without --sequential"

@@ -69,6 +69,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "plan.clusters": (
             "cases of one cluster resemble each other, so for others like them clusters are counted instead of cases"
         ),
+        "plan.weights": (
+            "cases weigh differently: the plan takes them as equal, and unequal ones show less than it says"
+        ),
         "plan.hardly_differ": (
             "its {unit}s hardly differ, which so few do not prove: for others like them, it is planned as if one "
             "more always passed and one more never did"

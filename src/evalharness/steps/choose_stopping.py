@@ -133,6 +133,7 @@ def _checked(suite: Suite) -> Gate:
             hint=Hint("hint.sequential_tolerance"),
         )
     _check_clusters(suite)
+    _check_weights(suite)
     return gate
 
 
@@ -145,6 +146,21 @@ def _check_clusters(suite: Suite) -> None:
             f"--sequential cannot judge cases that share a cluster ('{cluster}' holds {size:,}): it counts trials "
             "one by one, as if none resembled another",
             hint=Hint("hint.sequential_clusters"),
+        )
+
+
+def _check_weights(suite: Suite) -> None:
+    """A trial that is counted counts as much as any other."""
+    weights = {case.weight for case in suite.cases}
+    if len(weights) > 1:
+        raise UsageError(
+            f"--sequential cannot judge cases of different weights (from {min(weights):g} to {max(weights):g}): "
+            "it counts every trial the same",
+            hint=Hint("hint.sequential_weights"),
+        )
+    if weights == {0.0}:
+        raise UsageError(
+            "--sequential cannot judge a pass rate: every case weighs 0", hint="give a case a weight above 0"
         )
 
 

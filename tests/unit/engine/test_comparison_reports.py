@@ -363,32 +363,75 @@ class TestCriticalCases:
         assert found.verdict == "NO REGRESSION"
 
 
-def test_cases_that_weigh_more_are_compared_by_their_weights_too() -> None:
-    """The pass rate of 150 cases hardly moves where the one fails that weighs as much as all the others."""
+def test_cases_that_weigh_more_are_compared_by_their_weights() -> None:
+    """Of 150 cases, the one that fails weighs as much as all the others."""
     old = report(*(case(f"c{n}", 1, 1, score=1.0, weight=150.0 if n == 0 else 1.0) for n in range(150)))
     new = report(*(case(f"c{n}", 1, n > 0, score=float(n > 0), weight=150.0 if n == 0 else 1.0) for n in range(150)))
     found = compared(old, new)
-    assert found.differences["score"].value == pytest.approx(-0.5, abs=0.01)
+    rate = found.differences["pass_rate"]
+    assert (rate.value, rate.p) == (pytest.approx(-0.5, abs=0.01), 0.5)
     assert found.verdict == "INCONCLUSIVE"
+    assert "score" not in found.differences, "it says nothing more"
+
+
+class TestUnequalWeights:
+    def test_the_pass_rate_is_tested_as_a_score_is(self) -> None:
+        weights = [1.0, 2.0, 3.0, 1.5, 2.5, 4.0, 1.0, 3.5]
+        old = report(*(case(f"c{n}", 4, 4, weight=weight) for n, weight in enumerate(weights)))
+        new = report(*(case(f"c{n}", 4, 1 + n % 3, weight=weight) for n, weight in enumerate(weights)))
+        found = compared(old, new, metrics=("pass_rate", "score")).differences
+        rate, score = found["pass_rate"], found["score"]
+        same = ("old", "new", "value", "low", "high", "lower_bound", "p", "p_better", "method", "interval_method")
+        assert {name: getattr(rate, name) for name in same} == {name: getattr(score, name) for name in same}
+        assert rate.method.startswith("sign-flip")
+        assert rate.p == 0.5**8
+
+    def test_equal_ones_are_no_weights(self) -> None:
+        of = [compared(*(report(*alike(6, 4, n, weight=weight)) for n in (4, 2))) for weight in (1.0, 3.0)]
+        assert of[0].differences == of[1].differences
+        assert of[0].differences["pass_rate"].method == "exact stratified permutation test"
+        assert not any(note.code == "comparison.by_weight" for each in of for note in each.notes)
+
+    def test_a_case_of_weight_0_is_in_no_rate_and_among_the_changes(self) -> None:
+        cases = [*alike(6, 4, 4), case("light", 4, 4, weight=0.0, criticality="critical")]
+        now = [*alike(6, 4, 4), case("light", 4, 0, weight=0.0, criticality="critical")]
+        found = compared(report(*cases), report(*now))
+        rate = found.differences["pass_rate"]
+        assert (rate.value, rate.n_cases, rate.n_trials_new) == (0.0, 6, 24)
+        assert found.critical is None
+        assert [change.case_id for change in found.worse] == ["light"]
+        assert "pass rate and score are means over cases by their weight; 1 case of weight 0 is in neither" in [
+            say(note) for note in found.notes
+        ]
+
+    def test_nothing_is_compared_where_every_case_weighs_0(self) -> None:
+        cases = alike(3, 1, 1, weight=0.0)
+        with pytest.raises(UsageError, match="every case that both have weighs 0"):
+            compared(report(*cases), report(*cases))
+
+    def test_what_would_settle_it_counts_the_cases_that_weigh(self) -> None:
+        cases = [*alike(8, 1, 1), *alike(5, 1, 1, first=8, weight=0.0)]
+        found = compared(report(*cases), report(*cases))
+        assert say(found.settle) == "about 59 cases like these (now 8) would mean NO REGRESSION"
 
 
 class TestSeveralFigures:
     def test_each_that_is_undecided_is_told_and_settled_by_itself(self) -> None:
-        """Of so many cases the pass rate is decided before the weighted score, which weighs one case three times."""
+        """Of so many cases the pass rate is decided before the score, which goes up and down."""
 
-        def of(number: int) -> Report:
-            return report(*(case(f"c{n}", 1, 1, score=1.0, weight=3.0 if n % 8 == 0 else 1.0) for n in range(number)))
+        def of(number: int, odd: int) -> Report:
+            return report(*(case(f"c{n}", 1, 1, score=0.4 if n % 2 == odd else 0.8) for n in range(number)))
 
-        found = compared(of(8), of(8))
+        found = compared(of(8, 0), of(8, 1))
         assert found.decisive == ("pass_rate", "score")
-        assert say(found.why).endswith("; the score is the same as before (100 %): INCONCLUSIVE")
+        assert say(found.why).endswith("; the score is the same as before (60 %): INCONCLUSIVE")
         assert say(found.settle) == (
             "for the pass rate, about 59 cases like these (now 8) would mean NO REGRESSION; "
-            "for the score, about 76 cases like these (now 8) would mean NO REGRESSION"
+            "for the score, about 177 cases like these (now 8) would mean NO REGRESSION"
         )
-        differences = compared(of(64), of(64)).differences
+        differences = compared(of(64, 0), of(64, 1)).differences
         assert [d.verdict for d in differences.values() if d.gated] == ["NO REGRESSION", "INCONCLUSIVE"]
-        assert compared(of(80), of(80)).verdict == "NO REGRESSION"
+        assert compared(of(200, 0), of(200, 1)).verdict == "NO REGRESSION"
 
     def test_what_would_settle_the_one_is_not_said_of_the_other(self) -> None:
         costs = (0.5, 2.0, 1.0, 1.0)

@@ -177,5 +177,5 @@ def test_a_score_that_no_run_shares_tells_no_figure_and_costs_no_power() -> None
 
 def test_a_score_of_nothing_cannot_fall() -> None:
     old = [case(f"c{n}", 4, 0, score=0.0, weight=1 + n % 2) for n in range(8)]
-    found = compare(report(*old), report(*old), RegressionRule()).differences["score"]
-    assert found.detectable is None
+    found = compare(report(*old), report(*old), RegressionRule(metrics=("pass_rate", "score"))).differences
+    assert [found[metric].detectable for metric in ("pass_rate", "score")] == [None, None]

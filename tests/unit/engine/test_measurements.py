@@ -245,7 +245,18 @@ class TestPassK:
     def test_cases_weigh_what_the_suite_says(self) -> None:
         cases = [Case(id="a", input="?", weight=3), Case(id="b", input="?"), Case(id="c", input="?", weight=0)]
         found = measured({"a": [P], "b": [F], "c": [F]}, trials=1, cases=cases)
-        assert (found["pass_at_1"].value, found["pass_rate"].value) == (0.75, pytest.approx(1 / 3))
+        assert (found["pass_at_1"].value, found["pass_rate"].value) == (0.75, 0.75)
+
+    def test_the_rates_of_groups_weigh_cases_too_and_counts_do_not(self) -> None:
+        cases = [
+            Case(id="a", input="?", weight=3, category="billing"),
+            Case(id="b", input="?", category="billing"),
+            Case(id="c", input="?", weight=0, category="small talk"),
+        ]
+        summary = summary_of({"a": [P], "b": [F], "c": [F]}, trials=1, cases=cases)
+        billing, talk = summary.by_topic["billing"], summary.by_topic["small talk"]
+        assert (billing.pass_rate, billing.passed, billing.total) == (0.75, 1, 2)
+        assert (talk.pass_rate, talk.passed, talk.total) == (None, 0, 1)
 
     def test_it_follows_the_first_answer_where_counts_follow_the_last(self) -> None:
         suite = Suite(name="s", cases=(Case(id="a", input="?"), Case(id="b", input="?")))
@@ -260,6 +271,12 @@ class TestErrorBounds:
         bounds = error_bounds(*counted({"a": [P, E], "b": [F, F], "c": [E, E], "d": [S, S]}, trials=2))
         assert bounds is not None
         assert (bounds.trials, bounds.pass_rate_if_failed, bounds.pass_rate_if_passed) == (3, 0.5 / 3, 2 / 3)
+
+    def test_they_weigh_cases_as_the_pass_rate_does(self) -> None:
+        cases = [Case(id="a", input="?", weight=3), Case(id="b", input="?"), Case(id="c", input="?", weight=0)]
+        bounds = error_bounds(*counted({"a": [P, E], "b": [F, F], "c": [E, E]}, trials=2, cases=cases))
+        assert bounds is not None
+        assert (bounds.trials, bounds.pass_rate_if_failed, bounds.pass_rate_if_passed) == (3, 1.5 / 4, 3 / 4)
 
     def test_without_errors_there_are_none(self) -> None:
         assert error_bounds(*counted({"a": [P, F]}, trials=2)) is None
@@ -317,13 +334,14 @@ class TestScore:
         assert found is not None
         assert found.value == pytest.approx(0.8)
 
-    def test_a_weight_of_nothing_leaves_a_case_out_of_the_score_and_in_the_rates(self) -> None:
+    def test_a_weight_of_nothing_leaves_a_case_out_of_rates_and_score_and_in_the_counts(self) -> None:
         found = self.score([1, 0], [1.0, 0.0])
         assert found is not None
         assert (found.value, found.n_cases, found.n_trials) == (1.0, 1, 1)
         assert self.score([0, 0], [1.0, 0.0]) is None
         cases = [Case(id="a", input="?"), Case(id="b", input="?", weight=0)]
-        assert summary_of({"a": [P], "b": [F]}, trials=1, cases=cases).pass_rate == 0.5
+        summary = summary_of({"a": [P], "b": [F]}, trials=1, cases=cases)
+        assert (summary.pass_rate, summary.case_pass_rate, summary.passed, summary.failed) == (1.0, 0.5, 1, 1)
 
     def test_a_trial_that_failed_without_an_answer_is_worth_nothing(self) -> None:
         found = self.score([1, 1], [1.0, None])

@@ -81,7 +81,7 @@ def test_a_case_whose_score_lacks_a_part_in_one_of_the_runs_agrees_too(whose: st
 
 
 def test_where_failed_answers_were_tried_again_scores_are_not_compared() -> None:
-    report, _, old = told(RegressionRule())
+    report, _, old = told()
     again = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
     again = again.model_copy(update={"comparison": compare(old, again, RegressionRule())})
     found = [each for each in verify_cases(again).mismatches if each.figure.startswith("comparison")]

@@ -132,3 +132,12 @@ def test_a_pass_rate_that_its_cases_do_not_have_was_changed_by_somebody() -> Non
 def test_a_report_without_cases_cannot_be_judged() -> None:
     with pytest.raises(UsageError, match="holds no cases"):
         recount(report({"a": [(P, P)] * 3}).model_copy(update={"cases": ()}))
+
+
+def test_a_report_whose_rate_is_the_plain_mean_was_written_by_an_earlier_version() -> None:
+    cases = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
+    found, _ = reported({"a": [P], "b": [F]}, cases)
+    plain = found.measurements["pass_rate"].model_copy(update={"value": 0.5})
+    before = found.model_copy(update={"measurements": {**found.measurements, "pass_rate": plain}})
+    suite, measured = recount(before)
+    assert measure(suite, 1, measured)["pass_rate"].value == 0.75

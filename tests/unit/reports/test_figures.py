@@ -46,24 +46,28 @@ def test_score_and_first_answers_are_told_only_where_they_differ() -> None:
     mended = lines({"a": [P, P], "b": [P, P]}, first_state=F)
     assert mended["pass rate"].text.startswith("100 %")
     assert mended["pass@1"].text.startswith("0 %")
-    heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
-    assert lines({"a": [P], "b": [F]}, cases=heavy)["score"].text.startswith("75 %")
+
+
+def test_pass_rate_score_and_first_answers_weigh_cases_alike() -> None:
+    heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"), Case(id="c", input="?", weight=0.0))
+    report, _ = reported({"a": [P], "b": [F], "c": [F]}, heavy)
+    code = report.summary.by_grader["code"]
+    assert (code.pass_rate, code.passed, code.total) == (0.75, 1, 3)
+    found = {line.label: line for line in figures(report)}
+    assert found["pass rate"].text.startswith("75 %")
+    assert found["pass rate"].small.startswith("(cases by weight, ")
+    assert not {"score", "pass@1"} & found.keys()
 
 
 def test_weights_that_leave_the_value_alone_but_not_the_interval_are_told() -> None:
     cases = tuple(Case(id=f"c{number}", input="?", weight=1 if number else 1000) for number in range(60))
-    found = lines({case.id: [P] for case in cases}, cases=cases)
-    for label in ("score", "pass@1"):
-        assert found[label].text.startswith("100 %   95 % interval ")
-        assert found[label].text != found["pass rate"].text
+    states = {case.id: [P] for case in cases}
+    weighed, alike = lines(states, cases=cases)["pass rate"], lines(states)["pass rate"]
+    assert weighed.text.startswith("100 %   95 % interval ")
+    assert weighed.text != alike.text
 
 
-def test_what_makes_score_and_first_answers_differ_is_told_and_nothing_else() -> None:
-    heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"))
-    weighed = lines({"a": [P], "b": [F]}, cases=heavy)
-    basis = "clustered Wilson, 2 cases, 2 trials"
-    assert weighed["score"].small == f"(mean over cases, cases by weight, {basis})"
-    assert weighed["pass@1"].small == f"(cases by weight; {basis})"
+def test_what_makes_first_answers_differ_is_told_and_nothing_else() -> None:
     report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
     retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
     mended = {line.label: line for line in figures(retried)}
@@ -73,14 +77,11 @@ def test_what_makes_score_and_first_answers_differ_is_told_and_nothing_else() ->
 def test_cases_without_any_weight_are_said_to_have_none() -> None:
     light = tuple(Case(id=id_, input="?", weight=0) for id_ in "ab")
     report, _ = reported({"a": [P], "b": [F]}, light)
-    assert {name: report.metrics[name] for name in ("pass_at_1", "pass_hat_1", "score")} == {
-        "pass_at_1": None,
-        "pass_hat_1": None,
-        "score": None,
-    }
+    names = ("pass_rate", "pass_at_1", "pass_hat_1", "score")
+    assert {name: report.metrics[name] for name in names} == dict.fromkeys(names)
+    assert (report.summary.pass_rate, report.summary.case_pass_rate) == (None, 0.5)
     found = {line.label: line for line in figures(report)}
-    assert found["pass rate"].text.startswith("50 %")
-    assert found["pass@1"].text == "not known: every case weighs 0"
+    assert found["pass rate"].text == "none: every judged case weighs 0"
 
 
 def test_several_tries() -> None:

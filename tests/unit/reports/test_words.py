@@ -229,6 +229,7 @@ SAMPLES: dict[str, Any] = {
     "value": 0.87,
     "verdict": "INCONCLUSIVE",
     "wanted": 0.9,
+    "weightless": 2,
     "what": "tasks",
     "which": "old",
     "why": MOVED,

@@ -27,7 +27,7 @@ from evalharness.engine.comparing.comparison_verdict import (
     shares_error_rate,
 )
 from evalharness.engine.comparing.metric_difference import Evidence, has_scores_of_its_own, metric_differs
-from evalharness.engine.comparing.pairs import Pair, Pairing, judges_of, pair_cases, rows_of
+from evalharness.engine.comparing.pairs import Pair, Pairing, judges_of, pair_cases, rows_of, weighing
 from evalharness.engine.comparing.required_sample import Undecided, required_sample
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.flips import strict_flips_false_alarm
@@ -51,7 +51,7 @@ class _Draft:
 
     @property
     def critical_pairs(self) -> list[Pair]:
-        return [pair for pair in self.pairing.pairs if pair.critical]
+        return [pair for pair in weighing(self.pairing.pairs) if pair.critical]
 
 
 def compare(
@@ -86,9 +86,8 @@ def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[s
 
 
 def _with_lacking(found: dict[str, Evidence], draft: _Draft) -> dict[str, Evidence]:
-    weighing = [pair for pair in draft.pairing.pairs if pair.new.weight > 0]
     counted = (
-        ("score", "score", attrgetter("unscored"), weighing),
+        ("score", "score", attrgetter("unscored"), weighing(draft.pairing.pairs)),
         ("cost", "cost_usd", attrgetter("unpriced"), draft.pairing.pairs),
     )
     for metric, name, number, pairs in counted:
@@ -238,6 +237,8 @@ def _notes(draft: _Draft) -> Iterable[Finding]:
         yield finding("comparison.by_name_alone", "warning", cases=pairing.without_key)
     if pairing.ignored:
         yield finding("comparison.quarantined", cases=list(pairing.ignored))
+    if len({pair.new.weight for pair in pairing.pairs}) > 1:
+        yield finding("comparison.by_weight", weightless=len(pairing.pairs) - len(weighing(pairing.pairs)))
     if "cost" not in draft.found and any(old.cost_usd or new.cost_usd for old, new in pairing.pairs):
         yield finding("comparison.no_costs")
     early = [each.run_name for each in (old, new) if each.sequential]

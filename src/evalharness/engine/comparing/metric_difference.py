@@ -17,7 +17,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.independent_values import Observed, Sides, observed_in
-from evalharness.engine.comparing.pairs import Pair, Row, rows_of
+from evalharness.engine.comparing.pairs import Pair, Row, rows_of, weighing
 from evalharness.engine.planning.smallest_loss import Figures, Trials
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
@@ -72,23 +72,30 @@ def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> 
     return pass_rates_differ(pairs, rule, metric)
 
 
-def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence:
-    """A case's trials may be swapped between the runs; where cases share clusters, only whole clusters may."""
-    rows = rows_of(pairs)
+def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence | None:
+    """A case's trials may be swapped between the runs; where cases share clusters, only whole clusters may.
+
+    Where cases weigh differently, so do their trials: then the runs may be swapped in whole cases only, as for scores.
+    None where no case weighs anything.
+    """
+    pairs = weighing(pairs)
+    if not pairs:
+        return None
+    rows, weights = rows_of(pairs), [pair.new.weight for pair in pairs]
     before, now = [c / n for n, c, _, _ in rows], [c / n for _, _, n, c in rows]
-    observed = observed_in(pairs, list(map(sub, now, before)))
+    observed = observed_in(pairs, list(map(sub, now, before)), weights)
     size: Trials | Figures
-    if len(observed.values) < len(pairs):
+    if len(observed.values) < len(pairs) or observed.weights is not None:
         tested, size = sign_flip(observed.steps), observed.figures(_least_trials(pairs))
-        least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before).values)
+        least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before, weights).values)
     else:
         tested, size, least = stratified_exact(rows), _trials(rows, observed), _smallest_p(rows)
     found = _interval(observed, rule)
     return Evidence(
         Difference(
             metric=metric,
-            old=fmean(before),
-            new=fmean(now),
+            old=weighted_mean(zip(before, weights, strict=True)),
+            new=weighted_mean(zip(now, weights, strict=True)),
             **_difference_fields(pairs, found, tested),
         ),
         least,
@@ -98,7 +105,7 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
 
 def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
     """The weighted mean of scores, as reports have it; None where no case has a score in either run."""
-    pairs = [pair for pair in pairs if pair.new.weight > 0]
+    pairs = weighing(pairs)
     parts = [(pair, pair.old.whole_score, pair.new.whole_score) for pair in pairs]
     scored = [(pair, old, new) for pair, old, new in parts if old is not None and new is not None]
     unstated = [pair for pair, old, new in parts if (old is None or new is None) and _has_score(pair)]
@@ -141,9 +148,8 @@ def _has_score(pair: Pair) -> bool:
 
 
 def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
-    """Whether a score says what the share of passed trials does not say: by itself, or by the weights of cases."""
-    pairs = [pair for pair in pairs if _has_score(pair)]
-    return len({pair.new.weight for pair in pairs}) > 1 or _say_more_than_passes(pairs)
+    """Whether a score says what the share of passed trials does not say."""
+    return _say_more_than_passes(weighing(pairs))
 
 
 def _say_more_than_passes(pairs: Iterable[Pair]) -> bool:

@@ -31,6 +31,11 @@ def rows_of(pairs: Iterable[Pair]) -> list[Row]:
     return [(old.trials, old.passed, new.trials, new.passed) for old, new in pairs]
 
 
+def weighing(pairs: Iterable[Pair]) -> list[Pair]:
+    """Those that count in a rate or a score, as the new run's suite weighs them."""
+    return [pair for pair in pairs if pair.new.weight > 0]
+
+
 @dataclass(frozen=True, slots=True)
 class Pairing:
     pairs: tuple[Pair, ...]
@@ -46,7 +51,10 @@ class Pairing:
 
 
 def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairing:
-    """By id, in the new run's order; only cases that ask and judge the same, with a judged trial in both runs."""
+    """By id, in the new run's order; only cases that ask and judge the same, with a judged trial in both runs.
+
+    Raises UsageError where none of them weighs anything.
+    """
     before = {case_id: case for case in old.cases if (case_id := case.case_id) not in ignored}
     pairs: list[Pair] = []
     added, changed, unjudged = [], [], []
@@ -78,7 +86,7 @@ def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairi
         without_key,
         regraded,
     )
-    if not pairs:
+    if not weighing(pairs):
         raise _nothing_shared(old, new, paired)
     return paired
 
@@ -91,6 +99,10 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
                 hint=Hint("hint.compare_stored"),
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
+    if paired.pairs:
+        return UsageError(
+            f"{start}: every case that both have weighs 0", hint="give a case of the suite a weight above 0"
+        )
     if old.metadata.suite_name != new.metadata.suite_name:
         suites = f"{old.metadata.suite_name} and {new.metadata.suite_name}"
         return UsageError(

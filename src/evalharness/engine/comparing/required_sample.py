@@ -16,7 +16,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.comparison_verdict import is_hidden, loss_of, verdict_of
 from evalharness.engine.comparing.metric_difference import Evidence, metric_differs
-from evalharness.engine.comparing.pairs import Pair
+from evalharness.engine.comparing.pairs import Pair, weighing
 from evalharness.engine.planning.smallest_loss import MOST_TRIALS, fewest
 from evalharness.stats.thresholds import SAME, exceeds, reaches
 
@@ -49,6 +49,8 @@ class Undecided:
 def required_sample(undecided: Undecided) -> Finding:
     """What would settle it, by construction; or why nothing is known to."""
     found, rule = undecided.found, undecided.rule
+    if found.unit == "points":  # more of what weighs nothing settles no rate and no score
+        undecided = replace(undecided, pairs=weighing(undecided.pairs))
     loss = loss_of(found)
     if found.incomparable:
         return finding("settle.missing_in_cases", metric=found.metric, in_all_trials=found.lacking > 0)

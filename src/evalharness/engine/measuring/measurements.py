@@ -9,7 +9,7 @@ from evalharness.domain.case import Case, observation
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.suite import Suite
-from evalharness.engine.measuring.trial_counts import Measured
+from evalharness.engine.measuring.trial_counts import CaseTally, Measured
 from evalharness.stats.intervals import clustered_wilson, wilson
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.medians import median
@@ -23,14 +23,14 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     What cannot be computed is not there: `unmeasurable` says which pass@k and why.
     """
     graded = [(case, measured.tallies[case.id]) for case in suite.cases if measured.tallies[case.id].graded]
+    weighing = [(case, tally) for case, tally in graded if case.weight > 0]
     found = {}
-    if graded:
-        estimates = [(case, tally.counts["passed"] / tally.graded) for case, tally in graded]
-        found["pass_rate"] = measurement_of(estimates, sum(tally.graded for _, tally in graded), weighted=False)
-    scored = [(case, tally) for case, tally in graded if tally.scored and case.weight > 0]
+    if weighing:
+        found["pass_rate"] = pass_rate_of(weighing)
+    scored = [(case, tally) for case, tally in weighing if tally.scored]
     if scored:
         scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
-        lacking = sum(tally.unscored for case, tally in graded if case.weight > 0)
+        lacking = sum(tally.unscored for _, tally in weighing)
         found["score"] = _with_lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
     first = first_answers(suite, measured)
     n_trials = sum(n for _, n, _ in first)
@@ -50,6 +50,12 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     return found
 
 
+def pass_rate_of(weighing: list[tuple[Case, CaseTally]]) -> Measurement:
+    """Of cases that weigh something, each with a graded trial at least."""
+    estimates = [(case, tally.counts["passed"] / tally.graded) for case, tally in weighing]
+    return measurement_of(estimates, sum(tally.graded for _, tally in weighing))
+
+
 def _with_lacking(found: Measurement, trials: int) -> Measurement:
     return found.model_copy(update={"lacking": trials}) if trials else found
 
@@ -66,11 +72,11 @@ def _of_one_case(found: Measurement, counts: tuple[int, int], k: int, *, at_leas
 
 
 def unmeasurable(suite: Suite, trials: int, measured: Measured) -> dict[str, Finding]:
-    """By metric: why pass@k or pass^k, and with them a score, cannot be computed."""
+    """By metric: why a rate over cases, above all pass@k or pass^k, cannot be computed."""
     first = first_answers(suite, measured)
     reasons = {}
     if not first and any(measured.tallies[case.id].graded for case in suite.cases):
-        names = ("score", *(name for name, _, _ in wanted_k(suite, trials)))
+        names = ("pass_rate", "score", *(name for name, _, _ in wanted_k(suite, trials)))
         return dict.fromkeys(names, finding("measure.weightless", "error"))
     for name, _, k in wanted_k(suite, trials):
         short = sum(n < k for _, n, _ in first)

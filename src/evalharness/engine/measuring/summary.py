@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from statistics import fmean
 
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.report import CaseState, ErrorBounds, Failure, Group, SlowTrial, Summary, TrialCounts
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TRIAL_STATES
-from evalharness.engine.measuring.measurements import measurement_of
+from evalharness.engine.measuring.measurements import pass_rate_of
 from evalharness.engine.measuring.trial_counts import CaseTally, Measured
+from evalharness.stats.means import weighted_mean
 from evalharness.stats.thresholds import reaches
 
 
@@ -22,7 +22,7 @@ def summarise(suite: Suite, measured: Measured) -> Summary:
     number = dict.fromkeys((*TRIAL_STATES, "pending"), 0)
     for state in states.values():
         number[state] += 1
-    shares = [tally.share for tally in tallies.values() if tally.share is not None]
+    shares = [(share, case.weight) for case in suite.cases if (share := tallies[case.id].share) is not None]
     decided = number["passed"] + number["failed"]
 
     def groups(label: Callable[[Case], str]) -> dict[str, Group]:
@@ -44,7 +44,7 @@ def summarise(suite: Suite, measured: Measured) -> Summary:
         case_pass_rate=number["passed"] / decided if decided else None,
         by_category=groups(suite.category_of),
         by_topic=groups(lambda case: case.category),
-        by_grader=_grader_groups(tallies, threshold),
+        by_grader=_grader_groups(suite, tallies),
         trials=count_states(tallies),
     )
 
@@ -56,36 +56,43 @@ def count_states(tallies: Mapping[str, CaseTally]) -> TrialCounts:
 
 
 def _group(cases: list[Case], states: Mapping[str, str], tallies: Mapping[str, CaseTally]) -> Group:
-    shares = [(case, share) for case in cases if (share := tallies[case.id].share) is not None]
+    weighing = [(case, tallies[case.id]) for case in cases if case.weight > 0 and tallies[case.id].graded]
     passed = sum(states[case.id] == "passed" for case in cases)
-    if not shares:
+    if not weighing:
         return Group(total=len(cases), passed=passed, pass_rate=None)
-    found = measurement_of(shares, sum(tallies[case.id].graded for case, _ in shares), weighted=False)
+    found = pass_rate_of(weighing)
     return Group(total=len(cases), passed=passed, pass_rate=found.value, measurement=found)
 
 
-def _grader_groups(tallies: Mapping[str, CaseTally], threshold: float) -> dict[str, Group]:
+def _grader_groups(suite: Suite, tallies: Mapping[str, CaseTally]) -> dict[str, Group]:
     """A case counts under each type of grader that judged it, and passes there by that type's verdicts alone."""
-    shares: dict[str, list[float]] = {}
-    for tally in tallies.values():
-        for kind, (judged, passed) in tally.by_type.items():
-            shares.setdefault(kind, []).append(passed / judged)
+    shares: dict[str, list[tuple[float, float]]] = {}
+    for case in suite.cases:
+        for kind, (judged, passed) in tallies[case.id].by_type.items():
+            shares.setdefault(kind, []).append((passed / judged, case.weight))
     return {
-        kind: Group(total=len(values), passed=sum(reaches(v, threshold) for v in values), pass_rate=_mean(values))
-        for kind, values in sorted(shares.items())
+        kind: Group(
+            total=len(found),
+            passed=sum(reaches(share, suite.case_threshold) for share, _ in found),
+            pass_rate=_mean(found),
+        )
+        for kind, found in sorted(shares.items())
     }
 
 
 def error_bounds(suite: Suite, measured: Measured) -> ErrorBounds | None:
-    """How far errors could have moved the pass rate; None where there were none."""
-    tallies = [measured.tallies[case.id] for case in suite.cases]
-    errors = sum(tally.counts["error"] for tally in tallies)
-    if not errors:
+    """How far errors could have moved the pass rate; None where there were none, or no case that was tried weighs."""
+    tallies = [(measured.tallies[case.id], case.weight) for case in suite.cases]
+    errors = sum(tally.counts["error"] for tally, _ in tallies)
+    counted = [(t, t.graded + t.counts["error"], weight) for t, weight in tallies if weight > 0]
+    tried = [(t.counts["passed"] / total, t.counts["error"] / total, weight) for t, total, weight in counted if total]
+    if not errors or not tried:
         return None
-    counted = [(t.counts["passed"], t.counts["error"], t.graded + t.counts["error"]) for t in tallies]
-    shares = [(passed / total, (passed + erred) / total) for passed, erred, total in counted if total]
-    least, most = (fmean(side) for side in zip(*shares, strict=True))
-    return ErrorBounds(trials=errors, pass_rate_if_failed=least, pass_rate_if_passed=most)
+    return ErrorBounds(
+        trials=errors,
+        pass_rate_if_failed=weighted_mean((passed, weight) for passed, _, weight in tried),
+        pass_rate_if_passed=weighted_mean((passed + erred, weight) for passed, erred, weight in tried),
+    )
 
 
 def failures(suite: Suite, measured: Measured) -> list[Failure]:
@@ -145,5 +152,6 @@ def slowest_trials(measured: Measured) -> tuple[SlowTrial, ...]:
     return tuple(SlowTrial(case_id=c, index=i, duration_s=d) for d, c, i in measured.slowest)
 
 
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean(shares: list[tuple[float, float]]) -> float | None:
+    """By weight, as pass@k and scores are; None where nothing weighs anything."""
+    return weighted_mean(shares) if any(weight for _, weight in shares) else None

@@ -26,6 +26,7 @@ from evalharness.engine.planning.smallest_loss import (
     least_flipped,
 )
 from evalharness.errors import Hint, UsageError
+from evalharness.stats.means import weighted_mean
 from evalharness.stats.power import mde_sampled_cases
 from evalharness.stats.standard_errors import se_for_trials, variance_components
 from evalharness.stats.thresholds import ALPHA, POWER
@@ -52,13 +53,21 @@ class WantedEffect:
 class Known:
     """The last run, as far as a plan needs it: (trials, passes) of each case, and what a trial cost and took.
 
-    `clusters` are those that these cases belong to, where cases have any.
+    `clusters` are those that these cases belong to, where cases have any; `weights` is empty where all weigh the same.
     """
 
     counts: Sequence[tuple[int, int]] = ()
     clusters: Sequence[str] = ()
     cost_usd: float | None = None
     duration_s: float | None = None
+    weights: Sequence[float] = ()
+
+    @property
+    def pass_rate(self) -> float | None:
+        if not self.counts:
+            return None
+        shares = [c / n for n, c in self.counts]
+        return weighted_mean(zip(shares, self.weights, strict=True)) if self.weights else fmean(shares)
 
 
 def spread_of(counts: Sequence[tuple[int, int]], clusters: Sequence[str] = ()) -> Spread:
@@ -164,7 +173,7 @@ def make_plan(
     shared = clusters if clusters is not None and clusters < cases else None
     is_fixed = is_chosen or not can_show_a_loss(cases, MOST_TRIALS, wanted.alpha, shared)  # more trials would not help
     needed = trials if is_fixed else trials_needed(spread, cases, wanted, shared)
-    pass_rate = pooled_rate(known.counts) if known.counts else None
+    pass_rate = known.pass_rate
     highest = 0.5 if pass_rate is None else pass_rate  # no more can be lost; WORST is the variance at one half
 
     def row(number: int) -> PlanRow:

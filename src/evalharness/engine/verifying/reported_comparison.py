@@ -20,7 +20,7 @@ from evalharness.engine.comparing.comparison import GATED, case_changes
 from evalharness.engine.comparing.comparison_verdict import asked, joint_verdict, shares_error_rate, verdict_of
 from evalharness.engine.comparing.flips import judge_flips
 from evalharness.engine.comparing.metric_difference import metric_differs
-from evalharness.engine.comparing.pairs import Pair
+from evalharness.engine.comparing.pairs import Pair, weighing
 from evalharness.engine.verifying.reported_verdict import Judged
 from evalharness.errors import UsageError
 from evalharness.stats.p_values import holm
@@ -87,10 +87,10 @@ def _of_cases(report: Report, reported: Comparison) -> Iterator[Judged]:
         _pair(case, changes) for case in _scored_as_reported(report.cases, reported) if case.case_id not in left_out
     )
     pairs = [pair for pair in reported_pairs if pair.old.trials > 0 and pair.new.trials > 0]
-    if not pairs:
+    if not weighing(pairs):
         yield "comparison.n_cases", reported.n_cases, 0
         return
-    critical = [pair for pair in pairs if pair.critical]
+    critical = [pair for pair in weighing(pairs) if pair.critical]
     yield "comparison.n_cases", reported.n_cases, len(pairs)
     yield "comparison.critical", reported.critical is not None, bool(critical)
     found = {change.case_id: change for change in case_changes(pairs, reported.alpha)}
