@@ -152,7 +152,10 @@ def test_a_plan_never_advises_what_can_never_show_a_loss(project: Path) -> None:
     done = drive(project, "plan", "suite.json", "--cases", "4", "--effect", "60")
     assert line_of(done, "1  ").split()[1] == "none"
     chosen = line_of(drive(project, "plan", "suite.json", "--cases", "4", "--effect", "60", "--trials", "1"), "do this")
-    assert "1 trial of each does not even show the loss of every pass on these cases" in chosen
+    assert (
+        "with 1 trial of each, on these cases no drop can be detected with this power, not even if every trial failed"
+        in chosen
+    )
 
 
 def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) -> None:

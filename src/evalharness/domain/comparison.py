@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
 from evalharness.domain.case_result import CaseResult
@@ -43,7 +43,7 @@ class Difference(Record):
     `unit` is `points` for shares and scores (0.05 is 5 points) and `ratio` for times and costs (0.2 is 20 % more).
     `p` is the chance of a loss at least this large if nothing had changed; `p_adjusted` allows for all gated metrics.
     `detectable` is the smallest loss that a comparison of this size would find with the power asked for; None where it
-    would find none, however large.
+    would find none, not even if every trial failed.
     """
 
     metric: str
@@ -172,12 +172,19 @@ class Comparison(Record):
     """Those that changed."""
     flips: Flips | None = None
     """None where no gate asks for them."""
-    flip_alarm: float | None = None
-    """How often a case that always passed in the old run would fail in a new one if nothing had changed."""
+    flip_alarm: tuple[float, float] | None = None
+    """How often a case that always passed in the old run would fail in a new one if nothing had changed: a 90 % range,
+    None where too little is known of the cases."""
     alpha: float = ALPHA
     margin: float = 0.05
     tolerance: float = 0.0
     power: float = POWER
+
+    @field_validator("flip_alarm", mode="before")
+    @classmethod
+    def _is_a_range(cls, value: object) -> object:
+        """Earlier reports have one figure, which could be off by a quarter: as good as not known."""
+        return None if isinstance(value, float | int) else value
 
     @property
     def is_of_one_run(self) -> bool:

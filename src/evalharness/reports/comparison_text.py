@@ -231,15 +231,18 @@ def _shows(found: Difference) -> str:
     loss = "rise" if found.unit == "ratio" else "drop"
     if found.detectable is not None:
         return f"shows {loss}s from {size_of(found.detectable, found.unit)} on"
+    none = f"no {loss} can be detected"
     if not found.n_cases:
-        return f"can show no drop at all: no case has a {found.metric} in both runs"
+        return f"{none}: no case has a {found.metric} in both runs"
     is_rate = found.metric in ("pass_rate", "critical")
     if is_rate and not found.old:
-        return "can show no drop at all: no trial passed before"
+        return f"{none}: no trial passed before"
     units = "clusters" if "cluster" in found.interval_method else "cases"
     helped_by_trials = is_rate and units == "cases" and not found.method.startswith("sign-flip")
     more = "cases or trials" if helped_by_trials else units
-    return f"can show no {loss} at all: too few {units} that could get worse, more {more} would help"
+    if found.unit == "points":
+        none = f"{none} with this power, not even if every trial failed"
+    return f"{none}: too few {units} that could get worse, more {more} would help"
 
 
 def _case_text(case: CaseChange) -> str:

@@ -148,10 +148,18 @@ def regression(verdict: str, why: str, settle: str | None, left_out: str | None)
     return f"{verdict}: {why}{f'; to settle it: {settle}' if settle else ''}{_aside(left_out)}"
 
 
-def strict_flips(flipped: Mapping[str, Any], alarm: float | None, left_out: str | None) -> str:
-    often = "" if alarm is None else f" (it would in {percent(alarm, 0)} of runs if nothing had changed)"
+def strict_flips(flipped: Mapping[str, Any], alarm: Any, left_out: str | None) -> str:
     did = f": {_named(flipped)} did" if flipped["number"] else ""
-    return f"no case that always passed may fail now{often}{did}{_aside(left_out)}"
+    return f"no case that always passed may fail now ({_false_alarms(alarm)}){did}{_aside(left_out)}"
+
+
+def _false_alarms(alarm: Any) -> str:
+    """Of an unchanged agent: a range, or one figure in the checks of an earlier version."""
+    if not isinstance(alarm, list | tuple):
+        return "how often one would if nothing had changed is not known"
+    low, high = (f"{100 * end:.0f}" for end in alarm)
+    often = f"{low} to {high}" if low != high else high
+    return f"one would in {often} of 100 runs if nothing had changed"
 
 
 def flips(lost: Mapping[str, Any], excused: Mapping[str, Any], single: bool, left_out: str | None) -> str:

@@ -68,7 +68,8 @@ def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
 def _shown_by(row: PlanRow, these: str) -> str:
     each, one = f"{count(row.trials, 'trial')} of each", row.trials == 1
     if row.detectable is None:
-        return f"{each} {'does' if one else 'do'} not even show the loss of every pass on {these}"
+        on = f"with {each}, on {these}"
+        return f"{on} no drop can be detected with this power, not even if every trial failed"
     return f"{each} {'shows' if one else 'show'} drops of {points(row.detectable)} or more on {these}"
 
 

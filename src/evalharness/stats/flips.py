@@ -5,16 +5,22 @@ Whether a case is quarantined, and which runs are comparable enough to be counte
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from random import Random
 
 from evalharness.errors import UsageError
+from evalharness.stats.beta import beta_quantile
+from evalharness.stats.medians import quantile
+from evalharness.stats.rate_laws import law_of_counts
 
-# Belief about a case nobody has seen: every pass rate is equally likely (mean ½, mean of p·(1-p) 1/6, weight 2).
-_UNSEEN_MEAN, _UNSEEN_NOISE, _UNSEEN_WEIGHT = 1 / 2, 1 / 6, 2.0
-_NO_SPREAD_BETWEEN_CASES = 1e6
+_FEWEST_CASES, _FEWEST_TRIALS = 5, 4
+_RESAMPLES = 300
+_LOW_TAIL, _HIGH_TAIL, _ALIKE_TAIL = 0.02, 0.01, 0.05
+"""What is cut off at the ends: with 5 % at each too many ranges missed the truth."""
+_MOST_DRAWN = 100
+"""Of more watched cases so many stand for all, each for as many."""
+_SEED = 17
 
 
 def flip_rate(n: int, c: int) -> float | None:
@@ -23,67 +29,54 @@ def flip_rate(n: int, c: int) -> float | None:
     return 2 * c * (n - c) / (n * (n - 1)) if n > 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class StrictFlips:
-    """Chances that the rule "a case that always passed must not fail now" raises an alarm though nothing changed.
+def flip_alarm_range(
+    known: Sequence[tuple[int, int]], watched: Sequence[bool], new_trials: int, *, all_must_fail: bool = False
+) -> tuple[float, float] | None:
+    """From where to where the chance lies that a rule on flips raises an alarm though nothing changed: a 90 % range.
 
-    `false_alarm` is that of any two such runs, `false_alarm_now` that of one more run against this very baseline, in
-    which `watched` cases passed every trial. A case takes part with the Beta law that was fitted to all cases, with
-    mean `mean_pass_rate` and weight `prior_trials` (few: cases differ much, and most are sure; many: all are alike).
+    `known` has (trials, passes) of each case in the baseline and its history together, `watched` says which passed
+    every trial of the baseline: they must not fail one of `new_trials`, or with `all_must_fail` not all of them. None
+    where too little is known: with fewer than five cases, or a case with fewer than four trials.
+
+    Cases are drawn again with their trials (Bayesian bootstrap), the law of pass rates is fitted to each sample, and
+    the watched cases get rates by it, each sharpened by its own trials. A case that never failed may be a sure one: it
+    counts for the upper end only. That end is also at least what follows if all watched cases are alike and fail as
+    often as their trials do not rule out: no failure among few trials does not prove that there is none.
     """
-
-    false_alarm: float
-    false_alarm_now: float
-    watched: int
-    mean_pass_rate: float
-    prior_trials: float
-
-
-def strict_flips_false_alarm(counts: Sequence[tuple[int, int]], new_trials: int | None = None) -> StrictFlips | None:
-    """What `--strict-flips` would cost an unchanged agent; None without trials.
-
-    `counts` holds (trials, passes) of each baseline case; a new run has `new_trials` per case, or as many as before.
-    A case's own share of passes will not do as its pass rate: 4 of 4 is not certainty, and one trial says nothing
-    about noise. So pass rates are taken to follow a Beta law with the mean and the noise, c(n-c)/(n(n-1)), of all
-    cases and one imaginary unseen case, which keeps a faultless baseline from promising no alarm at all. Where no case
-    was tried twice, the law gets the weight of an unseen one.
-
-    An estimate, not a bound. Simulated agents (8 to 100 cases) came out within 5 points where failures are common; up
-    to 17 points too low where rare failures strike all cases alike, 13 too high where nearly all cases are sure.
-    """
-    for n, c in dict.fromkeys(counts):
+    for n, c in dict.fromkeys(known):
         _check(n, c)
-    if new_trials is not None and new_trials < 1:
+    if new_trials < 1:
         raise UsageError(f"a new run has at least 1 trial per case, got {new_trials}")
-    tried = [(n, c) for n, c in counts if n]
-    if not tried:
+    if len(known) < _FEWEST_CASES or min(n for n, _ in known) < _FEWEST_TRIALS:
         return None
-    mean, weight = _fitted(tried)
-    passes, fails = mean * weight, (1 - mean) * weight
-    log_silent = log_silent_now = 0.0
-    sure = Counter([n for n, c in tried if c == n])
-    for n, cases in Counter([n for n, _ in tried]).items():
-        always, repeats = _all_pass(passes, fails, n), _all_pass(passes + n, fails, new_trials or n)
-        log_silent += cases * math.log1p(-always * (1 - repeats))
-        log_silent_now += sure[n] * math.log(repeats)
-    alarms = (0.0 - math.expm1(log_silent), 0.0 - math.expm1(log_silent_now))  # a minus sign alone would give -0.0
-    return StrictFlips(*alarms, sure.total(), mean, weight)
+    kinds = sorted(Counter(known).items())
+    seen = sorted(count for count, is_watched in zip(known, watched, strict=True) if is_watched)
+    drawn = [seen[i * len(seen) // _MOST_DRAWN] for i in range(_MOST_DRAWN)] if len(seen) > _MOST_DRAWN else seen
+    each = len(seen) / len(drawn) if drawn else 0.0
+
+    def quiet_at(rate: float) -> float:
+        return 1 - (1 - rate) ** new_trials if all_must_fail else rate**new_trials
+
+    random = Random(_SEED)
+    lows, highs = [], []
+    for _ in range(_RESAMPLES):
+        mean, weight = law_of_counts([(kind, random.gammavariate(cases, 1.0)) for kind, cases in kinds])
+        quiet_at_least = quiet_at_most = 1.0
+        for n, c in drawn:
+            quiet = quiet_at(random.betavariate(mean * weight + c, (1 - mean) * weight + n - c))
+            quiet_at_least *= quiet
+            quiet_at_most *= quiet if c < n else 1.0
+        lows.append(1 - quiet_at_most**each)
+        highs.append(1 - quiet_at_least**each)
+    return quantile(sorted(lows), _LOW_TAIL), max(quantile(sorted(highs), 1 - _HIGH_TAIL), _if_alike(seen, quiet_at))
 
 
-def _fitted(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """Mean and weight (in trials) of the Beta law of pass rates, by its moments."""
-    mean = (math.fsum([c / n for n, c in counts]) + _UNSEEN_MEAN) / (len(counts) + 1)
-    noises = [c * (n - c) / (n * (n - 1)) for n, c in counts if n > 1]
-    if not noises:
-        return mean, _UNSEEN_WEIGHT
-    noise = (math.fsum(noises) + _UNSEEN_NOISE) / (len(noises) + 1)
-    between = mean * (1 - mean) - noise
-    return mean, min(noise / between, _NO_SPREAD_BETWEEN_CASES) if between > 0 else _NO_SPREAD_BETWEEN_CASES
-
-
-def _all_pass(passes: float, fails: float, trials: int) -> float:
-    """Chance that so many trials all pass if the pass rate is Beta(passes, fails)."""
-    return math.exp(math.fsum(-math.log1p(fails / (passes + done)) for done in range(trials)))
+def _if_alike(watched: Sequence[tuple[int, int]], quiet_at: Callable[[float], float]) -> float:
+    """The chance of an alarm at the lowest pass rate that the trials of these cases together leave open."""
+    if not watched:
+        return 0.0
+    trials, passes = sum(n for n, _ in watched), sum(c for _, c in watched)
+    return 1 - quiet_at(beta_quantile(_ALIKE_TAIL, passes, trials - passes + 1)) ** len(watched)
 
 
 def _check(n: int, c: int) -> None:

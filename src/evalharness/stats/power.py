@@ -1,9 +1,8 @@
-"""How many cases and trials show a difference of a given size, and which difference a given run can show.
+"""How many cases show a difference of a given size on others like them, and which difference a number of cases shows.
 
-Two questions are kept apart. With fixed cases ("did it get worse on these cases?", what a gate asks, one-sided) only
-the spread within cases counts, and trials help without end. With sampled cases ("would it be worse on others like
-them?", two-sided) the differences vary from case to case, too, and no number of trials makes up for too few cases.
-All sizes are planned with the normal law; the tests themselves are elsewhere.
+The differences vary from case to case, so no number of trials makes up for too few cases. All sizes are planned with
+the normal law; the tests themselves are elsewhere, and so is what a test finds on the very cases there are, where only
+chance within cases counts (`exact_power.py`).
 """
 
 from __future__ import annotations
@@ -13,16 +12,6 @@ import math
 from evalharness.errors import UsageError
 from evalharness.stats.student import normal_quantile
 from evalharness.stats.thresholds import ALPHA, POWER
-
-
-def mde_fixed_cases(within: float, cases: int, trials: float, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The smallest drop on these cases that a one-sided test finds with this power, both runs having `trials` each.
-
-    `within` is `within_variance` of a run.
-    """
-    _check_positive(cases=cases, trials=trials)
-    _check_variances(within)
-    return _reach(alpha, power, two_sided=False) * math.sqrt(2 * within / trials / cases)
 
 
 def mde_sampled_cases(
@@ -36,7 +25,7 @@ def mde_sampled_cases(
     """
     _check_positive(cases=cases)
     spread = _paired_variance(difference_variance, var_a, var_b, k_a, k_b)
-    return _reach(alpha, power, two_sided=True) * math.sqrt(spread / cases)
+    return _reach(alpha, power) * math.sqrt(spread / cases)
 
 
 def _paired_variance(difference_variance: float, var_a: float, var_b: float, k_a: float, k_b: float) -> float:
@@ -45,9 +34,9 @@ def _paired_variance(difference_variance: float, var_a: float, var_b: float, k_a
     return difference_variance + var_a / k_a + var_b / k_b
 
 
-def _reach(alpha: float, power: float, two_sided: bool) -> float:
+def _reach(alpha: float, power: float) -> float:
     """How many standard errors a difference must measure to be found with this power."""
-    return math.fsum(_quantiles(alpha, power, two_sided))
+    return math.fsum(_quantiles(alpha, power, two_sided=True))
 
 
 def _quantiles(alpha: float, power: float, two_sided: bool) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.sequential import SequentialPlan, SequentialRequest
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning.planned_cases import trial_seed
-from evalharness.engine.planning.sample_size import WantedEffect, spread_of, trials_needed
+from evalharness.engine.planning.sample_size import Known, WantedEffect, trials_needed
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.sequential import e_value_discordant_pairs, fixed_design
 from evalharness.stats.thresholds import ALPHA, BETA
@@ -54,7 +54,8 @@ def stopping_plan(run: Run, request: SequentialRequest, store: Store, day: date)
         source, baseline_run = found.label, found.report.metadata.run_id
         counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
         _check_pairs(sum(min(trials, run.lock.trials) for trials, _ in counts.values()), alpha, source)
-        fixed.append(trials_needed(spread_of(list(counts.values())), 1, WantedEffect(request.effect, 1 - BETA, alpha)))
+        wanted = WantedEffect(request.effect, 1 - BETA, alpha)
+        fixed.append(len(counts) * trials_needed(Known(list(counts.values())), len(counts), wanted))
     return SequentialPlan(
         seed=_seed(run),
         floor=floor,

@@ -74,8 +74,8 @@ def asked_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
 
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
     rule = asked_rule(gate, asked)
-    sources = {"old_source": old.source, "new_source": new.source}
-    return compare(old.report, new.report, rule, ignored=gate.quarantined_on(today), **sources)
+    ignored = gate.quarantined_on(today)
+    return compare(old.report, new.report, rule, old_source=old.source, new_source=new.source, ignored=ignored)
 
 
 def _with_divergences(

@@ -95,7 +95,7 @@ SAMPLES: dict[str, Any] = {
     "file": "runs/run.json",
     "accepted": 0.1,
     "added": 1,
-    "alarm": 0.42,
+    "alarm": [0.13, 0.42],
     "allowed": 0.02,
     "alpha": 0.05,
     "answered": 3,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,11 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.flips import StrictFlips, flip_rate, strict_flips_false_alarm
+from evalharness.stats.flips import flip_alarm_range, flip_rate
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())
 AIRLINE = [(4, passes) for passes, cases in enumerate([14, 12, 10, 4, 10]) for _ in range(cases)]
-
-
-def strict(counts: list[tuple[int, int]], new_trials: int | None = None) -> StrictFlips:
-    found = strict_flips_false_alarm(counts, new_trials)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("vector", VECTORS["flip_rate_unbiased"], ids=str)
@@ -35,59 +30,84 @@ def test_impossible_counts_are_refused() -> None:
     with pytest.raises(UsageError):
         flip_rate(3, 4)
     with pytest.raises(UsageError):
-        strict_flips_false_alarm([(4, 4), (3, -1)])
+        flip_alarm_range([(4, 4), (3, -1)], [True, False], 4)
     with pytest.raises(UsageError):
-        strict_flips_false_alarm([(4, 4)], new_trials=0)
+        flip_alarm_range([(4, 4)] * 5, [True] * 5, 0)
 
 
-def test_the_strict_rule_cries_wolf_on_a_published_agent() -> None:
-    found = strict(AIRLINE)
-    assert found.false_alarm == pytest.approx(0.969, abs=0.01)  # simulated: 50 cases, 4 trials each
-    assert found.watched == 10
-    assert found.false_alarm_now > 0.9
+@pytest.mark.parametrize(
+    "known",
+    [
+        [],
+        [(1, 1)] * 90 + [(1, 0)] * 10,
+        [(4, 4)] * 49 + [(3, 3)],
+        [(8, 8)] * 4,
+    ],
+    ids=["nothing", "one trial each", "three trials of one", "four cases"],
+)
+def test_what_too_few_trials_or_cases_do_not_tell_is_not_known(known: list[tuple[int, int]]) -> None:
+    assert flip_alarm_range(known, [True] * len(known), 4) is None
 
 
-def test_the_strict_rule_cries_wolf_on_a_good_agent_tried_once() -> None:
-    found = strict([(1, 1)] * 90 + [(1, 0)] * 10)
-    assert found.false_alarm == pytest.approx(0.998, abs=0.001)  # simulated: 100 cases, 1 trial each
-    assert found.watched == 90
+def test_a_published_agent_raises_it_nearly_always() -> None:
+    """Ten tasks that always passed, of an agent most of whose tasks sometimes fail."""
+    found = flip_alarm_range(AIRLINE, [passes == 4 for _, passes in AIRLINE], 4)
+    assert found is not None
+    low, high = found
+    assert low == 0, "all ten may be sure ones"
+    assert high > 0.95
 
 
-def test_a_faultless_baseline_promises_few_alarms_but_not_none() -> None:
-    found = strict([(4, 4)] * 10)
-    assert 0.05 < found.false_alarm < 0.25
-    assert 0.05 < found.false_alarm_now < 0.25
-    assert found.watched == 10
+def test_a_faultless_baseline_promises_neither_alarm_nor_quiet() -> None:
+    found = flip_alarm_range([(4, 4)] * 10, [True] * 10, 4)
+    assert found is not None
+    assert found[0] == 0
+    assert found[1] > 0.9, "40 trials do not rule out that 7 of 100 fail"
 
 
-def test_more_new_trials_raise_more_alarms() -> None:
-    assert strict(AIRLINE, 1).false_alarm < strict(AIRLINE).false_alarm < strict(AIRLINE, 16).false_alarm
-    assert strict(AIRLINE) == strict(AIRLINE, 4)
+def test_a_history_narrows_it() -> None:
+    """Fifty cases that pass 98 times of 100: one trial in the baseline, and what is known of each."""
+    counts = {
+        earlier: [(earlier, earlier)] * (50 - earlier) + [(earlier, earlier - 1)] * earlier for earlier in (4, 20, 40)
+    }
+    widths = []
+    for known in counts.values():
+        found = flip_alarm_range(known, [True] * 50, 1)
+        assert found is not None
+        assert found[0] < 1 - 0.98**50 < found[1]
+        widths.append(found[1] - found[0])
+    assert widths[0] > widths[1] > widths[2]
 
 
-def test_a_baseline_that_never_always_passed_watches_nothing() -> None:
-    found = strict([(4, 2)] * 20)
-    assert (found.watched, found.false_alarm_now) == (0, 0.0)
-    assert str(found.false_alarm_now) == "0.0"
+def test_where_nothing_is_watched_there_is_no_alarm() -> None:
+    assert flip_alarm_range([(4, 2)] * 20, [False] * 20, 4) == (0, 0)
 
 
-def test_cases_without_trials_do_not_count() -> None:
-    assert strict([*AIRLINE, (0, 0)]) == strict(AIRLINE)
-    assert strict_flips_false_alarm([]) is None
-    assert strict_flips_false_alarm([(0, 0)]) is None
+def test_failing_once_is_more_likely_than_failing_always() -> None:
+    watched = [passes == 4 for _, passes in AIRLINE]
+    once, always = (flip_alarm_range(AIRLINE, watched, 4, all_must_fail=rule) for rule in (False, True))
+    assert once is not None
+    assert always is not None
+    assert always[1] < once[1]
 
 
-def test_the_estimate_is_near_the_rate_of_simulated_runs() -> None:
-    # Eight cases that differ moderately: an alarm in two of three runs leaves room to be wrong both ways.
+def test_the_order_of_cases_does_not_matter() -> None:
+    watched = [passes == 4 for _, passes in AIRLINE]
+    assert flip_alarm_range(AIRLINE, watched, 4) == flip_alarm_range(AIRLINE[::-1], watched[::-1], 4)
+
+
+def test_the_range_has_the_true_chance_nine_times_of_ten() -> None:
     draw = random.Random(20)
-    rates = [draw.betavariate(1.5, 1.0) for _ in range(40)]
-    estimates, alarms = [], 0
-    for _ in range(600):
-        chosen = draw.sample(rates, 8)
-        baseline = [sum(draw.random() < rate for _ in range(4)) for rate in chosen]
-        estimates.append(strict([(4, passes) for passes in baseline]).false_alarm)
-        alarms += any(
-            passes == 4 and any(draw.random() >= rate for _ in range(4))
-            for passes, rate in zip(baseline, chosen, strict=True)
-        )
-    assert sum(estimates) / len(estimates) == pytest.approx(alarms / 600, abs=0.08)
+    inside = 0
+    for _ in range(100):
+        rates = [draw.betavariate(8, 2) for _ in range(12)]
+        baseline = [draw.random() < rate for rate in rates]
+        known = [
+            (6, first + sum(draw.random() < rate for _ in range(5)))
+            for first, rate in zip(baseline, rates, strict=True)
+        ]
+        found = flip_alarm_range(known, baseline, 1)
+        assert found is not None
+        truth = 1 - math.prod(rate for first, rate in zip(baseline, rates, strict=True) if first)
+        inside += found[0] <= truth <= found[1]
+    assert inside >= 90

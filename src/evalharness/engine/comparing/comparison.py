@@ -6,7 +6,7 @@ cases included. What is shown of it is in `reports/comparison_text.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -30,7 +30,7 @@ from evalharness.engine.comparing.metric_difference import Evidence, has_scores_
 from evalharness.engine.comparing.pairs import Pair, Pairing, judges_of, pair_cases, rows_of, weighing
 from evalharness.engine.comparing.required_sample import Undecided, required_sample
 from evalharness.errors import Hint, UsageError
-from evalharness.stats.flips import strict_flips_false_alarm
+from evalharness.stats.flips import flip_alarm_range
 from evalharness.stats.p_values import benjamini_hochberg, holm
 from evalharness.stats.stratified import stratified_exact
 from evalharness.stats.thresholds import SAME
@@ -62,9 +62,15 @@ def compare(
     old_source: str = "",
     new_source: str = "",
     ignored: Collection[str] = frozenset(),
+    history: Mapping[str, tuple[int, int]] | None = None,
 ) -> Comparison:
-    """`ignored` cases (quarantined ones) are left out, with a note."""
-    return _comparison(_adjusted(_draft(old, new, rule, ignored), rule.alpha), rule, old_source, new_source)
+    """`ignored` cases (quarantined ones) are left out, with a note.
+
+    `history` has trials and passes of cases in earlier runs besides these two, as far as they ask and judge the same.
+    """
+    return _comparison(
+        _adjusted(_draft(old, new, rule, ignored), rule.alpha), rule, old_source, new_source, history or {}
+    )
 
 
 def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
@@ -163,7 +169,9 @@ def _family(members: dict[str, Evidence]) -> dict[str, Evidence]:
     }
 
 
-def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source: str) -> Comparison:
+def _comparison(
+    draft: _Draft, rule: RegressionRule, old_source: str, new_source: str, history: Mapping[str, tuple[int, int]]
+) -> Comparison:
     pairing = draft.pairing
     differences = {metric: comparison_verdict(evidence, rule) for metric, evidence in draft.found.items()}
     critical = _critical(draft, rule)
@@ -178,8 +186,6 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
     whys = [why for each in in_full if (why := explained(each, verdict)) is not None]
     open_ = deciding if verdict == "INCONCLUSIVE" else []
     pairs = pairing.pairs
-    rows = rows_of(pairs)
-    expected = strict_flips_false_alarm([(n, c) for n, c, _, _ in rows], max([n for _, _, n, _ in rows]))
     return Comparison(
         old=_side(draft.old, old_source),
         new=_side(draft.new, new_source),
@@ -196,11 +202,20 @@ def _comparison(draft: _Draft, rule: RegressionRule, old_source: str, new_source
         differences=differences,
         critical=critical,
         cases=case_changes(pairs, rule.alpha),
-        flip_alarm=expected.false_alarm_now if expected else None,
+        flip_alarm=_flip_alarm(pairs, history),
         alpha=rule.alpha,
         margin=rule.least_loss,
         tolerance=rule.tolerance,
         power=rule.power,
+    )
+
+
+def _flip_alarm(pairs: Sequence[Pair], history: Mapping[str, tuple[int, int]]) -> tuple[float, float] | None:
+    earlier = [history.get(pair.new.case_id, (0, 0)) for pair in pairs]
+    return flip_alarm_range(
+        [(old.trials + n, old.passed + c) for (old, _), (n, c) in zip(pairs, earlier, strict=True)],
+        [old.passed == old.trials for old, _ in pairs],
+        max(new.trials for _, new in pairs),
     )
 
 

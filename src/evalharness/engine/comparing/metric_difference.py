@@ -23,7 +23,6 @@ from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
 from evalharness.stats.paired import PairedDifference, paired_difference
 from evalharness.stats.sign_flips import sign_flip
-from evalharness.stats.standard_errors import within_variance
 from evalharness.stats.stratified import smallest_p, stratified_exact
 from evalharness.stats.thresholds import SAME
 
@@ -57,8 +56,9 @@ class Evidence:
         share = rule.model_copy(update={"alpha": rule.alpha / self.family})
         found = self.size.detectable(share)
         if self.difference.unit == "ratio":
-            return _ratio(found)
-        return min(found, self.difference.ends[0])  # no drop is larger, and that one is found
+            return None if found is None else _ratio(found)
+        largest = self.difference.ends[0]  # of this very run, and that one is found
+        return largest if found is None else min(found, largest)
 
 
 def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
@@ -89,7 +89,7 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
         tested, size = sign_flip(observed.steps), observed.figures(_least_trials(pairs))
         least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before, weights).values)
     else:
-        tested, size, least = stratified_exact(rows), _trials(rows, observed), _smallest_p(rows)
+        tested, size, least = stratified_exact(rows), Trials(rows), _smallest_p(rows)
     found = _interval(observed, rule)
     return Evidence(
         Difference(
@@ -247,15 +247,6 @@ def _difference_fields(pairs: Sequence[Pair], found: PairedDifference, tested: P
         "n_trials_old": sum(map(attrgetter("old.trials"), pairs)),
         "n_trials_new": sum(map(attrgetter("new.trials"), pairs)),
     }
-
-
-def _trials(rows: Sequence[Row], observed: Observed) -> Trials:
-    """K is the harmonic mean of all numbers of trials: it gives the variance that the unequal ones give."""
-    trials = 2 * len(rows) / math.fsum([1 / n for n_old, _, n_new, _ in rows for n in (n_old, n_new)])
-    within = within_variance([side for row in rows for side in (row[:2], row[2:])]) if trials > 1 else None
-    if within is None:  # one trial per side cannot tell a trial's chance from a case's change: all is taken for chance
-        within = (observed.variance or 0.0) / 2
-    return Trials(len(rows), trials, within)
 
 
 def _smallest_p(rows: Sequence[Row]) -> float:

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, harmonic_mean
 
 from evalharness.domain.gate import RegressionRule
@@ -19,15 +20,17 @@ from evalharness.domain.trial_plan import PlanRow, Spread, TrialPlan
 from evalharness.engine.planning.smallest_loss import (
     MOST_OF_RUN,
     MOST_TRIALS,
-    Trials,
     can_show_a_loss,
     few_for_many,
     fewest,
+    least_failed,
     least_flipped,
 )
 from evalharness.errors import Hint, UsageError
+from evalharness.stats.exact_power import smallest_drop
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.power import mde_sampled_cases
+from evalharness.stats.rate_laws import laws_of_history
 from evalharness.stats.standard_errors import se_for_trials, variance_components
 from evalharness.stats.thresholds import ALPHA, POWER
 
@@ -105,16 +108,17 @@ def pooled_rate(counts: Sequence[tuple[int, int]]) -> float:
 
 
 def seen_on_these(
-    spread: Spread, cases: int, trials: int, wanted: WantedEffect, clusters: int | None = None
+    known: Known, cases: int, trials: int, wanted: WantedEffect, clusters: int | None = None
 ) -> float | None:
     """The smallest drop that is seen on these very cases; None where not even the largest would be."""
     if not can_show_a_loss(cases, trials, wanted.alpha, clusters):
         return None
-    found = Trials(cases, trials, spread.within).detectable(wanted.rule)
-    if clusters is None:
+    found = smallest_drop(laws_of_history(known.counts, cases, trials), wanted.alpha, wanted.power)
+    if found is None or clusters is None:
         return found
     least = least_flipped(clusters, cases * trials / clusters, wanted.rule)
-    return min(1.0, max(found * few_for_many(clusters * spread.evenness, wanted.rule), least))
+    evenness = spread_of(known.counts, known.clusters).evenness
+    return min(1.0, max(found * few_for_many(clusters * evenness, wanted.rule), least))
 
 
 def seen_on_others(spread: Spread, units: int, trials: float, wanted: WantedEffect) -> float:
@@ -137,14 +141,12 @@ def seen_on_others(spread: Spread, units: int, trials: float, wanted: WantedEffe
     cases = max(1, round(units * size))
     if not can_show_a_loss(cases, round(trials), wanted.alpha, units if size > 1 else None):
         return math.inf
-    return max(chance, Trials(cases, trials, 0.0).detectable(wanted.rule))
+    return max(chance, least_failed(round(cases * trials), wanted.rule))
 
 
-def trials_needed(spread: Spread, cases: int, wanted: WantedEffect, clusters: int | None = None) -> int:
+def trials_needed(known: Known, cases: int, wanted: WantedEffect) -> int:
     """The fewest trials per case that show the wanted drop on these cases, if they are enough to show any."""
-    return _fewest(
-        lambda trials: _shows(seen_on_these(spread, cases, trials, wanted, clusters), wanted), MOST_OF_RUN // cases
-    )
+    return _fewest(lambda trials: _shows(seen_on_these(known, cases, trials, wanted), wanted), MOST_OF_RUN // cases)
 
 
 def cases_needed(spread: Spread, trials: float, wanted: WantedEffect) -> int:
@@ -172,13 +174,18 @@ def make_plan(
     spread = spread_of(known.counts, known.clusters)
     shared = clusters if clusters is not None and clusters < cases else None
     is_fixed = is_chosen or not can_show_a_loss(cases, MOST_TRIALS, wanted.alpha, shared)  # more trials would not help
-    needed = trials if is_fixed else trials_needed(spread, cases, wanted, shared)
+
+    @cache
+    def seen_with(number: int) -> float | None:
+        return seen_on_these(known, cases, number, wanted, shared)
+
+    needed = trials if is_fixed else _fewest(lambda number: _shows(seen_with(number), wanted), MOST_OF_RUN // cases)
     pass_rate = known.pass_rate
     highest = 0.5 if pass_rate is None else pass_rate  # no more can be lost; WORST is the variance at one half
 
     def row(number: int) -> PlanRow:
         run_trials = number * cases
-        seen = seen_on_these(spread, cases, number, wanted, shared)
+        seen = seen_with(number)
         return PlanRow(
             trials=number,
             detectable=None if seen is None or seen > highest else seen,

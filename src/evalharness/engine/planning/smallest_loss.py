@@ -1,19 +1,20 @@
 """Smallest loss: what a comparison of some size would find.
 
-Plans only, by the normal law and the least evidence a test needs; what was found is in
-`engine/comparing/metric_difference.py`.
+Plans only: passes by the law of the exact test, other figures by the normal law and the least evidence a test needs.
+What was found is in `engine/comparing/metric_difference.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.stats.beta import beta_quantile
+from evalharness.stats.exact_power import smallest_drop
 from evalharness.stats.paired import left_open
-from evalharness.stats.power import mde_fixed_cases
+from evalharness.stats.rate_laws import Row, laws_of_rows
 from evalharness.stats.student import normal_quantile, student_t_quantile
 
 MOST_TRIALS = 100
@@ -24,21 +25,13 @@ MOST_OF_RUN = 10**8
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Passes of so many trials per case and run, `within` the variance of one trial of a case."""
+    """Trials and passes of each case in both runs."""
 
-    cases: int
-    per_case: float
-    within: float
+    rows: Sequence[Row]
 
-    def detectable(self, rule: RegressionRule) -> float:
-        """The smallest drop of the pass rate on these cases that is found with the power asked for.
-
-        Where trials hardly vary, the number of failures that the test needs at least is what counts.
-        """
-        planned = mde_fixed_cases(self.within, self.cases, self.per_case, rule.alpha, rule.power)
-        trials, failures = round(self.cases * self.per_case), _fewest_failures(rule.alpha)
-        least = beta_quantile(rule.power, failures, trials - failures + 1) if trials >= failures else 1.0
-        return min(1.0, max(planned, least))
+    def detectable(self, rule: RegressionRule) -> float | None:
+        """The smallest drop of the pass rate on these cases that two such runs show with the power asked for."""
+        return smallest_drop(laws_of_rows(self.rows), rule.alpha, rule.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +76,12 @@ def least_flipped(number: int, trials: float, rule: RegressionRule) -> float:
     if math.isinf(trials) or number < needed:
         return 0.0 if math.isinf(trials) else 1.0
     return 1 - math.pow(1 - beta_quantile(rule.power, needed, number - needed + 1), 1 / trials)
+
+
+def least_failed(trials: int, rule: RegressionRule) -> float:
+    """The loss at which as many of so many trials fail as the exact test needs at least."""
+    needed = _fewest_failures(rule.alpha)
+    return beta_quantile(rule.power, needed, trials - needed + 1) if trials >= needed else 1.0
 
 
 def can_show_a_loss(cases: int, trials: int, alpha: float, clusters: int | None = None) -> bool:

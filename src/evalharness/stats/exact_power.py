@@ -1,0 +1,309 @@
+"""The smallest drop that the exact stratified permutation test finds with a given power, from the test's own law.
+
+The drop is one of every case: its pass rate is lowered by a shift, but not below 0. Rates are not known, so each case
+has a law (`rate_laws.py`). Then, of two runs of the same size:
+
+- one trial per case: the cases that got worse and better follow a trinomial law, and the power is a sum over it;
+- few trials: runs are drawn. As the shift grows, passes turn into failures one by one, so each drawn pair of runs has
+  one smallest shift at which the test rejects, and the shift wanted is a quantile of these;
+- many trials: the normal limit of the same sums.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from random import Random
+from statistics import NormalDist
+from typing import NamedTuple
+
+from evalharness.stats.rate_laws import CaseLaw
+from evalharness.stats.thresholds import SAME
+
+DRAWS = 400
+MOST_DRAWN = 80
+"""Trials per run up to which runs are drawn; beyond, the normal law of the same sums is as good."""
+MOST_SUMMED = 400
+"""Cases with one trial up to which the power is summed."""
+_UNSURE = 0.01
+"""So much more power is asked for where single trials hardly tell the rates: sizes told too low miss more often than
+sizes told too high find."""
+_SEED = 17
+_NODES = 48
+_MOST_NODES = 6000
+"""Of all laws together; fewer for each are enough where there are many."""
+_FEWEST_NODES = 6
+_STEP = 1e-4
+_STANDARD = NormalDist()
+_MUCH_CHANCE = 3.0
+"""The variance from which on a series is as good as the whole law of the sum."""
+
+
+def smallest_drop(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
+    """What the pass rate loses at the smallest shift that is found: less than the shift where cases reach 0."""
+    shift = smallest_shift(laws, alpha, power)
+    return None if shift is None else mean_loss(laws, shift)
+
+
+def smallest_shift(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
+    """How far each case's rate must fall for two such runs to show it with this power; None if not even to 0."""
+    sizes = {(law.n_old, law.n_new) for law in laws}
+    if sizes == {(1, 1)} and sum(law.cases for law in laws) <= MOST_SUMMED:
+        return _fewest_points(_one_trial_power(laws, alpha), min(power + _UNSURE, (1 + power) / 2))
+    if sum(law.cases * law.n_new for law in laws) <= MOST_DRAWN:
+        return _drawn(laws, alpha, power)
+    return _fewest_points(_normal_power(laws, alpha), power)
+
+
+def mean_loss(laws: Sequence[CaseLaw], shift: float) -> float:
+    """What the mean pass rate loses if every case's rate falls by `shift` or to 0."""
+    number = _nodes_for(laws)
+    lost = math.fsum(law.cases * weight * min(p, shift) for law in laws for p, weight in law.nodes(number))
+    return lost / math.fsum(law.cases for law in laws)
+
+
+def _nodes_for(laws: Sequence[CaseLaw]) -> int:
+    return max(_FEWEST_NODES, min(_NODES, _MOST_NODES // len(laws)))
+
+
+def _fewest_points(power_of: Callable[[float], float], power: float) -> float | None:
+    if power_of(1.0) < power:
+        return None
+    low, high = 0.0, 1.0
+    while high - low > _STEP:
+        middle = (low + high) / 2
+        low, high = (low, middle) if power_of(middle) >= power else (middle, high)
+    return high
+
+
+# One trial per case.
+
+
+def _one_trial_power(laws: Sequence[CaseLaw], alpha: float) -> Callable[[float], float]:
+    """Of the sign test of the cases that differ: so many get worse, the others better."""
+    cases = round(math.fsum(law.cases for law in laws))
+    share = 1 / math.fsum(law.cases for law in laws)
+    rates = [(p, law.cases * share * weight) for law in laws for p, weight in law.nodes(_nodes_for(laws))]
+    critical = _critical_gains(cases, alpha)
+    ways = [math.comb(cases, differing) for differing in range(cases + 1)]
+
+    def power_of(shift: float) -> float:
+        worse = math.fsum(weight * p * (1 - max(0.0, p - shift)) for p, weight in rates)
+        better = math.fsum(weight * (1 - p) * max(0.0, p - shift) for p, weight in rates)
+        differ = min(1.0, worse + better)
+        gain = better / (worse + better)
+        found = at_most = 0.0
+        last = -1
+        for differing, (most, of_most, of_most_before) in enumerate(critical):
+            if most < 0:
+                continue
+            # P(at most so many gains): one more case differs, so the law moves up, and one more gain may be allowed
+            if differing:
+                at_most -= gain * of_most_before * _powers(gain, last, differing - 1) if last >= 0 else 0.0
+            if most > last:
+                at_most += of_most * _powers(gain, most, differing)
+            last = most
+            found += ways[differing] * _powers(differ, differing, cases) * at_most
+        return found
+
+    return power_of
+
+
+def _powers(p: float, hits: int, of: int) -> float:
+    return math.pow(p, hits) * math.pow(1 - p, of - hits)
+
+
+def _critical_gains(cases: int, alpha: float) -> list[tuple[int, float, float]]:
+    """For 0, 1, … differing cases the most gains at which the sign test rejects, or -1; the ways to choose so many of
+    them; and the ways to choose the last number of one fewer."""
+    found = []
+    most, ways = -1, 0  # of all sets of gains, those with at most so many
+    for differing in range(cases + 1):
+        before = math.comb(differing - 1, most) if most >= 0 else 0
+        ways = 2 * ways - before if most >= 0 else 0
+        more = ways + math.comb(differing, most + 1)
+        if more <= alpha * 2**differing:
+            most, ways = most + 1, more
+        found.append((most, float(math.comb(differing, most)) if most >= 0 else 0.0, float(before)))
+    return found
+
+
+# Drawn runs.
+
+
+def _drawn(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
+    random = Random(_SEED)
+    test = _DrawnTest(laws, alpha)
+    found = sorted(test.threshold(random.random) for _ in range(DRAWS))
+    shift = found[math.ceil(power * DRAWS - 1e-9) - 1]
+    return None if math.isinf(shift) else shift
+
+
+class _DrawnTest:
+    """Pairs of runs with rates by these laws, and the exact test of them in floating point."""
+
+    def __init__(self, laws: Sequence[CaseLaw], alpha: float) -> None:
+        self._alpha = alpha
+        self._cases = [
+            case
+            for law, number in zip(laws, _whole(laws), strict=True)
+            for case in [(law.n_old, law.n_new, *_cumulated(law))] * number
+        ]
+        self._null = {
+            (n_old, n_new, both): _null(n_old, n_new, both)
+            for n_old, n_new in {(law.n_old, law.n_new) for law in laws}
+            for both in range(n_old + n_new + 1)
+        }
+        self._summed: dict[tuple[tuple[int, int, int], ...], list[float]] = {(): [1.0]}
+
+    def threshold(self, uniform: Callable[[], float]) -> float:
+        """Draw rates and both runs; the smallest shift at which the test rejects, infinite where it never does."""
+        passed_old, events = [], []
+        for i, (n_old, n_new, rates, cumulated) in enumerate(self._cases):
+            rate = rates[min(bisect_left(cumulated, uniform()), len(rates) - 1)]
+            passed_old.append(sum(uniform() < rate for _ in range(n_old)))
+            events += [(gap, i) for gap in (rate - uniform() for _ in range(n_new)) if gap > 0]
+        events.sort()  # at a shift of `gap` this pass has become a failure
+
+        def rejects(fallen: int) -> bool:
+            passed = passed_old.copy()
+            for _, i in events[fallen:]:
+                passed[i] += 1
+            return self._rejects(passed, len(events) - fallen)
+
+        if not rejects(len(events)):
+            return math.inf
+        low, high = -1, len(events)  # where it rejects, it does with every further failure
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if rejects(middle) else (middle, high)
+        return events[high - 1][0] if high else 0.0
+
+    def _rejects(self, passed: Sequence[int], passed_new: int) -> bool:
+        """Whether so few new passes are rare enough if nothing changed; `passed` has those of both runs by case.
+
+        Exact where chance is small, else by the Edgeworth series of the lattice.
+        """
+        kinds = [(n_old, n_new, both) for (n_old, n_new, _, _), both in zip(self._cases, passed, strict=True)]
+        mean = variance = third = fourth = 0.0
+        for kind in kinds:
+            null = self._null[kind]
+            mean += null.mean
+            variance += null.variance
+            third += null.third
+            fourth += null.fourth
+        if not variance:
+            return False
+        if variance > _MUCH_CHANCE:
+            return _edgeworth(passed_new, mean, variance, third, fourth) <= self._alpha
+        law = self._law_of_sum(tuple(sorted(kinds)))
+        return math.fsum(law[: passed_new + 1]) <= self._alpha * (1 + SAME)  # the very limit counts as reached
+
+    def _law_of_sum(self, kinds: tuple[tuple[int, int, int], ...]) -> list[float]:
+        """Many sums begin alike, so what they have in common is summed once."""
+        found = self._summed.get(kinds)
+        if found is None:
+            shorter, chances = self._law_of_sum(kinds[:-1]), self._null[kinds[-1]].chances
+            found = [0.0] * (len(shorter) + len(chances) - 1)
+            for i, a in enumerate(shorter):
+                for j, b in enumerate(chances):
+                    found[i + j] += a * b
+            self._summed[kinds] = found
+        return found
+
+
+def _whole(laws: Sequence[CaseLaw]) -> list[int]:
+    """Whole cases: where shares of a case are planned, the larger remainders are rounded up."""
+    wanted = round(math.fsum(law.cases for law in laws))
+    whole = [math.floor(law.cases + 1e-9) for law in laws]
+    by_remainder = sorted(range(len(laws)), key=lambda i: (whole[i] - laws[i].cases, i))
+    for i in by_remainder[: max(0, wanted - sum(whole))]:
+        whole[i] += 1
+    return whole
+
+
+def _cumulated(law: CaseLaw) -> tuple[list[float], list[float]]:
+    nodes = law.nodes(_NODES)
+    return [p for p, _ in nodes], list(accumulate(weight for _, weight in nodes))
+
+
+class _Null(NamedTuple):
+    """The hypergeometric law of a case's new passes: four cumulants, and the chance of 0, 1, … passes."""
+
+    mean: float
+    variance: float
+    third: float
+    fourth: float
+    chances: list[float]
+
+
+def _null(n_old: int, n_new: int, both: int) -> _Null:
+    ways = math.comb(n_old + n_new, both)
+    chances = [math.comb(n_new, c) * math.comb(n_old, both - c) / ways if c <= both else 0.0 for c in range(n_new + 1)]
+    if both in (0, n_old + n_new):
+        return _Null(float(n_new if both else 0), 0.0, 0.0, 0.0, chances)
+    mean = math.fsum(c * p for c, p in enumerate(chances))
+    second, third, fourth = (math.fsum((c - mean) ** r * p for c, p in enumerate(chances)) for r in (2, 3, 4))
+    return _Null(mean, second, third, fourth - 3 * second**2, chances)
+
+
+def _edgeworth(passed: int, mean: float, variance: float, third: float, fourth: float) -> float:
+    """With a uniform unit's variance and fourth cumulant added, a continuous law has the chances of the lattice."""
+    variance, fourth = variance + 1 / 12, fourth - 1 / 120
+    sd = math.sqrt(variance)
+    x, skew, excess = (passed + 0.5 - mean) / sd, third / sd**3, fourth / variance**2
+    series = skew / 6 * (x * x - 1) + excess / 24 * (x**3 - 3 * x) + skew**2 / 72 * (x**5 - 10 * x**3 + 15 * x)
+    return _STANDARD.cdf(x) - _STANDARD.pdf(x) * series
+
+
+# The normal law.
+
+
+def _normal_power(laws: Sequence[CaseLaw], alpha: float) -> Callable[[float], float]:
+    """P(reject) where new passes fall short of their mean under the null by z of its standard deviations, both drawn.
+
+    That standard deviation depends on the same passes; it is taken as linear in them.
+    """
+    z = _STANDARD.inv_cdf(1 - alpha)
+    number = _nodes_for(laws)
+    rates = [(law, law.nodes(number)) for law in laws]
+
+    def power_of(shift: float) -> float:
+        short = null = 0.0
+        parts = []
+        for law, nodes in rates:
+            n_old, n_new, n = law.n_old, law.n_new, law.n_old + law.n_new
+            scale, both = n_old * n_new / (n * n * (n - 1)), n_old * n_new / n
+            passes = chance_old = chance_new = spread = lost = lost2 = 0.0
+            for p, weight in nodes:
+                q = p - shift if p > shift else 0.0
+                a, b, total = p * (1 - p), q * (1 - q), n_old * p + n_new * q
+                passes += weight * total
+                chance_old += weight * a
+                chance_new += weight * b
+                spread += weight * (total * (n - total) - n_old * a - n_new * b)
+                lost += weight * (p - q)
+                lost2 += weight * (p - q) ** 2
+            short += law.cases * lost * both
+            null += law.cases * scale * spread
+            slope = scale * (n - 2 * passes)
+            between = max(0.0, lost2 - lost * lost) * both**2
+            parts.append((law, n_old * chance_old, n_new * chance_new, slope, between))
+        if null <= 0:
+            return 0.0
+        error = math.sqrt(null + 1 / 12)
+        pull = z / (2 * error)
+        variance = math.fsum(
+            law.cases
+            * (
+                chance_old * (pull * slope - law.n_new / (law.n_old + law.n_new)) ** 2
+                + chance_new * (pull * slope + law.n_old / (law.n_old + law.n_new)) ** 2
+                + between
+            )
+            for law, chance_old, chance_new, slope, between in parts
+        )
+        return _STANDARD.cdf((short - 0.5 - z * error) / math.sqrt(variance + 1 / 12))
+
+    return power_of
