@@ -11,6 +11,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+from evalharness.stats.beta import regularised_beta
 
 Row = tuple[int, int, int, int]
 """One case: trials before, passes before, trials now, passes now."""
@@ -46,12 +49,22 @@ class CaseLaw:
             centre, reach = math.asin(math.sqrt(self.passes / n)), 5 / (2 * math.sqrt(n + 1))
             low, high = max(low, centre - reach), min(high, centre + reach)
         angles = [low + (high - low) * (i + 0.5) / number for i in range(number)]
+        weights = self._within(low, high, number) if min(self.passes, self.fails) < 0.5 else self._around(angles)
+        total = math.fsum(weights)
+        return [(math.sin(angle) ** 2, weight / total) for angle, weight in zip(angles, weights, strict=True)]
+
+    def _around(self, angles: Sequence[float]) -> list[float]:
+        """As high as the law's density of angles is there."""
         up, down = 2 * self.passes - 1, 2 * self.fails - 1
         logs = [up * math.log(math.sin(angle)) + down * math.log(math.cos(angle)) for angle in angles]
         top = max(logs)
-        weights = [math.exp(each - top) for each in logs]
-        total = math.fsum(weights)
-        return [(math.sin(angle) ** 2, weight / total) for angle, weight in zip(angles, weights, strict=True)]
+        return [math.exp(each - top) for each in logs]
+
+    def _within(self, low: float, high: float, number: int) -> list[float]:
+        """By the law itself: where sure cases pile up at an end, the middle of a step says too little of it."""
+        edges = [math.sin(low + (high - low) * i / number) ** 2 for i in range(number + 1)]
+        below = [regularised_beta(min(1.0, edge), self.passes, self.fails) for edge in edges]
+        return [after - before for before, after in pairwise(below)]
 
 
 def laws_of_rows(rows: Iterable[Row]) -> list[CaseLaw]:
