@@ -1,4 +1,5 @@
-"""Where the files of a suite, a model and a trial may lie, and what a program changed in its workspace.
+"""Where the files of a suite, a model and a trial may lie, what a program changed in its workspace, and how to go
+through what it left there.
 
 Changes are reported by a picture before and a comparison after, all of it bounded.
 """
@@ -8,8 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +23,8 @@ MAX_CHANGED = 200
 MAX_SEEN = 20_000
 MAX_BYTES = 100_000
 MAX_DIGESTED_BYTES = 1_048_576
+_REMOVALS = 40
+_PAUSE_S = 0.05
 
 Snapshot = dict[str, object]
 
@@ -81,20 +86,35 @@ def removed_files(folder: Path, before: Snapshot) -> tuple[str, ...]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Also where programs took away their own permissions, or nested folders deeper than `rmtree` can call itself."""
-    folders = [str(folder)]
-    for current in folders:
+    """Whatever programs did in it: folders nested deeper than a path can be long, or closed to their owner."""
+
+    def visit(descriptor: int) -> list[str]:
         with suppress(OSError):
-            os.chmod(current, stat.S_IRWXU)  # noqa: PTH101
-            with os.scandir(current) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    else:
-                        os.unlink(entry.path)  # noqa: PTH108
-    for current in reversed(folders):
+            os.fchmod(descriptor, stat.S_IRWXU)
+        inner: list[str] = []
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append(entry.name)
+                else:
+                    with suppress(OSError):
+                        os.unlink(entry.name, dir_fd=descriptor)
+        return inner
+
+    def leave(descriptor: int, name: str) -> None:
         with suppress(OSError):
-            os.rmdir(current)  # noqa: PTH106
+            os.rmdir(name, dir_fd=descriptor)
+
+    for _ in range(_REMOVALS):
+        try:
+            descend(folder, visit, leave)
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:  # too many files are open right now, or something still writes there
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -151,3 +171,148 @@ def _text(path: Path) -> str:
         return head.decode(errors="replace")
     kept = head.decode(errors="replace").removesuffix("\ufffd")  # half a character, perhaps
     return f"{kept}…\n[{size - MAX_BYTES} bytes cut]"  # the … right where it was cut, as redaction wants it
+
+
+# Going through a tree of folders that an untrusted program made, or still makes: however deep, closed or restless.
+#
+# Descriptors lead from folder to folder by single names, so that no path is too long to be named and no link is
+# followed; there are never more than a few of them.
+
+Visit = Callable[[int], list[str] | None]
+"""Is given a descriptor of a folder, and returns the names of the folders in it to go on with; None ends it all."""
+Leave = Callable[[int, str], None]
+"""Is given a descriptor of a folder, and the name of one in it that has been gone through."""
+
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOKED_INTO = stat.S_IRUSR | stat.S_IXUSR
+_KEPT_OPEN = 24
+_GONE_OR_CLOSED = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM))
+
+
+def descend(folder: Path, visit: Visit, leave: Leave | None = None) -> None:
+    """Visit the folder and everything below it, outer folders first. Raises OSError, with ESTALE where somebody moved,
+    removed or closed a folder far below while it was visited, so that the way back is lost.
+
+    Folders that are gone, or that belong to somebody else and are closed, are passed over. The user's own that are
+    closed are opened, and closed again afterwards.
+    """
+    position = _Position(folder)
+    names: list[str] = []
+    pending: list[list[str]] = []
+    try:
+        found = visit(position.descriptor)
+        while found is not None:
+            pending.append(found)
+            while not (pending[-1] and position.enter(name := pending[-1].pop())):
+                if pending[-1]:
+                    continue
+                pending.pop()
+                if not pending:
+                    return
+                position.leave()
+                left = names.pop()
+                if leave is not None:
+                    leave(position.descriptor, left)
+            names.append(name)
+            found = visit(position.descriptor)
+    finally:
+        position.close()
+
+
+@dataclass(slots=True)
+class _Folder:
+    """`mode` is the one to go back to where the folder had to be opened; a `descriptor` that was given up is None."""
+
+    descriptor: int | None
+    mode: int | None = None
+    identity: tuple[int, int] = (0, 0)
+
+    def close(self) -> None:
+        if self.descriptor is None:
+            return
+        try:
+            if self.mode is not None:
+                os.fchmod(self.descriptor, self.mode)
+        finally:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+
+class _Position:
+    """The outermost folders on the way back stay open: there, folders that are moved or removed do no harm."""
+
+    def __init__(self, folder: Path) -> None:
+        self.descriptor, mode = _opened(str(folder), None)
+        self._way = [_Folder(self.descriptor, mode)]
+
+    def enter(self, name: str) -> bool:
+        """False where there is nothing to enter."""
+        try:
+            descriptor, mode = _opened(name, self.descriptor)
+        except OSError as error:
+            if error.errno in _GONE_OR_CLOSED:
+                return False
+            raise
+        if len(self._way) > _KEPT_OPEN:
+            here = self._way[-1]
+            here.identity = _identity(self.descriptor)
+            os.close(self.descriptor)
+            here.descriptor = None
+        self._way.append(_Folder(descriptor, mode))
+        self.descriptor = descriptor
+        return True
+
+    def leave(self) -> None:
+        left = self._way.pop()
+        above = self._way[-1]
+        try:
+            if above.descriptor is None:
+                above.descriptor = _above(self.descriptor, above.identity)
+            self.descriptor = above.descriptor
+        finally:
+            left.close()
+
+    def close(self) -> None:
+        for folder in self._way:
+            folder.close()
+
+
+def _above(descriptor: int, identity: tuple[int, int]) -> int:
+    try:
+        found = os.open("..", _FLAGS, dir_fd=descriptor)
+    except (FileNotFoundError, PermissionError) as error:
+        raise _moved() from error
+    if _identity(found) != identity:
+        os.close(found)
+        raise _moved()
+    return found
+
+
+def _moved() -> OSError:
+    return OSError(errno.ESTALE, "the folder was moved while it was visited")
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def _opened(name: str, above: int | None) -> tuple[int, int | None]:
+    """A descriptor, and the mode to go back to where the folder had to be opened for its owner."""
+    mode = stat.S_IMODE(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+    if os.geteuid() == 0 or mode & _LOOKED_INTO == _LOOKED_INTO:
+        return os.open(name, _FLAGS, dir_fd=above), None
+    _set_mode(name, above, mode | _LOOKED_INTO)
+    return os.open(name, _FLAGS, dir_fd=above), mode
+
+
+def _set_mode(name: str, above: int | None, mode: int) -> None:
+    """Of the folder itself: in its place there may be a link by now."""
+    if not hasattr(os, "O_PATH"):
+        os.chmod(name, mode, dir_fd=above, follow_symlinks=False)
+        return
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    try:
+        Path(f"/proc/self/fd/{handle}").chmod(mode)
+    finally:
+        os.close(handle)

@@ -13,6 +13,7 @@ from isolating import ENV, MODES, USER, Isolated, isolated
 from evalharness.domain.process import Limits, ProcessResult
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import nobody
+from evalharness.workspaces import remove_folder
 
 SMALL = Limits(memory_bytes=100_000_000, processes=30, file_bytes=20_000_000, disk_bytes=50_000_000)
 
@@ -283,6 +284,59 @@ class TestLimits:
         assert box.shell("truncate -s 19000000 a b c d e", limits=SMALL).exit_code == 0
         code = "for i in range(600): open(f'f{i}', 'w').close()"
         assert box.python(code, limits=Limits(disk_bytes=2_000_000)).ended == "disk"
+
+    @pytest.mark.parametrize(
+        "keep",
+        ["files.append(file)", "files.append(mmap.mmap(file.fileno(), 0)); file.close()"],
+        ids=["open", "mapped"],
+    )
+    def test_disk_of_files_without_a_name(self, keep: str, box: Isolated) -> None:
+        code = (
+            "import mmap, os, time\nfiles = []\n"
+            "for i in range(20):\n"
+            " file = open('x', 'w+b'); os.unlink('x'); file.write(bytes(range(1, 256)) * 20_000); file.flush()\n"
+            f" {keep}\n"
+            "time.sleep(20)\n"
+        )
+        assert box.python(code, limits=SMALL).ended == "disk"
+
+    def test_a_little_without_a_name_is_allowed(self, box: Isolated) -> None:
+        code = "import tempfile, time\nwith tempfile.TemporaryFile(dir='.') as f: f.write(b'x' * 9000); time.sleep(0.3)"
+        assert box.python(code, limits=SMALL).exit_code == 0
+
+    def test_disk_deeper_than_a_path_can_be_long(self, box: Isolated) -> None:
+        code = (
+            "import os, time\n"
+            "for i in range(60):\n"
+            " os.mkdir('d' * 200); os.chdir('d' * 200)\n"
+            " if i > 30: open('x', 'wb').write(bytes(range(1, 256)) * 20_000)\n"
+            "time.sleep(20)\n"
+        )
+        assert box.python(code, limits=SMALL).ended == "disk"
+        remove_folder(box.workspace)
+        assert not box.workspace.exists()
+
+    def test_disk_in_closed_folders(self, box: Isolated) -> None:
+        code = (
+            "import os, time\n"
+            "for i in range(20):\n"
+            " os.mkdir(f'd{i}'); open(f'd{i}/x', 'wb').write(bytes(range(1, 256)) * 20_000); os.chmod(f'd{i}', 0)\n"
+            "time.sleep(20)\n"
+        )
+        assert box.python(code, limits=SMALL).ended == "disk"
+
+    def test_a_closed_folder_stays_closed(self, box: Isolated) -> None:
+        assert box.shell("mkdir -p c/d; echo x >c/d/e; chmod 0 c/d; chmod 100 c; sleep 0.3").exit_code == 0
+        assert (box.workspace / "c").stat().st_mode & 0o777 == 0o100
+        assert (box.workspace / "c/d").stat().st_mode & 0o777 == 0
+
+    def test_folders_that_come_and_go_are_no_disk(self, box: Isolated) -> None:
+        code = (
+            "import os, shutil, time\nend = time.monotonic() + 1\n"
+            "while time.monotonic() < end:\n"
+            " os.makedirs('a/b/c/d'); os.rename('a/b', 'z'); shutil.rmtree('a'); shutil.rmtree('z')\n"
+        )
+        assert box.python(code, limits=SMALL).exit_code == 0
 
     def test_no_core_is_left(self, box: Isolated) -> None:
         box.shell("kill -ABRT $$")

@@ -122,8 +122,11 @@ def test_too_many_open_files_are_no_answer(mode: str, folder: Path) -> None:
     made = "expected: {files: [made]}"
     cases = "".join(f"  - {{id: a{number}, input: Ada, {made}}}\n" for number in range(40))
     write(folder, suite_yaml=SUITE + cases, agent_sh="sleep 0.2; echo x >made")
-    outcome = run_suite(mode, folder, "-j", "40", limits=["--nofile=80:4096"])
+    (folder / "temporary").mkdir()
+    env = {"TMPDIR": str(folder / "temporary")}
+    outcome = run_suite(mode, folder, "-j", "40", limits=["--nofile=80:4096"], env=env)
     states = Counter(trial["state"] for trial in outcome.report["trials"])
     assert outcome.code == 3, outcome.both
     assert set(states) == {"passed", "error"}, outcome.both
     assert states["error"] > 2, "else nothing was tried"
+    assert list((folder / "temporary").iterdir()) == []

@@ -147,6 +147,24 @@ print("Ada")
     assert drive_as(mode, folder, "show", outcome.report["metadata"]["run_id"], "a").code == 0
 
 
+def test_a_workspace_is_removed_whatever_a_program_made_of_it(mode: str, folder: Path) -> None:
+    agent = """
+import os
+os.makedirs("closed/inner")
+open("closed/inner/file", "w").write("x")
+for place in ("closed/inner", "closed"): os.chmod(place, 0)
+for _ in range(60):
+    os.mkdir("d" * 200); os.chdir("d" * 200); open("file", "w").write("x")
+os.chmod(".", 0)
+print("Ada")
+"""
+    write(folder, suite_yaml=SUITE, agent_py=agent)
+    (folder / "temporary").mkdir()
+    outcome = drive_as(mode, folder, "run", "suite.yaml", env={"TMPDIR": str(folder / "temporary")})
+    assert outcome.code == 0, outcome.both
+    assert list((folder / "temporary").iterdir()) == []
+
+
 def test_a_command_line_and_the_users_own_programs(mode: str, folder: Path) -> None:
     tool = folder / "tools" / "mytool"
     write(folder, suite_yaml=SUITE.replace("[python3, agent.py]", "mytool agent.py"), agent_py="Ada")

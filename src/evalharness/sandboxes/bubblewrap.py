@@ -27,6 +27,7 @@ from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import bubblewrap_command, nobody
 from evalharness.sandboxes.bubblewrap_command import folders_for
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
+from evalharness.sandboxes.disk_use import is_larger_than
 from evalharness.sandboxes.family_use import FamilyUse
 from evalharness.sandboxes.none import NoSandbox
 from evalharness.sandboxes.system_calls import filter_program
@@ -200,7 +201,7 @@ def _dropping(mounts: list[bubblewrap_command.Mount]) -> tuple[str, ...]:
 
 def _passed(meter: Cgroup | FamilyUse, workspace: Path, limits: Limits, root: int | None = None) -> Ended | None:
     """Which limit has been passed; `root` is the first process while it runs."""
-    return meter.passed(root) or ("disk" if is_larger_than(workspace, limits.disk_bytes) else None)
+    return meter.passed(root) or ("disk" if is_larger_than(workspace, limits.disk_bytes, root) else None)
 
 
 class _Status:
@@ -281,37 +282,3 @@ def _check_started(request: ProcessRequest, result: ProcessResult, reported: byt
         f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
         hint=Hint("hint.unprotected", first="bubblewrap 0.8 or newer and user namespaces are needed"),
     )
-
-
-# How much a folder holds, asked again and again while untrusted code fills it: bounded in time and memory.
-
-MOST_ENTRIES = 100_000
-ENTRY_BYTES = 4096
-"""What an entry costs at least: a folder of a million empty files is not empty."""
-
-
-def is_larger_than(folder: Path, limit_bytes: int) -> bool:
-    """Links are not followed. Too many entries to be counted count as too large."""
-    total_bytes, entries = 0, 0
-    folders = [str(folder)]
-    for current in folders:
-        try:
-            with os.scandir(current) as found:
-                for entry in found:
-                    entries += 1
-                    total_bytes += max(_size_of(entry), ENTRY_BYTES)
-                    if total_bytes > limit_bytes or entries > MOST_ENTRIES:
-                        return True
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-        except OSError:
-            continue  # gone, or closed to us: what is in it was counted before, or cannot be
-    return False
-
-
-def _size_of(entry: os.DirEntry[str]) -> int:
-    """What it takes on the disk: a file with holes is as large as its pieces."""
-    try:
-        return entry.stat(follow_symlinks=False).st_blocks * 512
-    except OSError:
-        return 0
