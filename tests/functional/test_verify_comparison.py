@@ -53,7 +53,7 @@ def test_a_comparison_in_a_file_is_held_against_its_cases(project: Path, compare
     done = drive(project, "verify", "report.json")
     assert done.code == 0, done.both
     assert "of the comparison: p-values" in done.out.partition("not checked:")[2]
-    assert "the rule of the comparison (alpha, power, margin, tolerance)" in done.out
+    assert "the rule of the comparison (metrics, alpha, power, margin, tolerance)" in done.out
     rewrite(project, lambda report: report["comparison"]["differences"]["pass_rate"].update(new=0.9, n_trials_new=7))
     done = drive(project, "verify", "report.json")
     assert done.code == 1
@@ -104,3 +104,28 @@ def test_a_regression_check_needs_its_comparison(project: Path) -> None:
     done = drive(project, "verify", "report.json")
     assert done.code == 1
     assert "gate.checks.regression.passed" in done.out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "state = 'failed', first_state = 'failed', score = 0.0",
+        "duration_s = duration_s + 100",
+        "input_tokens = 7",
+        "seed = seed + 1",
+    ],
+)
+def test_a_changed_row_of_the_baseline_is_found(project: Path, compared: str, change: str) -> None:
+    """Its kept report, which the comparison was made with, is as it was."""
+    assert drive(project, "verify", compared).code == 0
+    before = drive(project, "show", compared, "--json").report["comparison"]["old"]["run_id"]
+    [store] = project.rglob("*.db")
+    with closing(sqlite3.connect(store)) as database, database:
+        run = "(SELECT seq FROM runs WHERE id = ?)"
+        changed = database.execute(
+            f"UPDATE trials SET {change} WHERE run_seq = {run} AND case_id = 'france' AND idx = 0", (before,)
+        )
+        assert changed.rowcount == 1
+    done = drive(project, "verify", compared)
+    assert done.code == 1, done.both
+    assert "baseline.trials.france#1" in done.out

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from reported import changed, reported, told_numbers
 
+from evalharness.domain.case import Case
 from evalharness.domain.trial import TRIAL_STATES
 from evalharness.engine.verifying.verified_report import verify_cases, verify_report
 
@@ -26,9 +27,13 @@ gates = st.none() | st.fixed_dictionaries(
 )
 
 
-@given(states=runs, gate=gates)
-def test_a_report_agrees_with_its_trials_and_with_its_cases(states: dict[str, list[str]], gate: Any) -> None:
-    report, outcomes = reported(states, gate=gate)
+@given(states=runs, gate=gates, data=st.data())
+def test_a_report_agrees_with_its_trials_and_with_its_cases(
+    states: dict[str, list[str]], gate: Any, data: st.DataObject
+) -> None:
+    weights = data.draw(st.lists(st.sampled_from((0.0, 1.0, 2.5)), min_size=len(states), max_size=len(states)))
+    cases = [Case(id=id_, input="?", weight=weight) for id_, weight in zip(states, weights, strict=True)]
+    report, outcomes = reported(states, cases, gate=gate)
     assert verify_report(report, outcomes).mismatches == ()
     assert verify_cases(report).mismatches == ()
 

@@ -16,7 +16,10 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.report import Mismatch, RateCheck, Report, Verified
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
-from evalharness.domain.trial import Outcome, Trial
+from evalharness.domain.trial import GRADED, Outcome, Trial
+from evalharness.engine.measuring.summary import case_results
+from evalharness.engine.measuring.trial_counts import count_trials
+from evalharness.engine.planning.planned_cases import trial_seed
 from evalharness.engine.running.trial_state import decide
 from evalharness.engine.verifying.reported_comparison import flips_again
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
@@ -106,11 +109,13 @@ def _verify_run(context: Context, reference: str) -> Verified:
     recomputed = with_report(context, run).report
     assert recomputed is not None, "just made"
     kept = store.outline(run.id).report or recomputed
-    figures = verify_report(
-        kept, store.outcomes(run.id), _as_judged(run, context.today), _compared_again(kept, run, store)
-    )
+    baseline = _baseline_of(kept, run, store)
+    compared = _compared_again(kept, run, baseline, store) if baseline else None
+    figures = verify_report(kept, store.outcomes(run.id), _as_judged(run, context.today), compared)
     about = verify_records(kept.metadata, recomputed.metadata, METADATA, "metadata")
-    odd = tuple(_odd_rows(store, run))
+    odd = [*_odd_rows(store, run), *_odd_keys(kept, run)]
+    if baseline is not None and compared is not None:
+        odd += [wrong.model_copy(update={"figure": f"baseline.{wrong.figure}"}) for wrong in _odd_rows(store, baseline)]
     return figures.model_copy(
         update={
             "source": f"run {run.name}",
@@ -118,6 +123,14 @@ def _verify_run(context: Context, reference: str) -> Verified:
             "mismatches": (*odd, *about.mismatches, *figures.mismatches),
         }
     )
+
+
+def _odd_keys(kept: Report, run: Run) -> Iterator[Mismatch]:
+    """What each case asked and who judged it, by digest."""
+    for case in kept.cases:
+        if case.key and case.key != run.lock.keys.get(case.case_id):
+            figure = f"cases.{case.case_id}.key"
+            yield Mismatch(figure=figure, told=case.key, found=run.lock.keys.get(case.case_id))
 
 
 def _as_judged(run: Run, today: date) -> Suite:
@@ -129,19 +142,30 @@ def _as_judged(run: Run, today: date) -> Suite:
     return run.suite.model_copy(update={"gate": run.suite.gate.model_copy(update={"quarantine": held})})
 
 
-def _compared_again(kept: Report, run: Run, store: Store) -> Comparison | None:
-    """With the baseline of that day; None where it was no run of the store, or is gone or was resumed since."""
+def _baseline_of(kept: Report, run: Run, store: Store) -> Run | None:
+    """The run it was compared with; None where that was no run of the store, or is gone or was resumed since."""
     reported = kept.comparison
     if reported is None or run.finished_at is None or not (reported.old.source or "baseline ").startswith("baseline "):
         return None
     try:
-        baseline = store.outline(reported.old.run_id)
-        if baseline.finished_at is None or baseline.finished_at > run.finished_at:
-            return None
-        found = FoundReport(report_of(baseline, store), reported.old.source, baseline)
+        baseline = store.find_run(reported.old.run_id)
+    except UsageError:  # gone
+        return None
+    return None if baseline.finished_at is None or baseline.finished_at > run.finished_at else baseline
+
+
+def _compared_again(kept: Report, run: Run, baseline: Run, store: Store) -> Comparison | None:
+    """With what the rows of the baseline say, not with its kept report: that may agree with rows that were changed."""
+    assert kept.comparison is not None and run.finished_at is not None, "it was compared when it came to its end"
+    outline = store.outline(baseline.id)
+    counted = count_trials(baseline.suite, baseline.lock.trials, store.outcomes(baseline.id))
+    cases = tuple(case_results(baseline.suite, baseline.lock.keys, counted))
+    report = report_of(outline, store).model_copy(update={"cases": cases})
+    found = FoundReport(report, kept.comparison.old.source, outline)
+    try:
         again = compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
-        return again if reported.flips is None else flips_again(again, reported.flips)
-    except UsageError:  # gone, or nothing is left to compare: then what the report says of itself is checked
+        return again if kept.comparison.flips is None else flips_again(again, kept.comparison.flips)
+    except UsageError:  # nothing is left to compare: then what the report says of itself is checked
         return None
 
 
@@ -159,17 +183,22 @@ def _odd_rows(store: Store, run: Run) -> Iterator[Mismatch]:
     for row, trial in zip(store.outcomes(run.id), store.trials(run.id), strict=True):
         odd = {wrong.figure: wrong for wrong in (*_odd_trial(row, trial.grades), *_unlike(row, trial))}
         yield from odd.values()
+        seed = trial_seed(run.lock.seed, trial.case_id, trial.index)
+        if run.has_fresh_trials and trial.seed != seed:
+            yield Mismatch(figure=f"{_place(row)}.seed", told=trial.seed, found=seed)
 
 
 def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
-    for name in ("state", "first_state", "score", "duration_s", "cost_usd"):
+    for name in ("state", "first_state", "score", "reason", "duration_s", "cost_usd", "input_tokens", "output_tokens"):
         reported, found = getattr(row, name), getattr(trial, name)
         if reported != found:
             yield Mismatch(figure=f"{_place(row)}.{name}", told=reported, found=found)
 
 
 def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
-    """State and score follow from the grades, where there are any."""
+    """State and score follow from the grades, where there are any; without a verdict there is no score."""
+    if not grades and row.state not in GRADED and row.score is not None:
+        yield Mismatch(figure=f"{_place(row)}.score", told=row.score, found=None)
     if not grades:
         return
     state, score, _ = decide(grades)

@@ -20,7 +20,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.slowest_trials": "which trials were the slowest",
         "believed.attempts": "how often a trial was tried (attempts)",
         "believed.environment": "the environment it ran in",
-        "believed.suite": "what the suite says (case_threshold, max_error_rate, retry_failed, weights, clusters)",
+        "believed.suite": (
+            "what the suite says (case_threshold, max_error_rate, retry_failed; of cases their names, keys, weights, "
+            "clusters, criticality)"
+        ),
         "believed.run": "whose run it was and when (names, variant, regrade_of, timestamp)",
         "believed.duration": "how long the whole run took",
         "believed.gate": "what the gate asks for (its checks, their limits, required cases)",
@@ -32,15 +35,25 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.lost_cases": "the figures of its cases, which are not kept",
         "believed.sequential_plan": "what the sequential run was planned to decide",
         "believed.sequential_decision": "what the sequential run decided, and from which trials",
-        "believed.comparison_rule": "the rule of the comparison (alpha, power, margin, tolerance)",
+        "believed.comparison_rule": "the rule of the comparison (metrics, alpha, power, margin, tolerance)",
+        "believed.baseline_run": "which run the baseline was (comparison.old)",
         "believed.baseline_trials": (
-            "of the comparison: p-values, detectable losses and false alarms, which rest on how often the baseline "
-            "was tried, and its scores, times and costs"
+            "of the comparison: p-values, methods, detectable losses and false alarms, which rest on how often the "
+            "baseline was tried, and its scores, times and costs, with their intervals and how many trials lack one"
         ),
         "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are told",
         "believed.past_answers": "what earlier runs answered to the cases that are lost",
         "believed.flips": "whether others failed that always passed (strict_flips)",
         "believed.judging": "what judges took and cost",
+        "believed.answers": "what the target answered (output)",
+        "believed.grades": (
+            "of single grades what their trial does not depend on: who gave them, whether they were required, "
+            "their weight"
+        ),
+        "believed.seeds": "the seeds of trials",
+        "believed.unjudged_durations": "how long trials took that were not judged",
+        "believed.histories": "the history of cases (failure_count, last_passed)",
+        "believed.lacking": "how many judged trials lack a score or a cost",
         "believed.other_runs": "what other runs say about flaky cases and items",
         "verify.counts": "{passed} of {trials} passed, {errors} errors",
         "verify.impossible": "impossible",

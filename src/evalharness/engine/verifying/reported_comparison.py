@@ -28,6 +28,8 @@ from evalharness.stats.p_values import holm
 _WORDS = ("why", "settle", "notes", "source", "divergence")
 _OWN = ("new", "n_cases", "n_trials_new")
 _BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
+_ABOUT_RUN = ("run_id", "run_name", "suite_name", "variant", "timestamp")
+_LISTS = ("changed", "added", "removed", "unjudged")
 _CHANGED = ("new_passed", "new_trials", "new_score", "delta", "p", "critical", "flipped")
 
 
@@ -42,7 +44,8 @@ def recompare(report: Report, recomputed: Comparison | None) -> Iterator[Judged]
         return
     try:
         of_cases = _of_cases(report, reported) if report.cases else ()  # an older store does not keep them
-        found = {judged[0]: judged for judged in (*_of_itself(reported), *of_cases)}  # each is reported once
+        every = (*_of_run(report, reported), *_of_itself(reported), *of_cases)
+        found = {judged[0]: judged for judged in every}  # each is reported once
         yield from found.values()
     except UsageError as error:  # no such counts, scores or levels can be
         yield "comparison", reported.verdict, finding("verify.impossible_because", "error", why=error.message)
@@ -55,6 +58,7 @@ def flips_again(comparison: Comparison, reported: Flips) -> Comparison:
 
 def believed_of_comparison(reported: Comparison) -> Iterator[Finding]:
     """What does not follow without the baseline."""
+    yield finding("believed.baseline_run")
     yield finding("believed.baseline_trials")
     if not reported.tells_all:
         yield finding("believed.baseline_cases")
@@ -78,9 +82,20 @@ def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{place}.{key}", inner)
 
 
+def _of_run(report: Report, reported: Comparison) -> Iterator[Judged]:
+    """The new side is the report's own run."""
+    for name in _ABOUT_RUN:
+        yield f"comparison.new.{name}", getattr(reported.new, name), getattr(report.metadata, name)
+    yield "comparison.new.source", reported.new.source, ""
+
+
 def _of_cases(report: Report, reported: Comparison) -> Iterator[Judged]:
     """What follows from the report's own cases, and from those that are told to have changed."""
     rule, changes = reported_rule(reported), {change.case_id: change for change in reported.cases}
+    ids = {case.case_id for case in report.cases}
+    for name, listed in _listed(reported):
+        is_gone = name == "comparison.removed"
+        yield name, listed, tuple(case_id for case_id in listed if (case_id in ids) != is_gone)
     held = report.gate.quarantined if report.gate else ()
     left_out = {*reported.added, *reported.changed, *reported.unjudged, *held}
     reported_pairs = (
@@ -102,6 +117,14 @@ def _of_cases(report: Report, reported: Comparison) -> Iterator[Judged]:
         yield from _of_pairs(metric, difference, pairs, rule, reported.tells_all)
     if reported.critical is not None and critical:
         yield from _of_pairs("critical", reported.critical, critical, rule, reported.tells_all)
+
+
+def _listed(reported: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Every list of cases, by its name."""
+    yield from ((f"comparison.{name}", getattr(reported, name)) for name in _LISTS)
+    for difference in reported.differences.values():
+        place = _place(difference.metric)
+        yield from ((f"{place}.{name}", getattr(difference, name)) for name in ("incomparable", "to_nothing"))
 
 
 def _of_pairs(
@@ -127,8 +150,11 @@ def _of_itself(reported: Comparison) -> Iterator[Judged]:
         gated["critical"] = critical.p
     adjusted = dict(zip(gated, holm(list(gated.values())), strict=True))
     for metric, difference in reported.differences.items():
+        yield f"{_place(metric)}.metric", difference.metric, metric
         yield from _consistent(_place(metric), difference, adjusted.get(metric), rule)
     if critical is not None:
+        yield "comparison.critical.metric", critical.metric, "critical"
+        yield "comparison.critical.gated", critical.gated, True
         yield from _consistent("comparison.critical", critical, adjusted.get("critical", critical.p), rule)
     can_decide = asked(reported.differences, reported.critical)
     verdict, deciding = joint_verdict(reported.differences, reported.critical, rule.alpha) if can_decide else (None, [])
@@ -150,6 +176,13 @@ def _consistent(place: str, reported: Difference, p_adjusted: float | None, rule
         yield f"{place}.high", reported.high, max(reported.high, reported.value)
     if reported.metric not in ("score", "cost"):
         yield f"{place}.lacking", reported.lacking, 0
+    if reported.n_cases:  # else nothing was tested
+        yield f"{place}.level", reported.level, 1 - rule.alpha
+    other = "upper_bound" if reported.unit == "points" else "lower_bound"
+    yield f"{place}.{other}", getattr(reported, other), None
+    if "draws" not in reported.method:
+        yield f"{place}.seed", reported.seed, None
+    yield f"{place}.from_nothing", reported.from_nothing, reported.risen > len(reported.to_nothing)
     yield f"{place}.risen", reported.risen, min(reported.risen, len(reported.incomparable))
     yield f"{place}.p_adjusted", reported.p_adjusted, p_adjusted
     yield f"{place}.verdict", reported.verdict, verdict_of(reported, rule)

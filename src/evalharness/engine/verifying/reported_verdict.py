@@ -54,7 +54,7 @@ def rejudge(
     compared = comparison or report.comparison
     found = _judged_again(report, counted, gate, compared)
     found = _with_believed(found, reported, {*believed, *unread_checks(report)}, compared)
-    yield from _checks(reported, found)
+    yield from _checks(reported, found, tells_all=compared is None or compared.tells_all)
     yield "gate.quarantined", reported.quarantined, found.quarantined
     yield "gate.verdict", reported.verdict, found.verdict
     yield "gate.exit_code", reported.exit_code, found.exit_code
@@ -161,12 +161,15 @@ def _with_believed(
     return found.model_copy(update={"checks": checks, "verdict": verdict, "exit_code": exit_code})
 
 
-def _checks(reported: GateResult, found: GateResult) -> Iterator[Judged]:
+def _checks(reported: GateResult, found: GateResult, *, tells_all: bool) -> Iterator[Judged]:
+    """Which cases a comparison found follows from it as long as it tells all of them."""
     made = {check.name: check for check in found.checks}
     yield "gate.checks", _names(reported), _names(found)
     for check in reported.checks:
         if check.name in made:
             yield from _figures(check, made[check.name])
+            if check.name not in COMPARED or tells_all:
+                yield f"gate.checks.{check.name}.cases", check.cases, made[check.name].cases
 
 
 def _names(gate: GateResult) -> str:
@@ -177,7 +180,6 @@ def _figures(reported: GateCheck, found: GateCheck) -> Iterator[Judged]:
     place = f"gate.checks.{reported.name}"
     yield from ((f"{place}.{name}", getattr(reported, name), getattr(found, name)) for name in _JUDGED)
     if reported.name not in COMPARED:
-        yield f"{place}.cases", reported.cases, found.cases
         yield f"{place}.text", _said(reported), _said(found)
 
 

@@ -51,7 +51,15 @@ _FILE: tuple[Code, ...] = (
     "believed.suite",
     "believed.run",
     "believed.duration",
+    "believed.histories",
 )
+_TRIALS: tuple[Code, ...] = (
+    "believed.answers",
+    "believed.grades",
+    "believed.seeds",
+    "believed.unjudged_durations",
+)
+"""Of the trials in a file; those of a store are checked against their attempts."""
 _NOT_IN_CASES: tuple[Code, ...] = (
     "believed.cases",
     "believed.grades_and_tokens",
@@ -79,19 +87,22 @@ def verify_report(
     counted = Counted(known, report.metadata.trials_per_case, measured)
     gate = suite.gate if suite else reported_gate(report, counted)
     unread = () if suite else _of_checks(unread_checks(report))
+    of_file = () if suite else (*_of_file(report), *map(finding, _TRIALS))
     compared = [*_compared(report, found), *recompare(report, comparison), *rejudge(report, counted, gate, comparison)]
     compared += [*_consistent(report), *(_as_in_suite(report, found) if suite else ())]
     return Verified(
         figures=len(compared),
         rows=len(rows),
         mismatches=(*odd, *_mismatches(compared)),
-        believed=(*(() if suite else _of_file(report)), *unread, *_believed(report, comparison)),
+        believed=(*of_file, *unread, *_believed(report, comparison)),
     )
 
 
 def verify_cases(report: Report) -> Verified:
     """Of a report without its trials: what follows from its cases."""
     later = [finding("believed.later_answers")] if report.metadata.retry_failed else []
+    older = tuple(_missing_in_older(report))
+    later += [finding("believed.lacking")] if older else []
     decided = [finding("believed.sequential_decision")] if report.sequential else []
     unstated = list(dict.fromkeys((*_unreported_checks(report), *unread_checks(report))))
     cases = map(finding, _NOT_IN_CASES)
@@ -104,7 +115,6 @@ def verify_cases(report: Report) -> Verified:
     found = [*_compared(report, _recomputed(report, suite, measured)), *recompare(report, None)]
     found += [*rejudge(report, counted, reported_gate(report, counted), None, unstated), *_consistent(report)]
     follows = _follows_from_first_answers if report.metadata.retry_failed else _follows_from_cases
-    older = tuple(_missing_in_older(report))
     compared = [each for each in found if follows(each[0]) and each[0] not in older]
     trials = report.summary.trials
     reported = sum(number for state, number in trials if state != "planned")
@@ -147,7 +157,8 @@ def _missing_in_older(report: Report) -> Iterator[str]:
 
 def _odd_cases(report: Report) -> Iterator[Mismatch]:
     for case in report.cases:
-        if not 0 <= case.passed <= case.trials or case.errors < 0:
+        lacking = max(case.unscored, case.unpriced)
+        if not 0 <= case.passed <= case.trials or case.errors < 0 or lacking > case.trials:
             counts = {"passed": case.passed, "trials": case.trials, "errors": case.errors}
             impossible = finding("verify.impossible", "error")
             yield Mismatch(figure=f"cases.{case.case_id}", told=finding("verify.counts", **counts), found=impossible)
@@ -233,6 +244,12 @@ def _as_in_suite(reported: Report, found: Report) -> Iterator[Judged]:
         if case.case_id in known:
             for name in OUTLINE:
                 yield f"cases.{case.case_id}.{name}", getattr(case, name), getattr(known[case.case_id], name)
+    for kind, told, made in (
+        ("failures", reported.failures, found.failures),
+        ("unjudged", reported.unjudged, found.unjudged),
+    ):
+        names = {case.eval_id: case.name for case in made}
+        yield from ((f"{kind}.{case.eval_id}.name", case.name, names.get(case.eval_id)) for case in told)
 
 
 def _consistent(report: Report) -> Iterator[Judged]:
