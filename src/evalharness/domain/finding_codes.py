@@ -156,6 +156,7 @@ Code: TypeAlias = Literal[
     "believed.grades_and_tokens",
     "believed.trials_of_failures",
     "believed.later_answers",
+    "believed.earlier_intervals",
     "believed.lost_cases",
     "believed.sequential_plan",
     "believed.sequential_decision",

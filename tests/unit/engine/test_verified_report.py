@@ -230,3 +230,16 @@ class TestWithoutTrials:
         report, _ = reported({"a": [P, S, A], "b": [S, S, A], "c": [P, P, P]}, gate=gate)
         assert report.gate is not None
         assert verify_cases(report).mismatches == ()
+
+
+def test_an_interval_that_an_earlier_version_made_is_not_called_wrong_but_not_checked() -> None:
+    report, rows = reported({"a": [P, P], "b": [P, F], "c": [F, F]})
+    rate = report.measurements["pass_rate"]
+    earlier = rate.model_copy(update={"low": 0.036, "high": 0.964, "method": "clustered Wilson", "n_eff": 3.0})
+    for value, wrong in ((rate.value, []), (rate.value + 0.1, ["measurements.pass_rate.value"])):
+        told = earlier.model_copy(update={"value": value})
+        old = report.model_copy(update={"measurements": report.measurements | {"pass_rate": told}})
+        for found in (verify_report(old, rows), verify_cases(old)):
+            assert [each.figure for each in found.mismatches] == wrong
+            assert "intervals by clustered Wilson, which an earlier version made" in map(say, found.believed)
+    assert "believed.earlier_intervals" not in {each.code for each in verify_report(report, rows).believed}

@@ -32,6 +32,8 @@ from evalharness.stats.flips import flip_rate
 CLOSE_S = 1e-6
 """Durations of trials are reported with six decimals; every other figure must agree to the last bit or so."""
 CLOSE = 1e-12
+EARLIER_METHOD = "clustered Wilson"
+"""Of intervals over cases, in reports of earlier versions."""
 NOT_IN_CASES = (
     "summary.by_grader.",
     "measurements.score.n_trials",
@@ -234,7 +236,15 @@ def _recomputed(report: Report, suite: Suite, measured: Measured) -> Report:
 
 def _compared(reported: Report, found: Report) -> Iterator[Judged]:
     old, new = dict(reported_figures(reported)), dict(reported_figures(found))
-    yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)))
+    earlier = {f"{place}.{name}" for place in _earlier_intervals(reported) for name in _INTERVAL}
+    yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)) if name not in earlier)
+
+
+def _earlier_intervals(report: Report) -> Iterator[str]:
+    """Where the report has an interval that is no longer made that way, so it cannot be made again."""
+    for place, measurement in _measurements(report):
+        if measurement.method.startswith(EARLIER_METHOD):
+            yield place
 
 
 def _as_in_suite(reported: Report, found: Report) -> Iterator[Judged]:
@@ -295,6 +305,8 @@ def _of_file(report: Report) -> Iterator[Finding]:
 
 def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[Finding]:
     yield from map(finding, _ALWAYS)
+    if any(_earlier_intervals(report)):
+        yield finding("believed.earlier_intervals", method=EARLIER_METHOD)
     if not report.cases:
         yield finding("believed.lost_cases")
     if report.comparison is not None:
@@ -314,7 +326,9 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
 # Reported figures: every number that a report shows, by name, as far as it follows from the trials.
 
 Figure: TypeAlias = tuple[str, Any]
+_INTERVAL = ("low", "high", "method", "n_eff")
 _MEASURED = ("value", "low", "high", "level", "method", "n_cases", "n_trials", "n_eff", "lacking")
+_GROUPS = ("by_category", "by_topic", "by_grader")
 _COUNTED = (
     *("trials", "passed", "errors", "state", "score", "duration_s", "longest_s", "cost_usd", "dearest_usd"),
     *("unscored", "least_score", "unpriced"),
@@ -324,8 +338,8 @@ _COUNTED = (
 def reported_figures(report: Report) -> Iterator[Figure]:
     yield from _summary(report)
     yield from ((f"metrics.{name}", value) for name, value in report.metrics.items() if value is not None)
-    for name, measurement in report.measurements.items():
-        yield from _measured(f"measurements.{name}", measurement)
+    for place, measurement in _measurements(report):
+        yield from ((f"{place}.{key}", getattr(measurement, key)) for key in _MEASURED)
     for name, value in report.error_bounds or ():
         yield f"error_bounds.{name}", value
     for case in report.cases:
@@ -338,20 +352,21 @@ def reported_figures(report: Report) -> Iterator[Figure]:
     yield from ((name, getattr(report, name)) for name in ("cost_usd", "input_tokens", "output_tokens"))
 
 
-def _measured(place: str, found: Measurement) -> Iterator[Figure]:
-    return ((f"{place}.{key}", getattr(found, key)) for key in _MEASURED)
+def _measurements(report: Report) -> Iterator[tuple[str, Measurement]]:
+    yield from ((f"measurements.{name}", measurement) for name, measurement in report.measurements.items())
+    for kind in _GROUPS:
+        for name, group in getattr(report.summary, kind).items():
+            if group.measurement is not None:
+                yield f"summary.{kind}.{name}.measurement", group.measurement
 
 
 def _summary(report: Report) -> Iterator[Figure]:
-    groups = ("by_category", "by_topic", "by_grader")
-    yield from ((f"summary.{name}", value) for name, value in report.summary if name not in groups and name != "trials")
+    named = ((name, value) for name, value in report.summary if name not in (*_GROUPS, "trials"))
+    yield from ((f"summary.{name}", value) for name, value in named)
     yield from ((f"summary.trials.{name}", value) for name, value in report.summary.trials)
-    for kind in groups:
+    for kind in _GROUPS:
         for name, group in getattr(report.summary, kind).items():
-            place = f"summary.{kind}.{name}"
-            yield from ((f"{place}.{key}", value) for key, value in group if key != "measurement")
-            if group.measurement is not None:
-                yield from _measured(f"{place}.measurement", group.measurement)
+            yield from ((f"summary.{kind}.{name}.{key}", value) for key, value in group if key != "measurement")
 
 
 def _listed(name: str, cases: tuple[Failure, ...]) -> Iterator[Figure]:
