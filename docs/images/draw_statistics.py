@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from evalharness.stats.intervals import clustered_wilson
+from evalharness.stats.intervals import bootstrap_plus_one_case
 
 PICTURE = Path(__file__).with_name("statistics.svg")
 WIDTH, HEIGHT = 760, 500
@@ -39,7 +39,7 @@ def _all_passed() -> Iterator[str]:
     yield _text(24, 32, "Every case passed: 100 %. How sure is that?", size=17, weight="bold")
     yield from _axis(place, range(0, 101, 20), top=50, bottom=196, unit=" %")
     for row, cases in enumerate(CASES):
-        found = clustered_wilson([1.0] * cases, cases)
+        found = bootstrap_plus_one_case([1.0] * cases, cases)
         assert found is not None
         y = 70 + 34 * row
         yield _text(LEFT - 14, y + 5, f"{cases} of {cases} cases", anchor="end")

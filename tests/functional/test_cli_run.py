@@ -29,7 +29,10 @@ def test_the_verdict_tells_the_whole_story(project: Path) -> None:
     planned, parts = line_of(done, "trials ").removeprefix("trials").split("=")
     assert planned.strip() == "6 planned"
     assert sum(int(number) for number in re.findall(r"\d+", parts)) == 6
-    assert re.search(r"67 % +95 % interval \d+–\d+ %.*clustered Wilson, 3 cases, 6 trials", line_of(done, "pass rate"))
+    assert re.search(
+        r"67 % +95 % interval \d+–\d+ %.*Bayesian bootstrap plus one case, 3 cases, 6 trials",
+        line_of(done, "pass rate"),
+    )
     assert "america: 0 of 1 case passed, pass rate 0 %   95 % interval" in done.out
     assert "capability: 1 of 1 case passed, pass rate 100 %   95 % interval" in done.out
     assert "FAILED peru  2 failed\n      exact: expected 'Lima', got 'Cusco'" in done.out

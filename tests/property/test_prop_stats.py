@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import math
-from statistics import fmean, variance
+from collections.abc import Callable
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from evalharness.domain.case import Case
+from evalharness.domain.measurement import Measurement
+from evalharness.engine.measuring.measurements import measurement_of
 from evalharness.stats.beta import regularised_beta
-from evalharness.stats.intervals import clustered_wilson, wilson
+from evalharness.stats.intervals import bootstrap_plus_one_case, wilson
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
 from evalharness.stats.student import normal_quantile, student_t_quantile
 
@@ -18,6 +21,8 @@ degrees = st.one_of(st.integers(1, 30), st.integers(1, 1_000_000))
 levels = st.floats(0.5, 0.999)
 rates = st.integers(0, 8).map(lambda eighths: eighths / 8)
 positive_weights = st.floats(0.01, 100)
+ROUNDING = 1e-12
+"""The ends are found by a search that stops there."""
 
 
 @st.composite
@@ -132,19 +137,41 @@ def test_wilson_holds_its_share_and_widens_with_the_level(n: int, share: float, 
     assert more.high - more.low < wilson(share * n, n, level).high - wilson(share * n, n, level).low
 
 
-@given(st.lists(rates, min_size=2, max_size=60), levels)
-def test_clustered_wilson_follows_its_definition(estimates: list[float], level: float) -> None:
-    cases, trials = len(estimates), 8 * len(estimates)
-    mean = fmean(estimates)
-    squared_error = variance(estimates) / cases
-    n_eff = min(mean * (1 - mean) / squared_error, trials) if squared_error else cases
-    q = stats.t.ppf((1 + level) / 2, cases - 1)
-    centre = (mean + q**2 / (2 * n_eff)) / (1 + q**2 / n_eff)
-    half = q / (1 + q**2 / n_eff) * math.sqrt(mean * (1 - mean) / n_eff + q**2 / (4 * n_eff**2))
-    interval = clustered_wilson(estimates, trials, level)
-    assert interval is not None
-    assert interval.n_eff == pytest.approx(n_eff, rel=1e-9)
-    assert (interval.low, interval.high) == pytest.approx((centre - half, centre + half), rel=1e-9, abs=1e-9)
+@st.composite
+def runs(draw: st.DrawFn) -> list[tuple[int, int, float]]:
+    """Trials, passes and weight of each case: equal or unequal trials and weights, often all alike or nearly so."""
+    cases = draw(st.integers(1, 30))
+    equal_trials = draw(st.one_of(st.none(), st.integers(1, 10)))
+    trials = [equal_trials or draw(st.integers(1, 10)) for _ in range(cases)]
+    share = draw(st.one_of(st.none(), st.sampled_from([0.0, 0.5, 0.9, 1.0])))
+    passes = [round(share * n) if share is not None else draw(st.integers(0, n)) for n in trials]
+    weights = [1.0] * cases if draw(st.booleans()) else [draw(positive_weights) for _ in range(cases)]
+    return list(zip(trials, passes, weights, strict=True))
+
+
+@given(runs(), st.data())
+def test_turning_a_pass_into_a_fail_raises_neither_end(run: list[tuple[int, int, float]], data: st.DataObject) -> None:
+    passing = [position for position, (_, passed, _) in enumerate(run) if passed]
+    assume(passing)
+    changed = data.draw(st.sampled_from(passing))
+    k = data.draw(st.integers(1, min(n for n, _, _ in run)))
+    worse = [(n, c - (position == changed), weight) for position, (n, c, weight) in enumerate(run)]
+    case = Case(id="case", input="?")
+    for estimator in (pass_at_k, pass_hat_k):
+        before, after = (measured_by(estimator, each, k, case) for each in (run, worse))
+        assert after.value <= before.value
+        assert known(after.low) <= known(before.low) + ROUNDING
+        assert known(after.high) <= known(before.high) + ROUNDING
+
+
+def measured_by(
+    estimator: Callable[[int, int, int], float | None], run: list[tuple[int, int, float]], k: int, case: Case
+) -> Measurement:
+    estimates = [
+        (case.model_copy(update={"id": f"{case.id} {position}", "weight": weight}), known(estimator(n, c, k)))
+        for position, (n, c, weight) in enumerate(run)
+    ]
+    return measurement_of(estimates, sum(n for n, _, _ in run))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), positive_weights), min_size=1, max_size=40), st.integers(1, 20), levels)
@@ -153,20 +180,22 @@ def test_weighted_interval_holds_the_weighted_mean(
 ) -> None:
     estimates, weights = [estimate for estimate, _ in cases], [weight for _, weight in cases]
     total = trials_per_case * len(cases)
-    interval = clustered_wilson(estimates, total, level, weights)
+    interval = bootstrap_plus_one_case(estimates, total, level, weights)
     assert interval is not None
     mean = math.fsum(estimate * weight for estimate, weight in cases) / math.fsum(weights)
     assert 0 <= interval.low <= mean + 1e-12
     assert mean - 1e-12 <= interval.high <= 1
     assert interval.low < interval.high
-    assert 0 < interval.n_eff <= total + 1e-9
+    assert interval.n_eff is None or 0 < interval.n_eff <= total
 
 
 @given(st.lists(st.tuples(rates, positive_weights), min_size=2, max_size=30))
 def test_order_and_scale_of_the_weights_do_not_matter(cases: list[tuple[float, float]]) -> None:
     ordered = sorted(cases, key=lambda case: (case[1], case[0]))
-    one = clustered_wilson([case[0] for case in cases], 8 * len(cases), weights=[case[1] for case in cases])
-    other = clustered_wilson([case[0] for case in ordered], 8 * len(cases), weights=[5 * case[1] for case in ordered])
+    one = bootstrap_plus_one_case([case[0] for case in cases], 8 * len(cases), weights=[case[1] for case in cases])
+    other = bootstrap_plus_one_case(
+        [case[0] for case in ordered], 8 * len(cases), weights=[5 * case[1] for case in ordered]
+    )
     assert one is not None
     assert other is not None
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9, abs=1e-12)
@@ -175,8 +204,8 @@ def test_order_and_scale_of_the_weights_do_not_matter(cases: list[tuple[float, f
 @given(st.lists(rates, min_size=1, max_size=40), levels)
 def test_swapping_pass_and_fail_mirrors_the_interval(estimates: list[float], level: float) -> None:
     trials = 8 * len(estimates)
-    interval = clustered_wilson(estimates, trials, level)
-    mirrored = clustered_wilson([1 - estimate for estimate in estimates], trials, level)
+    interval = bootstrap_plus_one_case(estimates, trials, level)
+    mirrored = bootstrap_plus_one_case([1 - estimate for estimate in estimates], trials, level)
     assert interval is not None
     assert mirrored is not None
     assert (interval.low, interval.high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), rel=1e-9, abs=1e-12)

@@ -1,8 +1,8 @@
 """Bootstrap intervals over items: how much would a figure move if other cases of this kind had been drawn?
 
 Whole items (cases, with all their trials or ratings) are drawn again, never single trials. Percentile bounds for
-few items; bias-corrected and accelerated (BCa) ones from 50 items on. For pass rates the clustered Wilson interval
-of `intervals.py` is better: near 0 and 1 a bootstrap of few cases claims far too much.
+few items; bias-corrected and accelerated (BCa) ones from 50 items on. For pass rates the interval
+of `intervals.py`, which adds an imagined case, is better: near 0 and 1 a bootstrap of few cases claims far too much.
 """
 
 from __future__ import annotations

@@ -1,35 +1,34 @@
-"""Confidence intervals for a rate: Wilson's for independent trials, clustered Wilson for trials grouped by case.
+"""Confidence intervals for a rate: Wilson's for independent trials, a Bayesian bootstrap for trials grouped by case.
 
-Trials of one case resemble each other, so they count for less than as many independent ones. Clustered Wilson
-measures that from the spread between cases and, unlike mean ± t·SE, keeps a width where every case agrees.
+Trials of one case resemble each other, so they count for less than as many independent ones. The bootstrap weighs whole
+cases at random, with one more case that is imagined, and so, unlike mean ± t·SE, keeps a width where every case agrees.
 Exact intervals for independent trials are at the end. Values outside [0, 1] (cost, latency) are in `medians.py`.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalharness.errors import UsageError
 from evalharness.stats.beta import beta_quantile
 from evalharness.stats.means import weighted_mean
-from evalharness.stats.student import normal_quantile, student_t_quantile
+from evalharness.stats.random_means import Masses, low_quantile, mean_of
+from evalharness.stats.student import normal_quantile
 from evalharness.stats.thresholds import LEVEL
-
-# Equal estimates can differ in the last bits after averaging; such a spread is no evidence of any.
-_NO_VARIANCE = 1e-24
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """`n_eff` is the number of independent trials that would be as informative."""
+    """`n_eff` is the number of independent trials whose mean would vary as much; None if nothing shows how much."""
 
     low: float
     high: float
     level: float
     method: str
-    n_eff: float
+    n_eff: float | None
 
 
 def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
@@ -40,7 +39,7 @@ def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
     return _score_interval(successes / n, n, quantile, level, "Wilson")
 
 
-def clustered_wilson(
+def bootstrap_plus_one_case(
     estimates: Sequence[float],
     total_trials: int,
     level: float = LEVEL,
@@ -48,19 +47,28 @@ def clustered_wilson(
 ) -> Interval | None:
     """Interval for the mean of one estimate per case (or cluster); None if there is no estimate.
 
+    Its ends are quantiles of the mean with random weights, to which one imagined case is added: mostly a failing one
+    for the low end, a passing one for the high end. A lower estimate lowers every such mean, so it raises neither end.
     With weights it is the weighted mean, and a case that outweighs the others counts as correspondingly few cases.
+    A single case has Wilson's interval over its trials; otherwise `total_trials` matters only for `n_eff`.
     """
-    upper = upper_probability(level)
+    tail = 1 - upper_probability(level)
     _check(estimates, total_trials, weights)
     if not estimates:
         return None
     if len(estimates) == 1:
-        quantile = normal_quantile(upper)
+        quantile = normal_quantile(upper_probability(level))
         return _score_interval(estimates[0], total_trials, quantile, level, "Wilson (this case only)")
     weights = _scaled(weights or [1.0] * len(estimates))
-    mean = weighted_mean(zip(estimates, weights, strict=True))
-    n_eff = _effective_trials(estimates, weights, mean, total_trials)
-    return _score_interval(mean, n_eff, student_t_quantile(upper, len(estimates) - 1), level, "clustered Wilson")
+    cases = Counter(zip(estimates, weights, strict=True))
+    mirrored = Counter(zip([1 - estimate for estimate in estimates], weights, strict=True))
+    return Interval(
+        low=low_quantile(cases, tail),
+        high=1 - low_quantile(mirrored, tail),
+        level=level,
+        method="Bayesian bootstrap plus one case",
+        n_eff=_effective_trials(cases, total_trials),
+    )
 
 
 def upper_probability(level: float) -> float:
@@ -70,17 +78,19 @@ def upper_probability(level: float) -> float:
     return (1 + level) / 2
 
 
-def _effective_trials(estimates: Sequence[float], weights: Sequence[float], mean: float, total_trials: int) -> float:
-    total = math.fsum(weights)
-    squares = math.fsum(weight * weight for weight in weights)
-    squared_deviations = [(estimate - mean) ** 2 for estimate in estimates]
-    variance = weighted_mean(zip(squared_deviations, weights, strict=True))
-    if mean in (0.0, 1.0) or variance <= _NO_VARIANCE:
-        return total * total / squares  # so many equal weights would say as much: M without weights
-    # That number less one, summed from its parts: the difference rounds to 0 where one case outweighs all others.
-    freedom = math.fsum(weight * (total - weight) for weight in weights) / squares
-    squared_error = variance / freedom  # unbiased for the weighted mean; sd²/M without weights
-    return min(mean * (1 - mean) / squared_error, float(total_trials))
+def _effective_trials(cases: Masses, total_trials: int) -> float | None:
+    """From the standard error over cases, which describes their spread; no interval is made of it."""
+    if {estimate for estimate, _ in cases} in ({0.0}, {1.0}):
+        return None
+    mean = mean_of(cases)
+    total = math.fsum(weight * times for (_, weight), times in cases.items())
+    squares = math.fsum(weight * weight * times for (_, weight), times in cases.items())
+    variance = weighted_mean(((estimate - mean) ** 2, weight * times) for (estimate, weight), times in cases.items())
+    # (Σw)²/Σw² less one, summed from its parts: the difference rounds to 0 where one case outweighs all others.
+    freedom = math.fsum(weight * (total - weight) * times for (_, weight), times in cases.items()) / squares
+    # variance/freedom is the squared error, unbiased for the weighted mean; sd²/M without weights
+    spread = mean * (1 - mean) * freedom
+    return spread / variance if spread < total_trials * variance else float(total_trials)
 
 
 def _score_interval(mean: float, n: float, quantile: float, level: float, method: str) -> Interval:
@@ -124,8 +134,8 @@ def _check(estimates: Sequence[float], total_trials: int, weights: Sequence[floa
 # Exact intervals for a rate from independent trials, against which the default interval is measured.
 #
 # Clopper and Pearson's interval never covers less than it says, at the price of width. The equal-tailed interval of a
-# uniform prior is narrower, and right on average over all rates. The default of reports is clustered
-# Wilson, because trials of one case are not independent.
+# uniform prior is narrower, and right on average over all rates. The default of reports is the
+# bootstrap above, because trials of one case are not independent.
 
 
 def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:

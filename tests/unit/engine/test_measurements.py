@@ -18,7 +18,7 @@ from evalharness.engine.measuring.measurements import measure, unmeasurable
 from evalharness.engine.measuring.summary import error_bounds, failures, slowest_trials, summarise
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.reports.words import say
-from evalharness.stats.intervals import clustered_wilson
+from evalharness.stats.intervals import bootstrap_plus_one_case
 
 K_2, K_3 = (("pass_at_" + k, "pass_hat_" + k, f"pass_hat_{k}_plugin") for k in "23")
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
@@ -187,9 +187,9 @@ class TestPassK:
 
     def test_the_interval_is_over_cases_and_not_over_trials(self) -> None:
         found = measured(self.airline(), trials=4)["pass_rate"]
-        assert [found.low, found.high] == pytest.approx([0.3208, 0.5262], abs=5e-5)
+        assert [found.low, found.high] == pytest.approx([0.3186, 0.5307], abs=5e-5)
         assert found.n_eff == pytest.approx(89.3, abs=0.05)
-        assert (found.n_cases, found.n_trials, found.method) == (50, 200, "clustered Wilson")
+        assert (found.n_cases, found.n_trials, found.method) == (50, 200, "Bayesian bootstrap plus one case")
 
     @pytest.mark.parametrize(
         ("trials", "printed"),
@@ -291,19 +291,19 @@ class TestIntervals:
         alone = measured(self.STATES, trials=1)["pass_rate"]
         together = measured(self.STATES, trials=1, cases=cases)["pass_rate"]
         assert together.value == alone.value == 0.625
-        expected = clustered_wilson([2 / 3, 0.0, 1.0], 8, weights=[3.0, 2.0, 3.0])
+        expected = bootstrap_plus_one_case([2 / 3, 0.0, 1.0], 8, weights=[3.0, 2.0, 3.0])
         assert expected is not None
         assert [together.low, together.high] == pytest.approx([expected.low, expected.high])
         assert alone.low is not None and together.low is not None
         assert together.low < alone.low
 
-        assert together.method == "clustered Wilson over 3 clusters"
+        assert together.method == "Bayesian bootstrap plus one case, 3 clusters"
 
     def test_a_single_cluster_is_a_single_observation(self) -> None:
         states = {str(n): [P, P] if n % 4 else [P, F] for n in range(40)}
         cases = [Case(id=id_, input="?", cluster="k") for id_ in states]
         found = measured(states, trials=2, cases=cases)["pass_rate"]
-        one_trial = clustered_wilson([found.value], 1)
+        one_trial = bootstrap_plus_one_case([found.value], 1)
         assert one_trial is not None
         assert (found.low, found.high, found.n_eff) == (one_trial.low, one_trial.high, 1.0)
         assert found.method == "Wilson (one cluster only: a single observation)"
@@ -312,11 +312,22 @@ class TestIntervals:
     def test_a_cluster_is_not_mixed_up_with_a_case_of_its_name(self) -> None:
         cases = [Case(id="a", input="?"), Case(id="b", input="?", cluster="a")]
         found = measured({"a": [P], "b": [F]}, trials=1, cases=cases)["pass_rate"]
-        assert found.method == "clustered Wilson"
+        assert found.method == "Bayesian bootstrap plus one case"
 
     def test_agreement_of_all_cases_still_has_a_width(self) -> None:
         found = measured({str(number): [P] * 4 for number in range(10)}, trials=4)["pass_rate"]
-        assert [found.low, found.high] == pytest.approx([0.6615, 1.0], abs=5e-5)
+        assert [found.low, found.high] == pytest.approx([0.7117, 1.0], abs=5e-5)
+
+    def test_one_failing_trial_makes_no_figure_surer(self) -> None:
+        states = {str(number): [P] * 10 for number in range(30)}
+        every, one_less = measured(states, trials=10), measured(states | {"0": [F] + [P] * 9}, trials=10)
+        for name in ("pass_rate", "pass_at_3", "pass_hat_3", "pass_hat_3_plugin", "score"):
+            before, after = every[name], one_less[name]
+            assert before.low is not None and after.low is not None
+            assert before.high is not None and after.high is not None
+            assert after.low <= before.low, name
+            assert after.high <= before.high == 1.0, name
+            assert before.n_eff is None, name
 
     def test_one_case_speaks_for_itself_only(self) -> None:
         assert "this case only" in measured({"a": [P, F]}, trials=2)["pass_rate"].method

@@ -21,18 +21,20 @@ def lines(states: Any, **given: Any) -> dict[str, Line]:
 def test_the_pass_rate_comes_with_its_interval_and_what_it_rests_on() -> None:
     rate = lines({"a": [P, P], "b": [P, F], "c": [F, F]})["pass rate"]
     assert rate.text.startswith("50 %   95 % interval ")
-    assert rate.small.startswith("(clustered Wilson, 3 cases, 6 trials, design effect ")
+    assert rate.small.startswith("(Bayesian bootstrap plus one case, 3 cases, 6 trials, design effect ")
 
 
 def test_trials_that_are_counted_one_by_one_have_no_design_effect_to_tell() -> None:
     report, _ = reported({"a": [P, P], "b": [P, F]})
     rate = report.measurements["pass_rate"].model_copy(update={"n_eff": 4.0})
     line = next(figures(report.model_copy(update={"measurements": {"pass_rate": rate}})))
-    assert line.small == "(clustered Wilson, 2 cases, 4 trials)"
+    assert line.small == "(Bayesian bootstrap plus one case, 2 cases, 4 trials)"
 
 
-def test_all_passed_is_not_certainty() -> None:
-    assert lines({"a": [P], "b": [P]})["pass rate"].text.endswith("–100 %")
+def test_all_passed_is_not_certainty_and_shows_no_design_effect() -> None:
+    rate = lines({"a": [P, P], "b": [P, P]})["pass rate"]
+    assert rate.text.endswith("–100 %")
+    assert rate.small == "(Bayesian bootstrap plus one case, 2 cases, 4 trials)"
 
 
 def test_nothing_judged_is_said_in_words() -> None:
@@ -71,7 +73,8 @@ def test_what_makes_first_answers_differ_is_told_and_nothing_else() -> None:
     report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
     retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
     mended = {line.label: line for line in figures(retried)}
-    assert mended["pass@1"].small.startswith("(only first answers count here; clustered Wilson, 2 cases, 4 trials")
+    basis = "Bayesian bootstrap plus one case, 2 cases, 4 trials"
+    assert mended["pass@1"].small == f"(only first answers count here; {basis})"
 
 
 def test_cases_without_any_weight_are_said_to_have_none() -> None:
@@ -88,7 +91,7 @@ def test_several_tries() -> None:
     found = lines({"a": [P, P, F, F], "b": [P, P, P, P]})
     assert found["in 2 tries"].text.startswith("at least one passes 92 % (")
     assert "all pass 58 % (" in found["in 2 tries"].text
-    basis = "95 % intervals: clustered Wilson, 2 cases, 8 trials"
+    basis = "95 % intervals: Bayesian bootstrap plus one case, 2 cases, 8 trials"
     assert found["in 2 tries"].small == f"(pass@2, pass^2, unbiased; {basis})"
     assert "in 4 tries" not in found
 
@@ -118,7 +121,7 @@ def test_categories_are_told_where_there_are_several() -> None:
     report, _ = reported({"a": [P], "b": [F], "c": [P]}, cases)
     told = [line.text for line in figures(report) if "pass rate" in line.text]
     assert told == [
-        "x: 1 of 2 cases passed, pass rate 50 %   95 % interval 0–100 %",
+        "x: 1 of 2 cases passed, pass rate 50 %   95 % interval 2–98 %",
         "y: 1 of 1 case passed, pass rate 100 %   95 % interval 21–100 %",
     ]
 

@@ -167,7 +167,7 @@ SAMPLES: dict[str, Any] = {
     "may_be_chance": True,
     "may_go_on": True,
     "message": "they have no case in common",
-    "method": "clustered Wilson",
+    "method": "Bayesian bootstrap plus one case",
     "missed": {"cases": ["a"], "states": [None], "number": 1},
     "model": "anthropic/m",
     "most": 1000,

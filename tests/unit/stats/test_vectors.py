@@ -27,3 +27,13 @@ def test_every_kind_of_vector_is_used_and_every_one_used_exists() -> None:
 
 def test_no_kind_of_vector_is_empty() -> None:
     assert all(VECTORS.values())
+
+
+OWN = {"published_runs": 12, "clustered_wilson_edge": 3}
+"""The kinds with values of the product's own, and of how many vectors: all intervals over cases, and nothing else."""
+
+
+def test_what_differs_from_the_reference_is_marked_and_the_value_of_the_reference_kept() -> None:
+    marked = {kind: [vector for vector in vectors if "note" in vector] for kind, vectors in VECTORS.items()}
+    assert {kind: len(vectors) for kind, vectors in marked.items() if vectors} == OWN
+    assert all(vector["ci"] != vector["published_ci"] for vectors in marked.values() for vector in vectors)

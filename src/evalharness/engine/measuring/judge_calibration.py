@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalharness.domain.calibration import ENOUGH_EXAMPLES, AttackFamily, Direction, ExampleScore
-from evalharness.stats.intervals import clustered_wilson, wilson
+from evalharness.stats.intervals import bootstrap_plus_one_case, wilson
 from evalharness.stats.sign_flips import sign_flip
 from evalharness.stats.thresholds import ALPHA, SAME
 
@@ -27,7 +27,7 @@ def example_figures(examples: Sequence[ExampleScore], width: float) -> dict[str,
     }
     if n < ENOUGH_EXAMPLES:
         return figures
-    distance, share = clustered_wilson(distances, n), wilson(agreeing, n)
+    distance, share = bootstrap_plus_one_case(distances, n), wilson(agreeing, n)
     direction, p_value = _direction(differences)
     assert distance is not None, "there are values"
     return figures | {

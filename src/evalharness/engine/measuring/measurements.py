@@ -10,7 +10,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.suite import Suite
 from evalharness.engine.measuring.trial_counts import CaseTally, Measured
-from evalharness.stats.intervals import clustered_wilson, wilson
+from evalharness.stats.intervals import bootstrap_plus_one_case, wilson
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.medians import median
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
@@ -135,7 +135,7 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
     even = len(set(weights)) <= 1
     is_one = len(values) == 1 < len(estimates)
     reported = 1 if is_one else max(n_trials, len(values))
-    interval = clustered_wilson(values, reported, weights=None if even else weights)
+    interval = bootstrap_plus_one_case(values, reported, weights=None if even else weights)
     mean = weighted_mean(zip(values, weights, strict=True))
     return Measurement(
         value=min(1.0, max(0.0, mean)),
@@ -153,4 +153,4 @@ def _over_clusters(method: str, clusters: int, cases: int) -> str:
     if clusters == cases:
         return method
     one = "Wilson (one cluster only: a single observation)"
-    return one if clusters == 1 else f"{method} over {clusters:,} clusters"
+    return one if clusters == 1 else f"{method}, {clusters:,} clusters"
