@@ -48,6 +48,32 @@ class Agent:
         return np.where(random.random(shape) < self.sure, 1.0, random.beta(self.a, self.b, shape))
 
 
+@dataclass(frozen=True, slots=True)
+class TwoKinds:
+    """A share `failing` of all tasks never passes; the others pass with chance `rate`."""
+
+    failing: float
+    rate: float
+
+    @property
+    def name(self) -> str:
+        rate = f"{self.rate:g}".removeprefix("0")
+        return f"{self.failing:.0%} always fail, the rest {rate}" if self.failing else f"all {rate}"
+
+    def pass_hat(self, k: int) -> float:
+        return (1 - self.failing) * self.rate**k
+
+    def passes(self, trials: int) -> list[float]:
+        law = [
+            (1 - self.failing) * comb(trials, c) * self.rate**c * (1 - self.rate) ** (trials - c)
+            for c in range(trials + 1)
+        ]
+        law[0] += self.failing
+        return law
+
+
+Law = Agent | TwoKinds
+
 AGENTS = (
     Agent("mean .50", 1, 2.5),
     Agent("mean .75", 2.25, 1.25),
@@ -59,3 +85,25 @@ AIRLINE_COUNTS = tuple((4, passes) for passes, tasks in enumerate((14, 12, 10, 4
 """(trials, passes) of the 50 tasks of gpt-4o on tau-bench airline, as published."""
 AIRLINE = Agent("like gpt-4o/airline", 0.606, 0.837, sure=0.0)
 """The Beta law with the mean (.42) and the variance between tasks (.0997) of those counts."""
+
+FEW_TASKS_FAIL: tuple[tuple[Law, int, int], ...] = (
+    (TwoKinds(0.05, 0.995), 30, 10),
+    (TwoKinds(0.03, 0.98), 50, 10),
+    (TwoKinds(0.02, 0.99), 100, 10),
+    (TwoKinds(0.10, 0.99), 20, 10),
+    (TwoKinds(0.10, 0.99), 10, 20),
+    (TwoKinds(0.05, 0.95), 30, 10),
+    (TwoKinds(0.03, 0.9), 50, 10),
+    (TwoKinds(0.05, 0.8), 30, 20),
+    (TwoKinds(0.02, 0.95), 50, 4),
+    (Agent("Beta(.5, .5)", 0.5, 0.5, sure=0.0), 3, 100),
+)
+"""Agents, tasks and trials where an interval made of the standard error covers too little."""
+SAME_RATE: tuple[tuple[Law, int, int], ...] = (
+    (TwoKinds(0.0, 0.9), 20, 4),
+    (TwoKinds(0.0, 0.9), 10, 10),
+    (TwoKinds(0.0, 0.9), 50, 4),
+    (TwoKinds(0.0, 0.99), 30, 10),
+    (TwoKinds(0.0, 0.5), 20, 4),
+)
+"""And where all tasks are alike, which no interval over tasks can take for granted."""
