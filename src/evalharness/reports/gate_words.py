@@ -154,10 +154,10 @@ def strict_flips(flipped: Mapping[str, Any], alarm: Any, left_out: str | None) -
 
 
 def _false_alarms(alarm: Any) -> str:
-    """Of an unchanged agent: a range, or one figure in the checks of an earlier version."""
-    if not isinstance(alarm, list | tuple):
+    """Of an unchanged agent. Checks of an earlier version have one figure; from never to always says nothing."""
+    low, high = (f"{100 * end:.0f}" for end in alarm) if isinstance(alarm, list | tuple) else ("0", "100")
+    if (low, high) == ("0", "100"):
         return "how often one would if nothing had changed is not known"
-    low, high = (f"{100 * end:.0f}" for end in alarm)
     often = f"{low} to {high}" if low != high else high
     return f"one would in {often} of 100 runs if nothing had changed"
 

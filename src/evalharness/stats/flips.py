@@ -15,7 +15,7 @@ from evalharness.stats.medians import quantile
 from evalharness.stats.rate_laws import law_of_counts
 
 _FEWEST_CASES, _FEWEST_TRIALS = 5, 4
-_RESAMPLES = 300
+_RESAMPLES = 200
 _LOW_TAIL, _HIGH_TAIL, _ALIKE_TAIL = 0.02, 0.01, 0.05
 """What is cut off at the ends: with 5 % at each too many ranges missed the truth."""
 _MOST_DRAWN = 100

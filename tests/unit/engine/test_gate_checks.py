@@ -415,6 +415,8 @@ def test_strict_flips_tells_how_often_it_cries_wolf() -> None:
     assert "(one would in 13 to 42 of 100 runs if nothing had changed)" in say(only(quiet).text)
     loud = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", change("x", 4, 3)))
     assert (loud.exit_code, only(loud).cases) == (1, ("x",))
+    vague = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.001, 0.999)))
+    assert "is not known" in say(only(vague).text), "from never to always says nothing"
     unknown = "(how often one would if nothing had changed is not known)"
     assert say(only(loud).text) == f"no case that always passed may fail now {unknown}: x did"
 
