@@ -163,8 +163,17 @@ def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: P
     baseline(folder, wrong="h")
     done = run(folder, "--strict-flips", wrong="b1 h")
     assert done.code == 1
-    assert "of runs if nothing had changed): b did" in done.out
-    assert run(folder, "--strict-flips", wrong="h").code == 0
+    assert "(how often one would if nothing had changed is not known): b did" in done.out, (
+        "three trials of each are few"
+    )
+    later = run(folder, "--strict-flips", "--json", wrong="h")
+    assert later.code == 0
+    low, high = later.report["comparison"]["flip_alarm"]
+    assert 0 <= low < high < 1, "six trials of each are known, of b five passed"
+    assert f"one would in {100 * low:.0f} to {100 * high:.0f} of 100 runs" in json.dumps(later.report["gate"])
+    again = drive(folder, "gate", later.run_name, "--strict-flips", "--json").json["gate_report"]
+    assert again["comparison"]["flip_alarm"] == [low, high]
+    assert drive(folder, "verify", later.run_name).code == 0
 
 
 def test_a_baseline_is_told_of_but_decides_nothing_without_a_gate(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from evalharness.contracts.store import Store
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import ReportedRun
+from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating.run_verdict import may_be_gated
 from evalharness.engine.measuring.trial_counts import Measured
@@ -33,7 +34,8 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
         )
 
     path, is_file = Path(reference), _is_report_file(reference)
-    report, suite, measured = _of_file(path) if is_file else _of_run(reference, store)
+    run = None if is_file else _find(reference, store)
+    report, suite, measured = _of_file(path) if run is None else _of_run(run, store)
     suite = with_gate(suite, overrides, path.parent)
     if suite.gate is None:
         what = (
@@ -47,7 +49,7 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
     check_question(suite.gate, report, store)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
-    return reported(gated(report, suite, measured, store, context.today))
+    return reported(gated(report, suite, measured, store, context.today, run))
 
 
 def _is_report_file(reference: str) -> bool:
@@ -55,15 +57,18 @@ def _is_report_file(reference: str) -> bool:
     return path.suffix.lower() == ENDING and path.is_file()
 
 
-def _of_run(reference: str, store: Store) -> tuple[Report, Suite, Measured]:
-    """As it reads without a gate."""
+def _find(reference: str, store: Store) -> Run:
     try:
-        run = store.find_run(reference)
+        return store.find_run(reference)
     except UnknownName as error:
         path = Path(reference)
         if path.suffix.lower() == ENDING and not path.exists():
             raise no_such_file(path, error) from None
         raise
+
+
+def _of_run(run: Run, store: Store) -> tuple[Report, Suite, Measured]:
+    """As it reads without a gate."""
     stopped, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s)

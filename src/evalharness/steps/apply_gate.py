@@ -5,6 +5,7 @@ The baseline is the one that the gate names, else the suite's newest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -21,6 +22,7 @@ from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, r
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
 from evalharness.reports.words import say
+from evalharness.steps.find_comparable_runs import earlier_counts
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.recall_answers import with_flips
 
@@ -30,21 +32,21 @@ def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: 
     if not may_be_gated(report.verdict, report.summary):
         return report
     if run.suite.gate is not None:
-        report = gated(report, run.suite, measured, store, day)
+        report = gated(report, run.suite, measured, store, day, run)
     if report.comparison is None and not report.not_compared:
         report = report.model_copy(update=compare_as_known(run, report, store, day))
     return report
 
 
-def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: date) -> Report:
-    """By the suite's gate alone, whatever the report said before."""
+def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: date, run: Run | None = None) -> Report:
+    """By the suite's gate alone, whatever the report said before; `run` is the report's own, where it is stored."""
     gate = suite.gate
     assert gate is not None, "asked for where there is one"
     comparison: Comparison | None = None
     not_compared: Finding | None = None
     if gate.compares:
         try:
-            comparison = compare_as_gated(gate, report, store, day)
+            comparison = compare_as_gated(gate, report, store, day, run)
             if report.sequential is None:
                 comparison = with_flips(comparison, gate, store)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
@@ -102,10 +104,13 @@ def whole(found: FoundReport) -> FoundReport:
     return found
 
 
-def compare_as_gated(gate: Gate, report: Report, store: Store, today: date) -> Comparison:
+def compare_as_gated(gate: Gate, report: Report, store: Store, today: date, run: Run | None = None) -> Comparison:
     """As the gate asks; raises UsageError where the two cannot be compared."""
     found = find_baseline(gate, store, report.metadata.suite_name)
-    return compare_with(found, report, gate, today)
+    history = None
+    if run is not None and gate.strict_flips:
+        history = earlier_counts(store, run, besides=found.report.metadata.run_id)
+    return compare_with(found, report, gate, today, history)
 
 
 def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dict[str, Any]:
@@ -123,10 +128,12 @@ def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dic
         return {"not_compared": finding("comparison.refused", message=error.message, hint=None)}
 
 
-def compare_with(found: FoundReport, report: Report, gate: Gate, today: date) -> Comparison:
+def compare_with(
+    found: FoundReport, report: Report, gate: Gate, today: date, history: Mapping[str, tuple[int, int]] | None = None
+) -> Comparison:
     """By the gate's rule, without the cases that are quarantined on this day."""
-    rule = gate.regression or RegressionRule()
-    comparison = compare(found.report, report, rule, old_source=found.source, ignored=gate.quarantined_on(today))
+    rule, ignored = gate.regression or RegressionRule(), gate.quarantined_on(today)
+    comparison = compare(found.report, report, rule, old_source=found.source, ignored=ignored, history=history)
     return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
 
 

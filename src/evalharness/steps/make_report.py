@@ -21,7 +21,6 @@ from evalharness.engine.gating.run_verdict import may_be_gated, run_verdict
 from evalharness.engine.gating.threshold_checks import Counted, limit_checks
 from evalharness.engine.measuring.measurements import measure, unmeasurable
 from evalharness.engine.measuring.recommendations import (
-    Judged,
     flaky_cases,
     in_order,
     recall_passes,
@@ -40,6 +39,7 @@ from evalharness.engine.measuring.summary import (
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.steps.apply_gate import apply_gate, decided
+from evalharness.steps.find_comparable_runs import comparable_runs
 
 SHOWN_CASES = 5
 
@@ -224,36 +224,6 @@ def cases_not_passed(store: Store, runs: Iterable[Run]) -> set[str]:
                 has_passed = tally.state(run.suite.case_threshold) == "passed"
                 passed[case_id] = (matrix_id, so_far and has_passed)
     return {case_id for case_id, (_, has_passed) in passed.items() if not has_passed}
-
-
-# Find comparable runs: those before a run whose trials say something about its cases, too.
-#
-# Comparable is the same case, judged by the same graders, on the same target, by digest. Regrades and stored artifacts
-# show the same answers again, so they tell nothing about flakiness across runs; nor is a run counted with others that
-# was allowed to stop early.
-
-LOOKED_BACK = 20
-FEW_TRIALS = 5000
-"""So many are looked back at, and twice as many as the run has itself: it happens at the end of every run."""
-
-
-def comparable_runs(store: Store, run: Run) -> list[Judged]:
-    """Newest first, of each run those cases alone that are comparable."""
-    return list(_earlier(store, run)) if run.has_fresh_trials and not run.options.sequential else []
-
-
-def _earlier(store: Store, run: Run) -> Iterator[Judged]:
-    locks = {case_id: lock.model_dump(exclude_defaults=True) for case_id, lock in run.lock.cases.items()}
-    own_targets = {case_id: lock for case_id, lock in locks.items() if "target" in lock}
-    left = FEW_TRIALS + 2 * run.planned_trials
-    for past in islice(store.past_runs(run.suite.name, before=run.id), LOOKED_BACK):
-        left -= past.planned
-        if left < 0:
-            return
-        wanted = locks if past.target == run.lock.target else own_targets
-        same = {case_id for case_id, lock in wanted.items() if past.locks.get(case_id) == lock}
-        if same and not past.is_sequential:
-            yield {case_id: counts for case_id, counts in store.judged(past.id).items() if case_id in same}
 
 
 # Analyse items: what the newest runs of several targets say about the cases of a run. Only counts are read.

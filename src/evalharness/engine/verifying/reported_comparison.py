@@ -25,7 +25,8 @@ from evalharness.engine.verifying.reported_verdict import Judged
 from evalharness.errors import UsageError
 from evalharness.stats.p_values import holm
 
-_WORDS = ("why", "settle", "notes", "source", "divergence")
+_NOT_FOLLOWED = ("why", "settle", "notes", "source", "divergence", "flip_alarm")
+"""Words, and what rests on runs that may be gone."""
 _OWN = ("new", "n_cases", "n_trials_new")
 _BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
 _ABOUT_RUN = ("run_id", "run_name", "suite_name", "variant", "timestamp")
@@ -78,7 +79,7 @@ def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield place, value
         return
     for key, inner in value.items():
-        if key not in _WORDS:
+        if key not in _NOT_FOLLOWED:
             yield from _flat(f"{place}.{key}", inner)
 
 

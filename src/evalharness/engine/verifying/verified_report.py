@@ -319,7 +319,7 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
         yield finding("believed.sequential_plan")
     if report.judging:
         yield finding("believed.judging")
-    if report.flaky or report.items is not None:
+    if report.flaky or report.items is not None or (report.comparison and report.comparison.flip_alarm):
         yield finding("believed.other_runs")
 
 

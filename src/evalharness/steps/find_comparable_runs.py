@@ -1,0 +1,50 @@
+"""Find comparable runs: those before a run whose trials say something about its cases, too.
+
+Comparable is the same case, judged by the same graders, on the same target, by digest. Regrades and stored artifacts
+show the same answers again, so they tell nothing about flakiness across runs; nor is a run counted with others that
+was allowed to stop early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from evalharness.contracts.store import Store
+from evalharness.domain.run import Run
+from evalharness.engine.measuring.recommendations import Judged
+
+LOOKED_BACK = 20
+FEW_TRIALS = 5000
+"""So many are looked back at, and twice as many as the run has itself: it happens at the end of every run."""
+
+
+def comparable_runs(store: Store, run: Run) -> list[Judged]:
+    """Newest first, of each run those cases alone that are comparable."""
+    return [judged for _, judged in _earlier(store, run)]
+
+
+def earlier_counts(store: Store, run: Run, besides: str) -> dict[str, tuple[int, int]]:
+    """Trials and passes of each case in all comparable runs together, without the run whose id is `besides`."""
+    counts: dict[str, tuple[int, int]] = {}
+    for run_id, judged in _earlier(store, run):
+        for case_id, (trials, passed) in judged.items() if run_id != besides else ():
+            n, c = counts.get(case_id, (0, 0))
+            counts[case_id] = n + trials, c + passed
+    return counts
+
+
+def _earlier(store: Store, run: Run) -> Iterator[tuple[str, Judged]]:
+    if not run.has_fresh_trials or run.options.sequential:
+        return
+    locks = {case_id: lock.model_dump(exclude_defaults=True) for case_id, lock in run.lock.cases.items()}
+    own_targets = {case_id: lock for case_id, lock in locks.items() if "target" in lock}
+    left = FEW_TRIALS + 2 * run.planned_trials
+    for past in islice(store.past_runs(run.suite.name, before=run.id), LOOKED_BACK):
+        left -= past.planned
+        if left < 0:
+            return
+        wanted = locks if past.target == run.lock.target else own_targets
+        same = {case_id for case_id, lock in wanted.items() if past.locks.get(case_id) == lock}
+        if same and not past.is_sequential:
+            yield past.id, {case_id: counts for case_id, counts in store.judged(past.id).items() if case_id in same}
