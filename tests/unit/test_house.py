@@ -136,6 +136,13 @@ def test_only_settings_touches_the_environment() -> None:
     assert readers == {"settings.py", "cli/process.py"}, "one reads it, the other exports what flags and `.env` say"
 
 
+def test_optional_members_of_parts_are_declared_and_not_looked_for() -> None:
+    """What a grader or a target may have is a member of its contract, or of a class that its options inherit from."""
+    looking = {relative(path) for path in FILES if "getattr" in calls_in(path)}
+    users_objects = {"steps/choose_scorers.py"}  # anything with a method `score` may be handed in as a scorer
+    assert {name for name in looking if name.split("/")[0] == "steps"} == users_objects
+
+
 def test_only_the_command_line_prints() -> None:
     printers = {relative(path) for path in FILES if "print" in calls_in(path)}
     assert {name.split("/")[0] for name in printers} <= {"cli"}

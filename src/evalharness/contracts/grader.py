@@ -66,6 +66,11 @@ class Grader(ABC):
 
     Only a grader made of others decides it when it is built.
     """
+    people: int = 0
+    """How many people must rate an answer before it has a grade; 0 where none have to.
+
+    Of a grader made of others, the most that one of them asks for.
+    """
     is_off: bool = False
     """Whether it is switched off by its options. A case with no other graders is skipped."""
     parts: tuple[Grader, ...] = ()

@@ -5,6 +5,8 @@ Only data; how results are reached is the business of the engine, how they are t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -79,6 +81,14 @@ class Config(Record):
     """`KEY` passes the variable on, `KEY=VALUE` sets it."""
     repeat: int = 1
     """Less than 1 means 1."""
+
+
+class SessionCheck(ABC):
+    """Options of a grader for whose findings a Result has fields of its own."""
+
+    @abstractmethod
+    def result_fields(self, evidence: Json, called: Sequence[str]) -> Mapping[str, Any]:
+        """Fields of the Result, from the evidence of its grade (None without one) and the tools that were called."""
 
 
 class InputSession(Session):

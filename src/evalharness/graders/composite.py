@@ -73,6 +73,7 @@ class Composite(Grader):
             (part, registry.build_grader(part, services)) for part in options.parts
         ]
         self.parts = tuple(part for _, part in self._parts)
+        self.people = max((part.people for part in self.parts), default=0)
         types = {part.type for part in self.parts}
         self.type = "human" if "human" in types else "model" if "model" in types else "code"
         self.needs_sandbox = any(part.needs_sandbox for part in self.parts)

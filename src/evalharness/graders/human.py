@@ -11,11 +11,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.services import Services
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Number, Options, Share, Whole
 from evalharness.domain.record import Record
+from evalharness.domain.specification import GraderSpec
 from evalharness.graders.text import as_texts
 from evalharness.values.json_value import Json
 
@@ -117,6 +119,10 @@ class Human(Grader):
     Options: ClassVar[type[Options]] = HumanOptions
     type: GraderType = "human"
     options: HumanOptions
+
+    def __init__(self, options: HumanOptions, spec: GraderSpec, services: Services) -> None:
+        super().__init__(options, spec, services)
+        self.people = options.evaluators.min_required
 
     async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it
         return Grade(state="awaiting", reason="a person's rating is due")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import regex
 from pydantic import Field, field_validator
@@ -10,7 +11,7 @@ from pydantic import Field, field_validator
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.documents.session import SessionAssertion
 from evalharness.documents.session_checks import size_class, threshold_of, tool_calls_f1
-from evalharness.documents.session_results import AssertionResult
+from evalharness.documents.session_results import AssertionResult, SessionCheck
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade
@@ -18,6 +19,7 @@ from evalharness.domain.options import Options
 from evalharness.domain.transcript import ToolCall
 from evalharness.graders.pattern_examples import example_of
 from evalharness.graders.patterns import search
+from evalharness.values.json_value import Json
 from evalharness.values.pattern import compile_pattern
 from evalharness.values.text import head
 from evalharness.values.variables import has_braces
@@ -26,8 +28,11 @@ SHOWN_CALLS = 50
 LONGEST_REASON = 1500
 
 
-class SizeClassOptions(Options):
+class SizeClassOptions(Options, SessionCheck):
     value: Literal["S", "M", "L", "XL"]
+
+    def result_fields(self, evidence: Json, called: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
+        return {"size_expected": self.value}
 
 
 class SizeClass(Grader):
@@ -46,10 +51,15 @@ class SizeClass(Grader):
         return Example() if self.options.value == "S" else None
 
 
-class ToolCallsF1Options(Options):
+class ToolCallsF1Options(Options, SessionCheck):
     main: ClassVar[str] = "tools"
 
     tools: tuple[str, ...]
+
+    def result_fields(self, evidence: Json, called: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
+        if not self.tools:
+            return {}
+        return {"tool_calls_score": tool_calls_f1(self.tools, called), "tool_calls_expected": 1.0}
 
 
 class ToolCallsF1(Grader):
@@ -80,10 +90,14 @@ class ToolCallsF1(Grader):
 LONGEST_VALUE = 100
 
 
-class SessionAssertionsOptions(Options):
+class SessionAssertionsOptions(Options, SessionCheck):
     main: ClassVar[str] = "assertions"
 
     assertions: Annotated[tuple[SessionAssertion, ...], Field(min_length=1)]
+
+    def result_fields(self, evidence: Json, called: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
+        rows = evidence if isinstance(evidence, list) else ()
+        return {"assertion_results": tuple(map(AssertionResult.model_validate, rows))}
 
     @field_validator("assertions")
     @classmethod

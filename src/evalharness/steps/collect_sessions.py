@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from evalharness import registry
 from evalharness.documents.session import EvalCriteria, Session, moment_of
-from evalharness.documents.session_checks import size_class, summarise_results, tool_calls_f1
-from evalharness.documents.session_results import AssertionResult, Config, EvalRun, RelevanceResult, Result
+from evalharness.documents.session_checks import size_class, summarise_results
+from evalharness.documents.session_results import AssertionResult, Config, EvalRun, Result, SessionCheck
 from evalharness.domain.case import Case, recorded, session_file
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.run import Run
@@ -28,14 +28,6 @@ from evalharness.formats.recorded_sessions.rebuilt_sessions import (
 from evalharness.values.json_value import Json
 
 NOT_RUN = "not run: the run was stopped before"
-SESSION_GRADERS = ("size_class", "tool_calls_f1", "relevance", "session_assertions")
-"""A result has fields of its own for what they find."""
-
-
-class Expected(NamedTuple):
-    size: str = ""
-    tools: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
 
 
 def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
@@ -64,16 +56,13 @@ def _results(run: Run, finished: dict[tuple[str, int], Trial], config: Config) -
             number = f" #{index + 1}" if run.lock.trials > 1 else ""
             path = f"{config.evals_dir}/{session_file(case) or case.id}"
             asked = _Asked(run, case, index, f"{case.title}{number}", path)
-            yield asked.result(finished.get((case.id, index)), _expected(suite, case))
+            yield asked.result(finished.get((case.id, index)), _checks(suite, case))
 
 
-def _expected(suite: Suite, case: Case) -> Expected:
+def _checks(suite: Suite, case: Case) -> dict[str, SessionCheck]:
+    """By kind: the options of those graders of the case for which results have fields of their own."""
     options = {spec.kind: registry.parse_options("grader", spec) for spec in suite.graders_for(case)}
-    return Expected(
-        size=getattr(options.get("size_class"), "value", ""),
-        tools=getattr(options.get("tool_calls_f1"), "tools", ()),
-        criteria=getattr(options.get("relevance"), "criteria", ()),
-    )
+    return {kind: each for kind, each in options.items() if isinstance(each, SessionCheck)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +82,18 @@ class _Asked:
             return tuple(str(turn.get("content", "")) for turn in content if turn.get("role") == "user")
         return (self.case.content_text,)
 
-    def result(self, trial: Trial | None, expected: Expected) -> Result:
+    def result(self, trial: Trial | None, checks: Mapping[str, SessionCheck]) -> Result:
         about = {"input_path": self.path, "title": self.title, "question": "\n".join(self.questions)}
         if trial is None:
             return Result(**about, state="error", error=NOT_RUN, session=self._session(None))
         transcript = trial.last.transcript or Transcript()
         called = [call.name for call in transcript.tool_calls]
-        rows = {grade.kind: grade.evidence for grade in trial.grades if isinstance(grade.evidence, list)}
-        relevance = tuple(RelevanceResult.model_validate(row) for row in rows.get("relevance", ()))
+        evidence = {grade.kind: grade.evidence for grade in trial.grades}
+        fields: dict[str, Any] = {}
+        for kind, check in checks.items():
+            fields |= check.result_fields(evidence.get(kind), called)
+        others = _as_assertions(grade for grade in trial.grades if grade.kind not in checks)
+        fields["assertion_results"] = (*fields.get("assertion_results", ()), *others)
         return Result(
             **about,
             response=transcript.text,
@@ -108,19 +101,10 @@ class _Asked:
             cost=trial.cost_usd or 0.0,
             output_tokens=trial.output_tokens or 0,
             size=size_class(transcript.text) if trial.last.transcript else "",
-            size_expected=expected.size,
-            tool_calls_score=tool_calls_f1(expected.tools, called) if expected.tools or called else 0.0,
-            tool_calls_expected=1.0 if expected.tools else 0.0,
-            relevance_passed=sum(found.passed for found in relevance),
-            relevance_expected=len(expected.criteria),
-            relevance_results=relevance,
-            assertion_results=(
-                *(AssertionResult.model_validate(row) for row in rows.get("session_assertions", ())),
-                *_as_assertions(trial.grades),
-            ),
             error=_error(trial),
             raw_output=transcript.events,
             session=self._session(trial.last.transcript),
+            **fields,
         )
 
     def _session(self, transcript: Transcript | None) -> Session:
@@ -144,7 +128,7 @@ class _Asked:
 def _as_assertions(grades: Iterable[Grade]) -> Iterator[AssertionResult]:
     """What suites of other kinds check, so that no result fails without a word about it."""
     for grade in grades:
-        if grade.kind not in SESSION_GRADERS and grade.required and grade.state in VERDICTS:
+        if grade.required and grade.state in VERDICTS:
             reason = "" if grade.passed else grade.reason
             yield AssertionResult(name=grade.grader, type=grade.kind, passed=grade.passed, reason=reason)
 

@@ -131,6 +131,7 @@ class GraderContract(ABC):
         assert grader.type in ("code", "model", "human")
         assert isinstance(grader.version, str) and grader.version
         assert isinstance(grader.needs_sandbox, bool)
+        assert (grader.people > 0) == (grader.type == "human"), "who rates is known before anything is rated"
         assert isinstance(grader.is_off, bool)
         assert all(isinstance(part, Grader) for part in grader.parts)
         assert all("/" in name for name in (*grader.judges(), *grader.embedders()))

@@ -153,3 +153,17 @@ def test_the_example_is_what_was_said_about_a_good_answer(
 ) -> None:
     example = build({"type": kind, **options}).example()
     assert (example.output if example else None) == output
+
+
+@pytest.mark.parametrize(
+    ("written", "people"),
+    [
+        ("human", 1),
+        ({"type": "human", "evaluators": {"min_required": 3}}, 3),
+        ({"all_of": ["human", {"not": {"type": "human", "evaluators": {"min_required": 2}}}, {"exact": "x"}]}, 2),
+        ({"all_of": [{"exact": "x"}]}, 0),
+        ({"contains": "x"}, 0),
+    ],
+)
+def test_a_grader_says_how_many_people_must_rate(build: Callable[..., Grader], written: Any, people: int) -> None:
+    assert build(written).people == people

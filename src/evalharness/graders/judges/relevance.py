@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
 from evalharness.contracts.grader import GradeContext
-from evalharness.documents.session_results import RelevanceResult
+from evalharness.documents.session_results import RelevanceResult, SessionCheck
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
 from evalharness.errors import BadReply, ModelUnavailable
@@ -24,7 +24,7 @@ FORM = Form({"reason": Words("why, in one sentence", needed=True), "result": One
 Answer = RelevanceResult | BadReply | ModelUnavailable
 
 
-class RelevanceOptions(JudgeOptions):
+class RelevanceOptions(JudgeOptions, SessionCheck):
     main: ClassVar[str] = "criteria"
 
     criteria: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -34,6 +34,14 @@ class RelevanceOptions(JudgeOptions):
     @classmethod
     def _say_something(cls, criteria: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(not_blank, criteria))
+
+    def result_fields(self, evidence: Json, called: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
+        results = tuple(map(RelevanceResult.model_validate, evidence if isinstance(evidence, list) else ()))
+        return {
+            "relevance_passed": sum(result.passed for result in results),
+            "relevance_expected": len(self.criteria),
+            "relevance_results": results,
+        }
 
 
 class Relevance(JudgeGrader):
