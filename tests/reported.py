@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from stored_records import make_run
-
 from evalharness.domain.case import Case
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
@@ -21,6 +19,7 @@ from evalharness.engine.gating.run_verdict import may_be_gated
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.steps.apply_gate import decided
 from evalharness.steps.make_report import make_report
+from evalharness.testing.stored_records import make_run
 
 P: Any
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"

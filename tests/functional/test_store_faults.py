@@ -17,11 +17,11 @@ from random import Random
 import pytest
 from small_disk import mounted, remount
 from store_writer import bulky_trial, open_store
-from stored_records import make_run
 
 from evalharness.errors import RunBusy, StoreError
 from evalharness.reports.words import say
 from evalharness.stores.sql_store import SqlStore
+from evalharness.testing.stored_records import make_run
 
 WRITER = Path(__file__).with_name("store_writer.py")
 HOLD_LOCK = """

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_records import make_report, make_run, make_trial
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.reported_run import Presentation, ReportedRun
@@ -17,6 +16,7 @@ from evalharness.errors import UsageError
 from evalharness.formats.results.written_reports import read_report
 from evalharness.reports.json_report import JsonReporter
 from evalharness.reports.words import say
+from evalharness.testing.stored_records import make_report, make_run, make_trial
 
 CASES = (CaseResult(case_id="a", key="k", trials=3, passed=2, state="failed", score=2 / 3), CaseResult(case_id="b"))
 

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import pytest
 from reported import P, reported
-from stored_records import make_trial
 
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.trial import Trial
@@ -23,6 +22,7 @@ from evalharness.reports.report_files import (
     remove_earlier,
     write_reports,
 )
+from evalharness.testing.stored_records import make_trial
 
 REPORT, _ = reported({"a": [P]})
 

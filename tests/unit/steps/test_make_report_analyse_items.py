@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stored_records import make_report, make_run, make_trial
 
 from evalharness.domain.case import Case
 from evalharness.domain.run import Run
@@ -16,6 +15,7 @@ from evalharness.harness import evaluate
 from evalharness.redaction import Redactor
 from evalharness.steps.make_report import MOST_TRIALS, analyse_items
 from evalharness.stores.sql_store import SqlStore
+from evalharness.testing.stored_records import make_report, make_run, make_trial
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from stored_records import make_report
 
 from evalharness.domain.stored import RegisteredSuite
 from evalharness.errors import StoreError
@@ -17,6 +16,7 @@ from evalharness.reports.words import say
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
+from evalharness.testing.stored_records import make_report
 
 # What the first version wrote, to the letter. It is never changed: stores of that version are on people's disks.
 VERSION_1 = """

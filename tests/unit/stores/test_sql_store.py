@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from stored_records import make_report, make_run, make_trial
 
 from evalharness.domain.case import Case
 from evalharness.domain.stored import RegisteredSuite
@@ -16,6 +15,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
 from evalharness.stores.sql_store import SqlStore
+from evalharness.testing.stored_records import make_report, make_run, make_trial
 
 SECRET = "correct-horse-battery"
 

@@ -1,7 +1,8 @@
-"""Runs, trials and reports for tests of stores: as small as they can be, and told apart by what a test hands in."""
+"""Runs, trials and reports for tests of stores: as small as they can be, differing in what a test hands in."""
 
 from __future__ import annotations
 
+from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.report import Failure, Report, RunMetadata, Summary, TrialCounts
 from evalharness.domain.run import CaseLock, Run, RunLock
@@ -46,3 +47,15 @@ def make_report(run: Run, *, pending: int = 0, why: str = "") -> Report:
         summary=Summary(total_evals=2, trials=TrialCounts(planned=4, pending=pending)),
         failures=(Failure(eval_id="a", name="a", state="failed", reason=why),),
     )
+
+
+def added(store: Store, *runs: Run) -> Run:
+    """The first of these, as it is stored."""
+    return store.add_runs(runs or [make_run()])[0]
+
+
+def put(store: Store, run: Run, *trials: Trial) -> None:
+    """Trials of a run, committed."""
+    for trial in trials:
+        store.put(run.id, trial)
+    store.flush()
