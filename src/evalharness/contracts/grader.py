@@ -6,7 +6,7 @@ A grader inherits from `Grader` and adds its `Options` and `grade`; everything e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from evalharness.contracts.services import Services
@@ -14,6 +14,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.options import Options
+from evalharness.domain.record import copied
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import Unscored
@@ -33,6 +34,10 @@ class GradeContext:
     before: Grade | None = None
     """What the grader has said before, where only what is still outstanding is wanted of it: verdicts of judges
     stay."""
+
+    def own(self) -> GradeContext:
+        """The same with a case and a transcript that may be changed: it concerns nobody else."""
+        return replace(self, case=copied(self.case), transcript=copied(self.transcript))
 
     @property
     def output(self) -> Json:
@@ -71,6 +76,8 @@ class Grader(ABC):
 
     Of a grader made of others, the most that one of them asks for.
     """
+    only_reads: ClassVar[bool] = False
+    """Whether it changes nothing of what it is handed. Every other grader is handed a copy of its own."""
     is_off: bool = False
     """Whether it is switched off by its options. A case with no other graders is skipped."""
     parts: tuple[Grader, ...] = ()
@@ -105,6 +112,10 @@ class Grader(ABC):
     @abstractmethod
     async def grade(self, context: GradeContext) -> Grade:
         """The verdict. Raises Unscored where the answer cannot be judged; whatever else it raises is its own fault."""
+
+    def handed(self, context: GradeContext) -> GradeContext:
+        """What its `grade` may be called with, so that the next grader and the record stay as they are."""
+        return context if self.only_reads else context.own()
 
     def grade_after_error(self, reason: str) -> Grade:
         """The grade where `grade` raised; `reason` says what."""

@@ -21,17 +21,35 @@ from evalharness.values.json_value import Json
 
 
 class Task(Protocol):
-    """One trial as its target sees it; a Python function may take it as its second argument, `context`."""
+    """One trial as its target sees it; a Python function may take it as its second argument, `context`.
 
-    case: Case
+    All that can be changed in it belongs to this trial alone.
+    """
+
     index: int
     seed: int
-    graders: tuple[GraderSpec, ...]
     timeout_s: float
-    variant: Mapping[str, Json]
-    """What the variant being run says: its name, provider and model by node, tags; empty without one."""
-    environment: Mapping[str, str]
-    """The environment of this run: what a function of this process reads in place of `os.environ`."""
+
+    @property
+    def case(self) -> Case: ...
+
+    @property
+    def content(self) -> Json:
+        """That of the case: all that most functions are given."""
+        ...
+
+    @property
+    def graders(self) -> tuple[GraderSpec, ...]: ...
+
+    @property
+    def variant(self) -> Mapping[str, Json]:
+        """What the variant being run says: its name, provider and model by node, tags; empty without one."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment of this run: what a function of this process reads in place of `os.environ`."""
+        ...
 
     @property
     def workspace(self) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
+from types import MappingProxyType, NoneType
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -31,8 +33,38 @@ class Record(BaseModel):
         _set_private(made, None)
         return made
 
+    def copied(self) -> Self:
+        """With values of its own, as far as they can be changed; people's functions are shared, too."""
+        values = {
+            name: value if type(value) in ATOMS or name == "function" else copied(value)
+            for name, value in vars(self).items()
+        }
+        made = self.unchecked(values)
+        _set_names(made, self.__pydantic_fields_set__.copy())
+        return made
+
 
 @cache
 def _names(record: type[Record]) -> set[str]:
     """One set for all records of a type: sets of names would take more memory than the values. Copies copy it."""
     return set(record.model_fields)
+
+
+ATOMS = frozenset((str, int, float, bool, NoneType))
+"""The exact types of values that nobody can change: they are shared, never copied."""
+
+
+def copied(value: Any) -> Any:
+    """A copy that shares nothing with the original that can be changed. Texts and numbers are themselves."""
+    kind = type(value)
+    if kind in ATOMS:
+        return value
+    if kind is dict:
+        return {key: item if type(item) in ATOMS else copied(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return kind([item if type(item) in ATOMS else copied(item) for item in value]) if value else kind()
+    if Record in kind.__mro__:  # `isinstance` takes longer than the copy
+        return value.copied()
+    if kind is MappingProxyType:
+        return MappingProxyType(copied(dict(value)))
+    return deepcopy(value)

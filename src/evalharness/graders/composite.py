@@ -65,6 +65,7 @@ class SeveralOptions(Options):
 
 class Composite(Grader):
     Options: ClassVar[type[Options]] = SeveralOptions
+    only_reads: ClassVar[bool] = True
     options: Any
 
     def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
@@ -104,7 +105,7 @@ class Composite(Grader):
         grades = []
         for place, (spec, part) in enumerate(self._parts):
             try:
-                grade = await part.grade(replace(context, before=_said_before(context, place, spec)))
+                grade = await part.grade(part.handed(replace(context, before=_said_before(context, place, spec))))
             except Unscored as reason:
                 grade = Grade.unscored(str(reason))
             if part.type != "code":

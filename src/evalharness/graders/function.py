@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, ValidationError, model_validator
-from pydantic_core import to_jsonable_python
 
 from evalharness.contracts.grader import GradeContext, Grader
-from evalharness.domain.grade import VERDICTS, Grade
+from evalharness.domain.grade import VERDICTS, Grade, kept_evidence
 from evalharness.domain.options import Number, Options, Share
+from evalharness.domain.record import copied
 from evalharness.errors import Unscored, UsageError
 from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
 from evalharness.stats.thresholds import reaches
@@ -79,7 +79,7 @@ class Function(Grader):
         try:
             async with limit:
                 returned = await call_function(
-                    self.services.in_thread, self._function, context, **self.options.arguments
+                    self.services.in_thread, self._function, context, **copied(self.options.arguments)
                 )
         except TimeoutError:
             if not limit.expired():  # the function's own
@@ -113,7 +113,7 @@ def _checked(grade: Grade) -> Grade:
         return Grade(
             state=grade.state,
             reason=reason,
-            evidence=_as_json(grade.evidence),
+            evidence=kept_evidence(grade.evidence),
             judging=grade.judging,
             is_final=grade.is_final,
         )
@@ -143,7 +143,7 @@ def _grade_of_mapping(returned: Mapping[Any, Any], threshold: float) -> Grade:
 
 def _grade(passed: bool, score: float | None = None, reason: str = "", evidence: Any = None) -> Grade:
     reason = reason or ("" if passed else "the grader said no")
-    return Grade.of(passed, score=score, reason=reason, evidence=_as_json(evidence))
+    return Grade.of(passed, score=score, reason=reason, evidence=kept_evidence(evidence))
 
 
 def _checked_score(score: Any) -> float:
@@ -154,11 +154,3 @@ def _checked_score(score: Any) -> float:
 
 def _as_reason(reason: Any) -> str:
     return "" if reason is None else str(reason)
-
-
-def _as_json(evidence: Any) -> Json:
-    """Evidence is stored: what JSON cannot hold is named instead of kept."""
-    try:
-        return to_jsonable_python(evidence, fallback=lambda value: f"<{type(value).__name__}>", inf_nan_mode="null")
-    except ValueError as error:
-        return f"evidence that cannot be kept: {error}"

@@ -76,6 +76,7 @@ class JsonEquals(Grader):
     """The answer is this JSON value: keys in any order, 1 equals 1.0, true never equals 1."""
 
     Options: ClassVar[type[Options]] = JsonEqualsOptions
+    only_reads: ClassVar[bool] = True
     options: JsonEqualsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -118,6 +119,7 @@ class JsonSchema(Grader):
     """The answer is JSON that is valid under this schema."""
 
     Options: ClassVar[type[Options]] = JsonSchemaOptions
+    only_reads: ClassVar[bool] = True
     options: JsonSchemaOptions
 
     @cached_property

@@ -46,6 +46,7 @@ class Numeric(Grader):
     """The answer is this number, give or take a tolerance. A text may hold words around exactly one number."""
 
     Options: ClassVar[type[Options]] = NumericOptions
+    only_reads: ClassVar[bool] = True
     options: NumericOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -78,6 +79,7 @@ class ExitCode(Grader):
     """The command, else the last shell call, ended with this exit code (0 unless said otherwise)."""
 
     Options: ClassVar[type[Options]] = ExitCodeOptions
+    only_reads: ClassVar[bool] = True
     options: ExitCodeOptions
 
     async def grade(self, context: GradeContext) -> Grade:

@@ -36,6 +36,7 @@ class Regex(Grader):
     """The pattern is found somewhere in the answer (or is not, with `must_match: false`)."""
 
     Options: ClassVar[type[Options]] = RegexOptions
+    only_reads: ClassVar[bool] = True
     options: RegexOptions
 
     @cached_property

@@ -53,6 +53,7 @@ class Exact(Grader):
     """The answer is this text (white space around it ignored, unless told otherwise)."""
 
     Options: ClassVar[type[Options]] = ExactOptions
+    only_reads: ClassVar[bool] = True
     options: ExactOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -95,6 +96,7 @@ class Contains(Grader):
     """The answer holds this text, or all of these texts; the score is the share found."""
 
     Options: ClassVar[type[Options]] = ManyTextsOptions
+    only_reads: ClassVar[bool] = True
     options: ManyTextsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -120,6 +122,7 @@ class NotContains(Grader):
     """The answer holds none of these texts."""
 
     Options: ClassVar[type[Options]] = ManyTextsOptions
+    only_reads: ClassVar[bool] = True
     options: ManyTextsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -138,6 +141,7 @@ class StartsWith(Grader):
     """The answer starts with this text (white space before it ignored)."""
 
     Options: ClassVar[type[Options]] = TextOptions
+    only_reads: ClassVar[bool] = True
     options: TextOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -155,6 +159,7 @@ class EndsWith(Grader):
     """The answer ends with this text (white space after it ignored)."""
 
     Options: ClassVar[type[Options]] = TextOptions
+    only_reads: ClassVar[bool] = True
     options: TextOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -175,6 +180,7 @@ class MaxLength(Grader):
     """The answer has at most this many characters."""
 
     Options: ClassVar[type[Options]] = MaxLengthOptions
+    only_reads: ClassVar[bool] = True
     options: MaxLengthOptions
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -229,6 +235,7 @@ class Includes(Grader):
     """The score is the share of the demands that the answer meets."""
 
     Options: ClassVar[type[Options]] = InclusionOptions
+    only_reads: ClassVar[bool] = True
     options: InclusionOptions
 
     async def grade(self, context: GradeContext) -> Grade:

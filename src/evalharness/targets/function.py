@@ -79,7 +79,7 @@ class FunctionTarget(Target):
             return await self._answer_in_process(task)
         function = self._function
         assert function is not None, "open() comes first"
-        arguments = (task.case.content, task) if self._wants_context else (task.case.content,)
+        arguments = (task.content, task) if self._wants_context else (task.content,)
         return transcript_of(await call_function(self.services.in_thread, function, *arguments))
 
     async def _answer_in_process(self, task: Task) -> Transcript:

@@ -10,11 +10,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.domain.case import Case
 from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.domain.record import ATOMS, copied
+from evalharness.domain.specification import GraderSpec
 from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.errors import SandboxUnavailable, TargetUnavailable, UsageError
+from evalharness.values.json_value import Json
 from evalharness.values.text import tail
 from evalharness.workspaces import Snapshot, changed_files, confined, remove_folder, removed_files, snapshot
 
@@ -40,18 +45,17 @@ class TrialSessions:
 class TrialTask:
     __slots__ = (
         "_before",
+        "_environment",
         "_folder",
         "_is_over",
+        "_own",
+        "_planned",
         "_root",
         "_run_id",
         "_sessions",
-        "case",
-        "environment",
-        "graders",
         "index",
         "seed",
         "timeout_s",
-        "variant",
     )
 
     def __init__(
@@ -63,19 +67,47 @@ class TrialTask:
         run_id: str = "",
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.case = planned.case
-        self.graders = planned.specs
+        self._planned = planned
+        self._own: dict[str, Any] = {}
         self.timeout_s = planned.timeout_s
-        self.variant = planned.variant
         self.index = index
         self.seed = seed
-        self.environment = environment
+        self._environment = environment
         self._root = root
         self._run_id = run_id
         self._folder: Path | None = None
         self._before: Snapshot = {}
         self._is_over = False
         self._sessions: TrialSessions | None = None
+
+    # Copies of this trial's own, made when first asked for: what a target does to them concerns no other trial, and
+    # no grader.
+
+    @property
+    def case(self) -> Case:
+        return self._copy("case", self._planned.case)  # type: ignore[no-any-return]
+
+    @property
+    def content(self) -> Json:
+        content = self._planned.case.content
+        return content if type(content) in ATOMS else self.case.content
+
+    @property
+    def graders(self) -> tuple[GraderSpec, ...]:
+        return self._copy("graders", self._planned.specs)  # type: ignore[no-any-return]
+
+    @property
+    def variant(self) -> Mapping[str, Json]:
+        return self._copy("variant", self._planned.variant)  # type: ignore[no-any-return]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._copy("environment", self._environment)  # type: ignore[no-any-return]
+
+    def _copy(self, name: str, original: Any) -> Any:
+        if name not in self._own:
+            self._own[name] = copied(original)
+        return self._own[name]
 
     @property
     def workspace(self) -> Path:
@@ -84,7 +116,8 @@ class TrialTask:
             try:
                 self._folder = self._made()
             except (OSError, ValueError, UsageError) as error:
-                raise TargetUnavailable(f"the workspace of case {self.case.id} cannot be made: {error}") from error
+                case = self._planned.case
+                raise TargetUnavailable(f"the workspace of case {case.id} cannot be made: {error}") from error
         folder = self._folder
         if self._is_over:  # asked for by a thread that was given up at its time limit
             remove_folder(folder)
@@ -95,14 +128,14 @@ class TrialTask:
         folder = Path(tempfile.mkdtemp(prefix=f"evalharness-{self._run_id}-")).resolve()
         try:
             self._put_files(folder)
-            self._before = snapshot(folder) if self.case.files else {}
+            self._before = snapshot(folder) if self._planned.case.files else {}
         except (OSError, ValueError, UsageError):
             remove_folder(folder)
             raise
         return folder
 
     def _put_files(self, folder: Path) -> None:
-        for name, file in self.case.files.items():
+        for name, file in self._planned.case.files.items():
             place = (folder / name).resolve()
             if not place.is_relative_to(folder):
                 raise UsageError(f"the file {name} would lie outside the workspace")
@@ -113,6 +146,10 @@ class TrialTask:
                 place.chmod(source.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)  # a script stays executable
             else:
                 place.write_text(file.text or "", encoding="utf-8")
+
+    @property
+    def setup(self) -> str:
+        return self._planned.case.setup
 
     async def session(self, sandbox: Sandbox) -> SandboxSession:
         if self._sessions is None:
@@ -173,7 +210,7 @@ async def set_up(task: TrialTask, isolated: Callable[[], Sandbox]) -> None:
     session = await task.session(isolated())
     result = await session.run(
         ProcessRequest(
-            argv=("/bin/sh", "-c", task.case.setup),
+            argv=("/bin/sh", "-c", task.setup),
             cwd=folder,
             env={"PATH": PATH, "HOME": folder, "LANG": "C.UTF-8"},
             timeout_s=task.timeout_s,
