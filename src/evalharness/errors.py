@@ -16,6 +16,7 @@
     ├── SpendCapReached            3  the run may cost no more; what is finished is kept, the rest stays pending
     └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
         ├── ModelUnavailable       3  a language model gave no reply: limits, faults, refused keys
+        ├── ImpossibleFigure       3  an answer's cost, token count or duration cannot be: the trial ends in `error`
         └── SandboxUnavailable     3  what must be isolated cannot be: it is not run at all
 
     TrialFault                        inside one trial, never leaves the engine
@@ -34,6 +35,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+KEPT = "what was finished is kept"
 LISTED_IN_FULL = 12
 LISTED_OF_MANY = 5
 _OUR_FOLDER = __file__.removesuffix("errors.py")
@@ -182,6 +184,21 @@ class ModelUnavailable(TargetUnavailable):
     def __init__(self, message: str, *, hint: str | Hint = "", status: int | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+
+
+class ImpossibleFigure(TargetUnavailable):
+    """What an answer says it took cannot be; whether the answer is right is not known by that."""
+
+    def __init__(self, field: str, value: object, *, evidence: Any = None) -> None:
+        super().__init__(f"the answer's {field} cannot be {_number(value)}")
+        self.evidence = evidence
+
+
+def _number(value: object) -> str:
+    try:
+        return f"{float(value):g}"  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return f"this {type(value).__name__}"
 
 
 class SandboxUnavailable(TargetUnavailable):

@@ -288,7 +288,7 @@ class TestResult:
 
     @pytest.mark.parametrize(
         ("answer", "said"),
-        [('{"text": "4"}', "'output'"), ('"4"', "'output'"), ('{"output": "4", "cost_usd": -1}', "cost_usd")],
+        [('{"text": "4"}', "'output'"), ('"4"', "'output'"), ('{"output": "4", "files": 1}', "files")],
     )
     def test_an_answer_of_the_wrong_shape_fails_and_says_where(self, answer: str, said: str) -> None:
         trial = run_once({"command": ["echo", answer], "result": "answer"})

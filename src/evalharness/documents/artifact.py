@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
@@ -143,6 +143,28 @@ def read_metrics(events: Iterable[Event]) -> Metrics:
         total = NodeMetrics(duration_ms=workflow.duration_ms)
     nodes = {node: _summed(group) for node, group in by_node.items()}
     return Metrics(workflow, total, {**nodes, **_nodes_without_agent(events)})
+
+
+Spent = Literal["duration", "cost", "tokens"]
+_SPENDING: Final[Mapping[str, Mapping[str, Spent]]] = MappingProxyType(
+    {
+        "": {"durationMs": "duration", "duration_ms": "duration", "totalCostUsd": "cost", "total_cost_usd": "cost"},
+        "usage.": dict.fromkeys(("inputTokens", "input_tokens", "outputTokens", "output_tokens"), "tokens"),
+    }
+)
+
+
+def spending_of(events: Iterable[Event]) -> Iterator[tuple[str, Spent, float]]:
+    """Every number by which an event says what an agent took: its place, what it counts, and the number."""
+    for place, event in enumerate(events):
+        if event.get("type") != AGENT_COMPLETE:
+            continue
+        usage = event.get("usage")
+        for holder, inside in ((event, ""), (usage if isinstance(usage, Mapping) else {}, "usage.")):
+            for name, what in _SPENDING[inside].items():
+                value = holder.get(name)
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    yield f"events.{place}.{inside}{name}", what, value
 
 
 def _summed(completed: list[Event]) -> NodeMetrics:

@@ -1,6 +1,11 @@
-"""Bounds that files and flags share."""
+"""Bounds that files and flags share, and what no figure of an answer can exceed."""
 
 from __future__ import annotations
 
 LEAST_ALPHA = 1e-9
 """Rarer chances cannot be distinguished from none."""
+
+MOST_USD = 1e9
+MOST_TOKENS = 10**12
+LONGEST_MS = 1e12
+"""What one answer can cost, use and take (30 years): more is a mistake, and sums of it would say nothing."""

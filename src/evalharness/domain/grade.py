@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from evalharness.domain.record import Record
 from evalharness.values.json_value import Json
@@ -95,6 +96,14 @@ class Grade(Record):
     @classmethod
     def unscored(cls, reason: str, *, is_final: bool = False) -> Grade:
         return cls(state="unscored", reason=reason, is_final=is_final)
+
+
+def kept_evidence(evidence: Any) -> Json:
+    """A copy that can be stored: what JSON cannot hold is named instead of kept."""
+    try:
+        return to_jsonable_python(evidence, fallback=lambda value: f"<{type(value).__name__}>", inf_nan_mode="null")
+    except ValueError as error:
+        return f"evidence that cannot be kept: {error}"
 
 
 def said_within(type_: str, state: str, evidence: Json) -> Iterator[tuple[str, str]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from evalharness.domain.case import as_text
 from evalharness.domain.record import Record
+from evalharness.errors import ImpossibleFigure, TargetFailed
 from evalharness.values.json_value import Json
 
 
@@ -19,18 +20,21 @@ class ToolCall(Record):
 
 
 class Usage(Record):
-    input_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 class Answer(Record):
-    """The output with what led to it. Only `output` is required."""
+    """The output with what led to it. Only `output` is required.
+
+    Figures that cannot be are refused when the answer is recorded: they make its trial an error, not a failure.
+    """
 
     output: Json
     messages: tuple[dict[str, Json], ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
-    cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cost_usd: float | None = None
     files: dict[str, str] = Field(default_factory=dict)
     events: tuple[dict[str, Json], ...] = ()
     snapshot: dict[str, Json] | None = None
@@ -55,6 +59,19 @@ class Transcript(Answer):
     def text(self) -> str:
         """The output as text: what the text graders look at."""
         return "" if self.output is None else as_text(self.output)
+
+
+FIGURES = frozenset(("cost_usd", "usage"))
+"""Fields that say what an answer took: a mistake in one of them says nothing about the answer."""
+
+
+def wrong_shape(error: ValidationError, evidence: Transcript | None = None) -> TargetFailed | ImpossibleFigure:
+    """Why an answer cannot be read."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"]) or "it"
+    if first["loc"] and first["loc"][0] in FIGURES and isinstance(first["input"], int | float):
+        return ImpossibleFigure(place, first["input"], evidence=evidence)
+    return TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence)
 
 
 # What went wrong according to an agent's own stream of events, and what of the stream was not kept.

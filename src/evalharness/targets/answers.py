@@ -6,7 +6,6 @@ Nothing is called, started or fetched here.
 from __future__ import annotations
 
 import json
-import math
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ValidationError
@@ -16,9 +15,9 @@ from evalharness.documents.artifact import EvalArtifact, looks_like_artifact, pa
 from evalharness.documents.artifact_view import answer_of
 from evalharness.domain.case import as_text
 from evalharness.domain.process import ProcessResult
-from evalharness.domain.transcript import Answer, Transcript, errors_of
+from evalharness.domain.transcript import FIGURES, Answer, Transcript, errors_of, wrong_shape
 from evalharness.errors import TargetFailed, UnknownName
-from evalharness.values.json_value import DEEPEST, LARGEST_INTEGER_BITS, MISSING, Json, step_into, steps
+from evalharness.values.json_value import MISSING, Json, plain_json, step_into, steps
 from evalharness.values.text import head
 
 ResultForm = Literal["text", "json", "answer", "artifact"]
@@ -64,11 +63,13 @@ def _transcript_of_answer(answer: Answer) -> Transcript:
 def _checked(answer: Answer) -> Transcript:
     """It may have been copied or put together unchecked, and have fields of its own."""
     try:
-        written = answer.model_dump(include=set(Transcript.model_fields), exclude_defaults=True, warnings=False)
+        # Not `exclude_defaults`: a value of the target's own class may say that it equals the default.
+        said = answer.model_fields_set | ({"files"} if answer.files else set())
+        written = answer.model_dump(include=said & Transcript.model_fields.keys(), warnings=False)
         output = as_text(answer.output) if isinstance(answer.output, str) else answer.output
         return Transcript.model_validate({**written, "output": output})
     except ValidationError as error:
-        raise TargetFailed(f"the answer has the wrong shape: {_first_of(error)}") from None
+        raise wrong_shape(error) from None
     except ValueError as error:  # what holds itself
         raise TargetFailed(f"the answer has the wrong shape: {error}") from None
 
@@ -82,7 +83,10 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
     except (ValueError, RecursionError) as error:
         cut = " (the output was cut)" if evidence.truncated else ""
         raise TargetFailed(f"the answer is not JSON{cut}: {error}", evidence=evidence) from None
-    problem = why_not_json(value)  # Python's parser takes NaN and makes 1e999 infinite
+    rest = value
+    if form == "answer" and isinstance(value, dict):  # figures are refused by their fields
+        rest = {key: item for key, item in value.items() if key not in FIGURES}
+    problem = why_not_json(rest)  # Python's parser takes NaN and makes 1e999 infinite
     if problem:
         raise TargetFailed(f"the answer is not JSON: it holds {problem}", evidence=evidence)
     if form == "json":
@@ -94,13 +98,8 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
     try:
         answer = Answer.model_validate({key: value[key] for key in Answer.model_fields if key in value})
     except ValidationError as error:
-        raise TargetFailed(f"the answer has the wrong shape: {_first_of(error)}", evidence=evidence) from None
+        raise wrong_shape(error, evidence) from None
     return evidence.model_copy(update=answer.given())
-
-
-def _first_of(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc']) or 'it'}: {first['msg']}"
 
 
 def _answer_in(value: Any, evidence: Transcript | None) -> Answer:
@@ -111,23 +110,13 @@ def _answer_in(value: Any, evidence: Transcript | None) -> Answer:
         raise TargetFailed(f"the answer is not an artifact: {error}", evidence=evidence) from None
 
 
-def why_not_json(value: Any, depth: int = 0) -> str:
+def why_not_json(value: Any) -> str:
     """What keeps a value from being JSON, in words; empty when nothing does."""
-    if value is None or isinstance(value, str | bool):
-        return ""
-    if isinstance(value, int):
-        return "" if value.bit_length() <= LARGEST_INTEGER_BITS else "an integer of more than 4,200 digits"
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else f"the number {value}, which JSON does not have"
-    if depth > DEEPEST:
-        return "a value nested too deeply"
-    if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            return "a mapping whose keys are not all text"
-        return next((problem for item in value.values() if (problem := why_not_json(item, depth + 1))), "")
-    if isinstance(value, list | tuple):
-        return next((problem for item in value if (problem := why_not_json(item, depth + 1))), "")
-    return f"a value of type {type(value).__name__}"
+    try:
+        plain_json(value)
+    except ValueError as problem:
+        return str(problem)
+    return ""
 
 
 def limit_passed(result: ProcessResult, timeout_s: float) -> str:

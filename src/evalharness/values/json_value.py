@@ -20,6 +20,41 @@ LARGEST_INTEGER_BITS = 14_000
 """Of a kept integer: what reads it back gives up at 4,300 digits."""
 
 
+def plain_json(value: Any, depth: int = 0) -> Json:
+    """A copy made of nothing but JSON's own types: what a class of its own says of itself does not count.
+
+    Raises ValueError, in words, for what JSON cannot hold.
+    """
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        if int.bit_length(value) > LARGEST_INTEGER_BITS:
+            raise ValueError("an integer of more than 4,200 digits")
+        return int.__int__(value)
+    if isinstance(value, float):
+        number = float.__float__(value)
+        if not math.isfinite(number):
+            raise ValueError(f"the number {number}, which JSON does not have")
+        return number
+    if depth > DEEPEST:
+        raise ValueError("a value nested too deeply")
+    if isinstance(value, dict):
+        return {_plain_key(key): plain_json(item, depth + 1) for key, item in dict.items(value)}
+    if isinstance(value, list):
+        return [plain_json(item, depth + 1) for item in list.__iter__(value)]
+    if isinstance(value, tuple):
+        return [plain_json(item, depth + 1) for item in tuple.__iter__(value)]
+    raise ValueError(f"a value of type {type(value).__name__}")
+
+
+def _plain_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise ValueError("a mapping whose keys are not all text")
+    return str.__str__(key)
+
+
 # JSON as it is written in the standard, and nothing else: where a verdict depends on it, a lenient parser lies.
 #
 # Python's own takes NaN, makes 1e999 infinite and keeps the last of two equal keys without a word. What is wrong is

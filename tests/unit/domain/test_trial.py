@@ -64,12 +64,6 @@ def test_a_trial_has_at_least_one_attempt() -> None:
         trial()
 
 
-@pytest.mark.parametrize("cost_usd", [-0.01, float("nan"), float("inf")])
-def test_a_cost_that_spoils_every_sum_is_refused(cost_usd: float) -> None:
-    with pytest.raises(ValidationError, match="cost_usd"):
-        used(cost_usd, None)
-
-
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan"), float("inf")])
 def test_a_score_outside_0_to_1_is_refused(score: float) -> None:
     with pytest.raises(ValidationError, match="score"):

@@ -34,8 +34,8 @@ class Reply(str):
     [
         (with_file(3), "files.n.txt"),
         (Transcript(output="x").model_copy(update={"stdout": None}), "stdout"),
-        (Transcript(output="x").model_copy(update={"cost_usd": -3.0}), "cost_usd"),
-        (Answer(output="x", usage=Usage.model_construct(input_tokens=-1, output_tokens=0)), "usage.input_tokens"),
+        (Transcript(output="x").model_copy(update={"cost_usd": "dear"}), "cost_usd"),
+        (Answer(output="x", usage=Usage.model_construct(input_tokens="few", output_tokens=0)), "usage.input_tokens"),
         (Answer(output="x", tool_calls=(ToolCall.model_construct(name=5, arguments=1, result=2, error=""),)), "name"),
         (Answer(output="x").model_copy(update={"usage": "many"}), "usage"),
         (Answer(output="x").model_copy(update={"tool_calls": None}), "tool_calls"),

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
-from evalharness.domain.grade import SPEND_CAP, Grade
+from evalharness.domain.grade import SPEND_CAP, Grade, kept_evidence
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase
-from evalharness.engine.running.time_limit import LoopTime, Steps, TimeLimit, is_being_cancelled
+from evalharness.engine.running.recorded_answer import is_bare_text, recorded
+from evalharness.engine.running.time_limit import STRAY, LoopTime, Steps, TimeLimit, TrialsTask, is_being_cancelled
 from evalharness.engine.running.trial_state import decide
 from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
 from evalharness.errors import (
@@ -100,16 +101,33 @@ async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> A
 
     That nothing may be spent any more concerns the whole run, and goes through.
     """
+    result: Any
     try:
-        return await function(*arguments)
+        result = await function(*arguments)
     except SpendCapReached:
         raise
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
-        return Fault(error)
+        result = Fault(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        return Fault(_only_cause(error))
+        result = Fault(_only_cause(error))
+    task = asyncio.current_task()
+    if isinstance(task, TrialsTask) and task.has_strays:
+        return await _despite_strays(task, result)
+    return result
+
+
+async def _despite_strays(task: TrialsTask, result: Any) -> Any:
+    """What was called cancelled the task that it runs in; it must not end that of the trials to come."""
+    is_cancelled = isinstance(result, Fault) and isinstance(result.error, asyncio.CancelledError)
+    try:
+        await task.drop_strays()
+    except asyncio.CancelledError:
+        if is_being_cancelled():
+            raise
+        is_cancelled = True
+    return Fault(asyncio.CancelledError(STRAY)) if is_cancelled else result
 
 
 def _only_cause(error: BaseException) -> BaseException:
@@ -150,7 +168,7 @@ class Attempting:
         target = planned.target.target if planned.target else self.target
         assert target is not None, "a run that only grades attempts nothing"
         try:
-            fault = await guarded(set_up, task, self.isolated) if task.case.setup else None
+            fault = await guarded(set_up, task, self.isolated) if task.setup else None
             started = time.perf_counter()
             # Whatever it is that went wrong before the target was asked, the target did not do it.
             answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
@@ -160,7 +178,7 @@ class Attempting:
             except TargetUnavailable as error:
                 answered, changes = NoAnswer("error", str(Fault(error))), ({}, ())
             if isinstance(answered, NoAnswer):
-                state, reason, evidence = answered
+                state, reason, evidence = await _with_recorded_evidence(answered)
                 evidence = _with_files(evidence, *changes) if evidence else None
                 score = 0.0 if state == "failed" else None
                 return Attempt(
@@ -191,7 +209,10 @@ class Attempting:
             return self._no_answer(fault)
         if not isinstance(result, Transcript):
             return NoAnswer("failed", f"the target gave {type(result).__name__} instead of a Transcript")
-        return result
+        if is_bare_text(result):
+            return result
+        kept = await guarded(_recorded, result)
+        return self._no_answer(kept) if isinstance(kept, Fault) else kept
 
     def _no_answer(self, fault: Fault) -> NoAnswer:
         error = fault.error
@@ -218,7 +239,7 @@ class Attempting:
 
 
 async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, duration_s: float) -> Attempt:
-    context = GradeContext(task.case, answer, task.index, task.seed, duration_s)
+    context = GradeContext(planned.case, answer, task.index, task.seed, duration_s)
     grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
     state, score, reason = decide(grades)
     return Attempt.unchecked(
@@ -231,6 +252,20 @@ async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, dur
             "transcript": answer,
         }
     )
+
+
+async def _recorded(answer: Transcript) -> Transcript:
+    return recorded(answer)
+
+
+async def _with_recorded_evidence(answered: NoAnswer) -> NoAnswer:
+    """What a failed target left behind is not judged, so what cannot be kept of it only leaves a word in the reason."""
+    if answered.evidence is None:
+        return answered
+    kept = await guarded(_recorded, answered.evidence)
+    if not isinstance(kept, Fault):
+        return answered._replace(evidence=kept)
+    return NoAnswer(answered.state, f"{answered.reason}; what it left behind is not kept: {kept}", kept.evidence)
 
 
 def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[str, ...]) -> Transcript:
@@ -247,7 +282,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     may not be paid any more leaves its grade outstanding: the answer has been paid for, and is kept.
     """
     try:
-        result = await guarded(grader.grade, context)
+        result = await guarded(grader.grade, grader.handed(context))
     except SpendCapReached as error:
         result = Grade(state="awaiting", reason=f"{SPEND_CAP}: {error.message}")
     if isinstance(result, Fault):
@@ -257,5 +292,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         result = grader.grade_after_error(shortened(reason))
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
+    if not grader.only_reads and result.evidence is not None:
+        result = result.unchecked({**vars(result), "evidence": kept_evidence(result.evidence)})
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
     return result.unchecked({**vars(result), **about, "required": spec.required, "weight": spec.weight})

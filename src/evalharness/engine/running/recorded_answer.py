@@ -1,0 +1,71 @@
+"""Recorded answer: what is graded and stored of an answer, a copy that its target and its graders cannot change.
+
+Values of classes of the target's own become plain JSON values. Nothing is judged here but what cannot be recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from evalharness.documents.artifact import spending_of
+from evalharness.domain.bounds import LONGEST_MS, MOST_TOKENS, MOST_USD
+from evalharness.domain.transcript import FIGURES, Transcript, wrong_shape
+from evalharness.errors import ImpossibleFigure, TargetFailed
+from evalharness.values.json_value import Json, plain_json
+
+_ONLY_OUTPUT = {"output"}
+
+
+def is_bare_text(answer: Transcript) -> bool:
+    """Most answers are a text and nothing else: there is nothing in it to change."""
+    return type(answer) is Transcript and type(answer.output) is str and answer.model_fields_set == _ONLY_OUTPUT
+
+
+def recorded(answer: Transcript) -> Transcript:
+    """Raises TargetFailed for what cannot be kept, ImpossibleFigure for what no answer can cost, use or take."""
+    plain = _checked({name: _plain(name, value) for name, value in _given(answer)})
+    for field, value, most in _figures(plain):
+        if not 0 <= value <= most:
+            raise ImpossibleFigure(field, value, evidence=plain.model_copy(update={"cost_usd": None, "usage": None}))
+    return plain
+
+
+def _given(answer: Transcript) -> Iterator[tuple[str, Any]]:
+    """What was said, by field; its classes may have fields of their own, which are not kept."""
+    values = vars(answer)
+    for name in Transcript.model_fields:
+        if name in values and (name in answer.model_fields_set or (name == "files" and values[name])):
+            yield name, values[name]
+
+
+def _plain(name: str, value: Any) -> Json:
+    try:
+        if name == "tool_calls":
+            return [plain_json(vars(call)) for call in value]
+        if name in FIGURES:  # not a number is none, but a figure: it is refused as such
+            return vars(value) if name == "usage" and value is not None else value
+        return plain_json(value)
+    except ValueError as error:
+        raise TargetFailed(f"the answer's {name} holds {error}") from None
+
+
+def _checked(written: dict[str, Json]) -> Transcript:
+    try:
+        return Transcript.model_validate(written)
+    except ValidationError as error:
+        raise wrong_shape(error) from None
+
+
+def _figures(answer: Transcript) -> Iterator[tuple[str, float, float]]:
+    """Each with its field, and the most that it can be."""
+    if answer.cost_usd is not None:
+        yield "cost_usd", answer.cost_usd, MOST_USD
+    if answer.usage is not None:
+        yield "usage.input_tokens", answer.usage.input_tokens, MOST_TOKENS
+        yield "usage.output_tokens", answer.usage.output_tokens, MOST_TOKENS
+    most = {"duration": LONGEST_MS, "cost": MOST_USD, "tokens": MOST_TOKENS}
+    for field, what, value in spending_of(answer.events) if answer.events else ():
+        yield field, value, most[what]
