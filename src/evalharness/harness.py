@@ -29,7 +29,7 @@ from evalharness.domain.run import EvaluateOptions, Run, checked_options
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import Suite
-from evalharness.errors import HarnessError, UsageError
+from evalharness.errors import KEPT, HarnessError, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
 __all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
@@ -207,7 +207,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     outcome: list[Result] = []
     failure: list[BaseException] = []
     inner: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
-    has_begun = threading.Event()
+    has_begun, is_given_up = threading.Event(), threading.Event()
 
     async def noted() -> Result:
         current = asyncio.current_task()
@@ -218,7 +218,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
     def work() -> None:
         try:
-            outcome.append(_run_to_end(noted()))
+            outcome.append(_run_to_end(noted(), is_given_up.is_set))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failure.append(error)
         finally:
@@ -232,6 +232,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
             thread.join(timeout=0.1)
     finally:
         has_begun.wait()
+        is_given_up.set()
         for loop, running in inner if thread.is_alive() else ():
             with suppress(RuntimeError):  # it has ended meanwhile
                 loop.call_soon_threadsafe(running.cancel)
@@ -243,12 +244,20 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     return outcome[0]
 
 
-def _run_to_end(coroutine: Awaitable[Result]) -> Result:
-    """`asyncio.run`, which must not see the result: it prints it in full to itself when it is done."""
+def _run_to_end(coroutine: Awaitable[Result], is_given_up: Callable[[], bool] = lambda: False) -> Result:
+    """`asyncio.run`, which must not see the result: it prints it in full to itself when it is done.
+
+    What a target does to the loop and to tasks that are not its own ends the run, in words.
+    """
     results: list[Result] = []
+    raised: list[RuntimeError] = []
 
     async def keep() -> None:
-        results.append(await coroutine)
+        try:
+            results.append(await coroutine)
+        except RuntimeError as error:
+            raised.append(error)
+            raise
 
     try:
         asyncio.run(keep())
@@ -256,4 +265,12 @@ def _run_to_end(coroutine: Awaitable[Result]) -> Result:
         raise HarnessError(
             f"the target called sys.exit({error.code!r}) outside of its call and ended the run"
         ) from error
+    except asyncio.CancelledError as error:
+        if is_given_up():
+            raise
+        raise HarnessError("the target cancelled tasks that are not its own and ended the run", hint=KEPT) from error
+    except RuntimeError as error:
+        if error in raised:
+            raise
+        raise HarnessError("the target stopped the event loop and ended the run", hint=KEPT) from error
     return results[0]

@@ -13,9 +13,9 @@ from evalharness.contracts.store import JudgeCache
 from evalharness.domain.finding import Finding
 from evalharness.domain.trial import Trial
 from evalharness.engine.running.parts import Parts, build_parts
-from evalharness.engine.running.time_limit import RENEWAL_S
+from evalharness.engine.running.time_limit import RENEWAL_S, TrialsTask
 from evalharness.engine.running.trial_worker import TrialWorker
-from evalharness.errors import SpendCapReached
+from evalharness.errors import KEPT, HarnessError, SpendCapReached
 
 
 class LocalExecutor:
@@ -32,11 +32,11 @@ class LocalSession:
         self._spec = spec
         self._parts = parts
         self._budget = budget
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[TrialsTask] = []
         self._done: deque[Trial] = deque()
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
-        self._idle: set[asyncio.Task[None]] = set()
+        self._idle: set[TrialsTask] = set()
         self._is_over = False
         self.ran_out = False
 
@@ -64,7 +64,7 @@ class LocalSession:
         self._is_over = True
         unfinished = [task for task in self._tasks if not task.done()]
         for task in unfinished:
-            task.cancel()
+            task.ask_to_end()
         if unfinished:
             asyncio.get_running_loop().call_later(RENEWAL_S, self.cancel)
 
@@ -72,7 +72,7 @@ class LocalSession:
         worker = TrialWorker(run_id, self._spec, self._parts, self._budget)
         size = min(self._parts.concurrency, max(1, len(self._parts.cases) * self._spec.suite.trials))
         self._is_over = False
-        self._tasks = [asyncio.create_task(self._work(worker, units)) for _ in range(size)]
+        self._tasks = [TrialsTask(self._work(worker, units)) for _ in range(size)]
         for task in self._tasks:
             task.add_done_callback(self._has_ended)
         try:
@@ -89,6 +89,8 @@ class LocalSession:
         for task in self._tasks:
             if not task.cancelled() and (error := task.exception()):
                 raise error
+            if task.cancelled() and not task.asked:
+                raise HarnessError("a task of the run was cancelled by code that it runs", hint=KEPT)
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception():
@@ -109,13 +111,13 @@ class LocalSession:
         except SpendCapReached:  # this unit stays undone; trials that need no more money may come to their end
             self._is_over = self.ran_out = True
             for task in self._idle:
-                task.cancel()
+                task.ask_to_end()
         finally:
             limit.close()
 
     async def _next(self, units: AsyncIterator[WorkUnit]) -> WorkUnit | None:
         task = asyncio.current_task()
-        assert task is not None
+        assert isinstance(task, TrialsTask)
         self._idle.add(task)
         try:
             return None if self._is_over else await anext(units, None)

@@ -14,7 +14,34 @@ from types import TracebackType
 from typing import Any
 
 RENEWAL_S = 5.0
+STRAY = "its task was cancelled, and not by the harness"
 NOTICEABLE_S = 0.05
+
+
+class TrialsTask(asyncio.Task[None]):
+    """A task in which trials run. What runs in it can cancel it as well: only the harness's own wishes end it."""
+
+    asked: int = 0
+    """How many of its cancellations are the harness's own."""
+
+    def ask_to_end(self) -> None:
+        self.asked += 1
+        self.cancel()
+
+    def take_back(self) -> None:
+        self.asked -= 1
+        self.uncancel()
+
+    @property
+    def has_strays(self) -> bool:
+        """Whether somebody else cancelled it. Python 3.11 also leaves one behind after a task group that failed."""
+        return self.cancelling() > self.asked
+
+    async def drop_strays(self) -> None:
+        """Raises CancelledError where one is still to be delivered."""
+        while self.has_strays:
+            self.uncancel()
+        await asyncio.sleep(0)
 
 
 class LoopTime:
@@ -106,8 +133,11 @@ class TimeLimit:
         assert self._task is not None
         self._active = False
         for _ in range(self._cancels):
-            self._task.uncancel()
-        others_cancel = self._task.cancelling() > 0
+            if isinstance(self._task, TrialsTask):
+                self._task.take_back()
+            else:
+                self._task.uncancel()
+        others_cancel = is_being_cancelled()
         if kind is None and others_cancel:
             raise asyncio.CancelledError  # what ran inside swallowed a cancellation that was not ours
         return self._cancels > 0 and kind is asyncio.CancelledError and not others_cancel
@@ -131,11 +161,16 @@ class TimeLimit:
             self._set_timer(self._loop.time() + left_s)
             return
         self._cancels += 1
-        self._task.cancel()
+        if isinstance(self._task, TrialsTask):
+            self._task.ask_to_end()
+        else:
+            self._task.cancel()
         self._set_timer(self._loop.time() + RENEWAL_S)
 
 
 def is_being_cancelled() -> bool:
-    """Whether somebody asked the current task to end: otherwise a CancelledError is just another exception."""
+    """Whether the current task has been asked to end: otherwise a CancelledError is just another exception."""
     task = asyncio.current_task()
+    if isinstance(task, TrialsTask):
+        return task.asked > 0
     return task is not None and task.cancelling() > 0
