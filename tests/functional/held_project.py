@@ -83,7 +83,7 @@ class Project:
         return drive(self.folder, *words, "--store", "store.db")
 
     def started(self, *words: str) -> AbstractContextManager[Started]:
-        return start(self.folder, *words, "--store", "store.db")
+        return start(self.folder, *words, *(() if "--store" in words else ("--store", "store.db")))
 
     def executed(self) -> list[str]:
         log = self.folder / "log"

@@ -1,18 +1,19 @@
-"""Ctrl-C and SIGTERM as a user meets them: nothing finished is lost, nothing started stays behind."""
+"""Ctrl-C, SIGTERM and SIGHUP as a user meets them: nothing finished is lost, nothing started stays behind."""
 
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from driving import wait_until
+from driving import COMMAND, clean_environment, wait_until
 from held_project import Project, interrupted
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_after_ctrl_c_nothing_is_lost_and_the_way_on_is_named(tmp_path: Path, number: signal.Signals) -> None:
     project = Project(tmp_path)
     stopped = interrupted(project, number)
@@ -26,7 +27,7 @@ def test_after_ctrl_c_nothing_is_lost_and_the_way_on_is_named(tmp_path: Path, nu
     assert Counter(project.executed()) == {"q0": 1, "q1": 1, "q2": 1, "q3": 1, "q4": 2}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("target", ["agent.py:answer", "agent.py:sync"])
 def test_one_interrupt_is_enough_for_a_target_that_waits(tmp_path: Path, target: str, number: signal.Signals) -> None:
     project = Project(tmp_path, target=target)
@@ -40,7 +41,7 @@ def test_one_interrupt_is_enough_for_a_target_that_waits(tmp_path: Path, target:
 
 
 @pytest.mark.usefixtures("proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_command_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     project = Project(tmp_path, target={"command": "sleep 600 & setsid sleep 600 & sleep 600"})
     with project.started("run", "suite.json", "-j", "2") as process:
@@ -52,7 +53,7 @@ def test_an_interrupted_command_leaves_no_process(tmp_path: Path, number: signal
 
 
 @pytest.mark.usefixtures("proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("target", ["agent.py:reluctant", "agent.py:blocking"])
 def test_a_second_interrupt_ends_what_outlives_the_first(tmp_path: Path, target: str, number: signal.Signals) -> None:
     project = Project(tmp_path, target=target)
@@ -92,3 +93,18 @@ def children_of(pid: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def test_a_run_started_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.hold()
+    words = (*COMMAND, "run", "suite.json", "--store", "store.db")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    environment = clean_environment(tmp_path)
+    with subprocess.Popen(("nohup", *words), cwd=tmp_path, env=environment, text=True, **streams) as process:
+        wait_until(lambda: len(project.executed()) == 5)
+        process.send_signal(signal.SIGHUP)
+        (tmp_path / "hold").unlink()
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "5 planned = 5 passed" in said

@@ -23,6 +23,8 @@ PATIENCE_S = 2.0
 BEAT_S = 0.5
 GRACE_S = 10.0
 """How much longer than its time limit a trial may hold the event loop."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Each stops runs in the same way."""
 COLLECT_FROM = 20_000
 TURN_S = 0.05
 
@@ -104,7 +106,8 @@ class Guard:
 def guarded(stop: Any) -> Iterator[Guard]:
     """While runs are under way."""
     guard = Guard(stop)
-    former = {number: signal.signal(number, guard.on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [number for number in ENDING if number != signal.SIGHUP or not _outlives_terminal()]
+    former = {number: signal.signal(number, guard.on_signal) for number in numbers}
     try:
         with _exits_guarded(), _collecting_less():
             yield guard
@@ -112,6 +115,11 @@ def guarded(stop: Any) -> Iterator[Guard]:
         guard.rest()
         for number, handler in former.items():
             signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _outlives_terminal() -> bool:
+    """Started with `nohup`: a terminal that is closed is no reason to stop."""
+    return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 @contextmanager

@@ -135,7 +135,7 @@ async def _execute_one(
     run, store = item.run, context.store
     done, taken_up = finished_before(store, run)
     stopping = stopping_so_far(store, run)
-    remove_leftovers(run.id)
+    remove_leftovers()
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
 
     def units() -> Iterator[WorkUnit]:

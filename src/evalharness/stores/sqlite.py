@@ -5,6 +5,7 @@ What is in the tables is `schema.py`, what is asked of them `statements.py`.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -38,7 +39,11 @@ class Database:
         self._beside: sqlite3.Connection | None = None
         self._beside_lock = threading.Lock()
         self._is_closed = False
-        self._is_there = not lazily or place == MEMORY or Path(place).exists()
+        self._path = Path(place).absolute()  # a target may go to another folder
+        if place != MEMORY:
+            _refuse_lone_log(self._path)
+        self._is_there = not lazily or place == MEMORY or self._path.exists()
+        self._file: os.stat_result | None = None
         self._connection = self._open(place if self._is_there else MEMORY)
 
     def close(self) -> None:
@@ -53,6 +58,7 @@ class Database:
         with self._lock, self._explained():
             if not self._is_there:
                 self._make_file()
+            self._check_file()
             with _transaction(self._connection) as connection:
                 yield connection
 
@@ -68,6 +74,7 @@ class Database:
             if self._beside is None:
                 if self._is_closed:
                     raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
+                self._check_file()
                 self._beside = self._connect(self.place)
             return self._beside.execute(sql, values).fetchall()
 
@@ -83,8 +90,27 @@ class Database:
             connection = self._connect(place)
             opened.callback(connection.close)
             self._prepare(connection)
+            if place != MEMORY:
+                self._file = self._found()
             opened.pop_all()
             return connection
+
+    def _found(self) -> os.stat_result | None:
+        try:
+            return self._path.stat()
+        except OSError:
+            return None
+
+    def _check_file(self) -> None:
+        """SQLite would go on writing to a file that nobody can open any more."""
+        if self._file is None:
+            return
+        found = self._found()
+        if found is None or not os.path.samestat(found, self._file):
+            raise StoreError(
+                f"the store {self.place} was removed or replaced while it was in use",
+                hint="put it back, or start the run again: what was stored there is not in the present file",
+            )
 
     def _make_file(self) -> None:
         """In place of the empty database that was read so far."""
@@ -135,7 +161,9 @@ class Database:
             return 0
         if ("schema_version",) not in tables:
             raise StoreError(f"{self.place} is not a store but a database of another program", hint=_other_store())
-        version: int = connection.execute(LAST_VERSION).fetchone()[0] or 0
+        version = connection.execute(LAST_VERSION).fetchone()[0] or 0
+        if not isinstance(version, int) or version < 0:
+            raise sqlite3.DatabaseError(f"its version is {version!r}")
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"the store {self.place} was written by a newer evalharness (schema {version})",
@@ -183,6 +211,20 @@ def _make_room(path: Path) -> None:
         ) from error
 
 
+def _refuse_lone_log(path: Path) -> None:
+    """SQLite would empty a log that belongs to no file, with all that is in it."""
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        is_alone = log.stat().st_size > 0 and (not path.exists() or path.stat().st_size == 0)
+    except OSError:
+        return
+    if is_alone:
+        raise StoreError(
+            f"the store {path} is gone or empty, but its log {log.name} is there",
+            hint=f"put the store back beside its log, or remove {log.name} to begin a new store",
+        )
+
+
 def _other_store(first: str = "") -> Hint:
     """`first` is what may help as well."""
     return Hint("hint.other_store", first=first)
@@ -212,12 +254,18 @@ _BY_CODE: Mapping[int, tuple[str, str | Hint]] = MappingProxyType(
             "the store {place} is damaged: {error}",
             _other_store("put the file aside for repair"),
         ),
+        sqlite3.SQLITE_ERROR: (  # our statements are right, so a table or a column is not there
+            "the store {place} is damaged: {error}",
+            _other_store("put the file aside for repair"),
+        ),
         sqlite3.SQLITE_CONSTRAINT: (
             "the store {place} refused the results ({error}): the run was removed while it was being run",
             "start the run again",
         ),
     }
 )
+_DAMAGED = _BY_CODE[sqlite3.SQLITE_CORRUPT]
+"""Also what has no code: Python's own words for a row that is none of ours."""
 _UNKNOWN: tuple[str, str | Hint] = ("the store {place} cannot be used: {error}", _other_store())
 
 
@@ -225,5 +273,5 @@ def _explanation(error: sqlite3.Error, place: str, timeout_s: float) -> StoreErr
     """What happened and what to do next."""
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte is the kind of error, the rest its details.
-    what, hint = _UNKNOWN if code is None else _BY_CODE.get(code & 0xFF, _UNKNOWN)
+    what, hint = _DAMAGED if code is None else _BY_CODE.get(code & 0xFF, _UNKNOWN)
     return StoreError(what.format(place=place, error=error, timeout_s=timeout_s), hint=hint)

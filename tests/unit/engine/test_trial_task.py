@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,18 @@ def task(root: Path, run_id: str) -> TrialTask:
     return TrialTask(PlannedCase(case, (), [], timeout_s=1.0, retries=0), 0, 1, root, run_id)
 
 
-def test_what_a_killed_process_left_of_a_run_is_removed_and_nothing_else(
+def test_workspaces_that_nobody_has_locked_are_removed_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    left = task(tmp_path, "eval-1").workspace
-    others = task(tmp_path, "eval-10").workspace
-    assert (left / "notes" / "a.txt").read_text() == "hello"
-    remove_leftovers("eval-1")
-    assert not left.exists()
-    assert (others / "notes" / "a.txt").exists()
+    (tmp_path / "evalharness-eval-1-left" / "notes").mkdir(parents=True)
+    (tmp_path / "evalharness-other").mkdir()
+    (tmp_path / "target").mkdir()
+    (tmp_path / "evalharness-eval-1-link").symlink_to("target")
+    in_use = task(tmp_path, "eval-10")
+    remove_leftovers()
+    left = {path.name for path in tmp_path.iterdir()} - {in_use.workspace.name}
+    assert left == {"evalharness-other", "evalharness-eval-1-link", "target"}
+    assert (in_use.workspace / "notes" / "a.txt").read_text() == "hello"
+    asyncio.run(in_use.end())
+    assert not list(tmp_path.glob("evalharness-eval-10-*"))

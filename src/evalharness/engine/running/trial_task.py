@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -48,6 +50,7 @@ class TrialTask:
         "_environment",
         "_folder",
         "_is_over",
+        "_lock",
         "_own",
         "_planned",
         "_root",
@@ -77,6 +80,7 @@ class TrialTask:
         self._run_id = run_id
         self._folder: Path | None = None
         self._before: Snapshot = {}
+        self._lock: int | None = None
         self._is_over = False
         self._sessions: TrialSessions | None = None
 
@@ -120,19 +124,33 @@ class TrialTask:
                 raise TargetUnavailable(f"the workspace of case {case.id} cannot be made: {error}") from error
         folder = self._folder
         if self._is_over:  # asked for by a thread that was given up at its time limit
-            remove_folder(folder)
+            self._give_back(folder)
             raise TargetUnavailable("the trial is over and its workspace gone")
         return folder
 
     def _made(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix=f"evalharness-{self._run_id}-")).resolve()
+        folder = self._made_and_locked()
         try:
             self._put_files(folder)
             self._before = snapshot(folder) if self._planned.case.files else {}
         except (OSError, ValueError, UsageError):
-            remove_folder(folder)
+            self._give_back(folder)
             raise
         return folder
+
+    def _give_back(self, folder: Path) -> None:
+        remove_folder(folder)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _made_and_locked(self) -> Path:
+        """While it is locked, no other process takes it for a leftover."""
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self._run_id}-")).resolve()
+            self._lock = _locked(folder)
+            if self._lock is not None:
+                return folder
 
     def _put_files(self, folder: Path) -> None:
         for name, file in self._planned.case.files.items():
@@ -182,13 +200,36 @@ class TrialTask:
                 await self._sessions.close()
         finally:
             if self._folder is not None:
-                await asyncio.to_thread(remove_folder, self._folder)
+                await asyncio.to_thread(self._give_back, self._folder)
 
 
-def remove_leftovers(run_id: str) -> None:
-    """Workspaces of this run that a killed process left behind; whoever calls this holds the claim on the run."""
-    for folder in Path(tempfile.gettempdir()).glob(f"evalharness-{run_id}-*"):
-        remove_folder(folder)
+WORKSPACES = "evalharness-"
+
+
+def remove_leftovers() -> None:
+    """Workspaces that killed processes left behind, of whatever run: nobody has them locked any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{WORKSPACES}eval-*"):
+        with suppress(OSError):  # somebody else's, or gone meanwhile
+            lock = _locked(folder)
+            if lock is not None:
+                remove_folder(folder)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """The open folder, locked until it is closed or the process dies, however it dies; None where another has it."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(opened), os.stat(folder)):  # noqa: PTH116 - else it was removed before
+            return opened
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError:
+        os.close(opened)
+        raise
+    os.close(opened)
+    return None
 
 
 # Setting up: the `setup` of a case, run in the trial's workspace before its target is asked.

@@ -1,0 +1,48 @@
+"""Workspaces that a killed process left behind: the next run removes them, and those alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from driving import drive, start, wait_until
+
+WORKING = """
+import os, time
+
+def answer(question, context):
+    (context.workspace / "big.txt").write_text("x")
+    with open("places", "a") as places:
+        places.write(f"{context.workspace}\\n")
+    while os.path.exists(question):
+        time.sleep(0.01)
+    return "yes"
+"""
+
+
+def test_workspaces_of_a_killed_run_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(WORKING)
+    for name in ("killed", "living", "quick"):
+        (tmp_path / f"{name}.yaml").write_text(f"name: {name}\ntest_cases: [{{id: a, input: {name}, expected: yes}}]\n")
+    (tmp_path / "killed").touch()
+    (tmp_path / "living").touch()
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    places = tmp_path / "places"
+
+    def words(name: str) -> tuple[str, ...]:
+        return ("run", f"{name}.yaml", "--target", "agent.py:answer", "--store", f"{name}.db")
+
+    env = {"TMPDIR": str(folders)}
+    with start(tmp_path, *words("killed"), env=env) as killed:
+        wait_until(places.exists)
+        killed.kill()
+        assert killed.wait().code != 0
+    with start(tmp_path, *words("living"), env=env) as living:
+        wait_until(lambda: len(places.read_text().splitlines()) == 2)
+        of_killed, of_living = map(Path, places.read_text().splitlines())
+        assert not of_killed.exists()
+        assert drive(tmp_path, *words("quick"), env=env).code == 0
+        assert (of_living / "big.txt").exists()
+        (tmp_path / "living").unlink()
+        assert living.wait().code == 0
+    assert list(folders.iterdir()) == []
