@@ -1,4 +1,4 @@
-"""Stores that are damaged, in the way or gone: every command says so in words, with exit code 3, and changes nothing."""
+"""Stores that are damaged, in the way or gone: commands say so in words, with exit code 3, and change nothing."""
 
 from __future__ import annotations
 
