@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from evalharness.actions.set_baseline import DEFAULT_NAME
 from evalharness.domain.case import Case, as_text
-from evalharness.domain.case_result import CaseResult
+from evalharness.domain.case_result import CaseResult, earlier_cases
 from evalharness.domain.comparison import THRESHOLD, degradation, task_changes
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
@@ -161,7 +161,7 @@ def detect_regressions(
     """
     _check_threshold(threshold)
     before, now = _cases([previous, current], store)
-    changes = task_changes(before, now, threshold)
+    changes = task_changes(earlier_cases(before, now[0]), now[0], threshold)
     fields = set(RegressionCheck.model_fields)
     return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
 
@@ -179,16 +179,18 @@ def _check_threshold(threshold: float) -> None:
         raise UsageError(f"a threshold is at least 0, got {threshold:g}: a score that rose is not degraded")
 
 
-def _cases(runs: Sequence[WrittenRun], store: str | None) -> list[Sequence[CaseResult]]:
-    """Of each; what does not hold them is looked up in the store."""
+def _cases(runs: Sequence[WrittenRun], store: str | None) -> list[list[Sequence[CaseResult]]]:
+    """Of each, which may be a baseline of several runs unless it is the last; those it does not hold are looked up."""
     fields = {place: known for place, run in enumerate(runs) if (known := _suite_and_cases(run))}
     named = {place: _reference(run) for place, run in enumerate(runs) if place not in fields}
-    cases = {place: known for place, (_, known) in fields.items()}
+    cases = {place: [known] for place, (_, known) in fields.items()}
     if named:
         with Harness.open(store, to_read=True) as harness:
             opened = harness.context.store
             found = find_reports(list(named.values()), opened, beside=[suite for suite, _ in fields.values()])
-            cases |= {place: each.report.cases for place, each in zip(named, found, strict=True)}
+            for place, each in zip(named, found, strict=True):
+                reports = each.reports if place < len(runs) - 1 else each.alone.reports
+                cases[place] = [report.cases for report in reports]
     return [cases[place] for place in range(len(runs))]
 
 

@@ -179,6 +179,56 @@ class TestBaseline:
         assert [row["name"] for row in drive(project, "baseline", "list", "--json").json["baselines"]] == ["default"]
 
 
+class TestSeveralRuns:
+    def test_every_command_compares_with_all_of_them(self, project: Path) -> None:
+        names = [run(project, "good") for _ in range(3)]
+        drive(project, "baseline", *names, "-o", "base.json")
+        worse = drive(project, "run", "suite.yaml", "--target", "agent.py:bad", "--baseline", "default", "-o", "w.json")
+        report = json.loads((project / "w.json").read_text())["eval_report"]
+        bad = report["metadata"]["run_name"]
+        assert (worse.code, "against baseline default (3 runs)" in worse.out) == (1, True)
+        assert "36 trials before, 12 now" in worse.out
+        checked = drive(project, "regressions", "capitals", "--json")
+        assert checked.code == 1
+        [regression] = checked.json["regressions"]["comparisons"]
+        found = [drive(project, "compare", old, bad, "--json").json["comparison"] for old in ("default", "base.json")]
+        for each in (regression, report["comparison"], *found):
+            assert [before["run_name"] for before in each["before"]] == names
+            assert each["differences"]["pass_rate"]["n_trials_old"] == 36
+        shown = drive(project, "compare", "default", bad).out
+        assert all(name in shown for name in names) and "before, now answer" not in shown
+        assert "before, now" in shown, "transcripts of the baseline's runs are looked into"
+        assert drive(project, "gate", bad, "--baseline", "base.json").code == 1
+        assert drive(project, "verify", bad).code == drive(project, "verify", "w.json").code == 0
+        itself = drive(project, "regressions", "capitals", "--run", names[1])
+        assert (itself.code, "is a run of the baseline" in itself.err) == (2, True)
+
+    def test_they_are_the_old_side_only(self, project: Path) -> None:
+        names = [run(project, "good") for _ in range(2)]
+        drive(project, "baseline", *names, "-o", "base.json")
+        for new in ("default", "base.json"):
+            refused = drive(project, "compare", names[0], new)
+            assert (refused.code, "name one of its runs" in refused.err) == (2, True)
+
+    def test_a_file_of_several_targets_is_no_baseline(self, project: Path) -> None:
+        drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad", "-o", "both.json")
+        refused = drive(project, "run", "suite.yaml", "--baseline", "both.json")
+        assert (refused.code, "runs of several targets" in refused.err) == (2, True)
+
+    def test_a_changed_row_of_any_of_them_is_noticed(self, project: Path) -> None:
+        names = [run(project, "good") for _ in range(2)]
+        drive(project, "baseline", *names)
+        bad = run(project, "bad")
+        with closing(sqlite3.connect(project / ".evalharness/store.db")) as database, database:
+            database.execute("UPDATE runs SET report = NULL, cases = NULL WHERE name = ?", (names[1],))
+            database.execute(
+                "UPDATE trials SET state = 'failed', first_state = 'failed' WHERE case_id = 'peru' AND run_seq = "
+                "(SELECT seq FROM runs WHERE name = ?)",
+                (names[1],),
+            )
+        assert "comparison.differences.pass_rate" in drive(project, "verify", bad).out
+
+
 class TestCompare:
     def test_runs_baselines_and_files_are_the_same_to_it(self, compared: tuple[Path, str, str]) -> None:
         folder, good, bad = compared

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
+from evalharness.domain.case_result import earlier_cases
 from evalharness.domain.comparison import ORDER, THRESHOLD, Comparison, Regressions, TaskChange, task_changes
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import Gate
@@ -109,7 +110,7 @@ def _refused(old: FoundReport, new: list[Gated], today: date) -> dict[str, str]:
     refused: dict[str, UsageError] = {}
     for each, gate in new:
         try:
-            pair_cases(old.report, each.report, gate.quarantined_on(today))
+            pair_cases(old.reports, each.report, gate.quarantined_on(today))
         except UsageError as error:
             refused[each.report.metadata.run_id] = error
     if len(refused) == len(new) and not any(each.report.is_broken for each, _ in new):
@@ -118,7 +119,9 @@ def _refused(old: FoundReport, new: list[Gated], today: date) -> dict[str, str]:
 
 
 def _tasks(old: FoundReport, new: FoundReport, threshold: float) -> Iterator[TaskChange]:
-    return task_changes(old.report.cases, new.report.cases, threshold, new.report.metadata.variant)
+    now = new.report.cases
+    before = earlier_cases([report.cases for report in old.reports], now)
+    return task_changes(before, now, threshold, new.report.metadata.variant)
 
 
 def _suite_name(named: str, store: Store) -> str:
@@ -141,10 +144,10 @@ def _chosen(
         return _of_matrix(request.baseline_variant, request.run, suite_name, store)
     old = whole(find_report(request.baseline or _usual_baseline(suite_name, store), store, suite_name))
     if request.run is not None:
-        new = find_report(request.run, store, suite_name)
+        new = find_report(request.run, store, suite_name).alone
         _check_new(new, old, suite_name)
         return old, [new], []
-    links = store.runs_since(suite_name, old.report.metadata.run_id)
+    links = _links_since(old, suite_name, store)
     together = _newest_together(links)
     if not together:
         raise UsageError(
@@ -152,6 +155,11 @@ def _chosen(
             hint=Hint("hint.which_run", suite=suite_name),
         )
     return old, _finished(together, store), _left_out(together)
+
+
+def _links_since(old: FoundReport, suite_name: str, store: Store) -> list[RunLink]:
+    """Since the newest run of the baseline."""
+    return min((store.runs_since(suite_name, run_id) for run_id in old.run_ids), key=len)
 
 
 def _usual_baseline(suite_name: str, store: Store) -> str:
@@ -203,12 +211,13 @@ def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
     about = new.report.metadata
     if about.suite_name != suite_name:
         raise UsageError(f"{about.run_name} is a run of {about.suite_name}, not of {suite_name}")
-    if about.run_id and about.run_id == old.report.metadata.run_id:
-        raise UsageError(f"{about.run_name} is the baseline itself", hint=Hint("hint.later_run"))
+    if about.run_id and about.run_id in old.run_ids:
+        itself = "a run of the baseline" if old.others else "the baseline itself"
+        raise UsageError(f"{about.run_name} is {itself}", hint=Hint("hint.later_run"))
     if new.run is not None and new.run.finished_at is None:
         raise UsageError(f"{about.run_name} is not finished", hint=Hint("hint.resume", run=about.run_name, first=""))
 
 
 def _baseline_label(old: FoundReport) -> str:
-    name = old.report.metadata.run_name
+    name = ", ".join(report.metadata.run_name for report in old.reports)
     return f"its {old.source} ({name})" if old.source.startswith("baseline ") else name

@@ -19,4 +19,5 @@ async def compare_runs(
     `suite_name` says whose baselines are meant; `asked` are fields of the rule that win over those of a run's gate.
     """
     first, *others = find_reports(references, context.store, suite_name)
-    return compare_reports(first, with_gates(others, context.store), asked or {}, context.store, context.today)
+    new = with_gates((other.alone for other in others), context.store)
+    return compare_reports(first, new, asked or {}, context.store, context.today)

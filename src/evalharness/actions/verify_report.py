@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,6 @@ from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
 from evalharness.steps.apply_gate import compare_with
-from evalharness.steps.find_reports import FoundReport, report_of
 from evalharness.steps.make_report import with_report
 
 METADATA = (
@@ -109,12 +109,12 @@ def _verify_run(context: Context, reference: str) -> Verified:
     recomputed = with_report(context, run).report
     assert recomputed is not None, "just made"
     kept = store.outline(run.id).report or recomputed
-    baseline = _baseline_of(kept, run, store)
-    compared = _compared_again(kept, run, baseline, store) if baseline else None
+    baselines = _baselines_of(kept, run, store)
+    compared = _compared_again(kept, run, baselines, store) if baselines else None
     figures = verify_report(kept, store.outcomes(run.id), _as_judged(run, context.today), compared)
     about = verify_records(kept.metadata, recomputed.metadata, METADATA, "metadata")
     odd = [*_odd_rows(store, run), *_odd_keys(kept, run)]
-    if baseline is not None and compared is not None:
+    for baseline in baselines if compared is not None else ():
         odd += [wrong.model_copy(update={"figure": f"baseline.{wrong.figure}"}) for wrong in _odd_rows(store, baseline)]
     return figures.model_copy(
         update={
@@ -142,31 +142,36 @@ def _as_judged(run: Run, today: date) -> Suite:
     return run.suite.model_copy(update={"gate": run.suite.gate.model_copy(update={"quarantine": held})})
 
 
-def _baseline_of(kept: Report, run: Run, store: Store) -> Run | None:
-    """The run it was compared with; None where that was no run of the store, or is gone or was resumed since."""
+def _baselines_of(kept: Report, run: Run, store: Store) -> list[Run]:
+    """The runs it was compared with; none where one was no run of the store, or is gone or was resumed since."""
     reported = kept.comparison
     if reported is None or run.finished_at is None or not (reported.old.source or "baseline ").startswith("baseline "):
-        return None
+        return []
     try:
-        baseline = store.find_run(reported.old.run_id)
+        baselines = [store.find_run(each.run_id) for each in reported.before]
     except UsageError:  # gone
-        return None
-    return None if baseline.finished_at is None or baseline.finished_at > run.finished_at else baseline
+        return []
+    is_resumed = any(each.finished_at is None or each.finished_at > run.finished_at for each in baselines)
+    return [] if is_resumed else baselines
 
 
-def _compared_again(kept: Report, run: Run, baseline: Run, store: Store) -> Comparison | None:
-    """With what the rows of the baseline say, not with its kept report: that may agree with rows that were changed."""
+def _compared_again(kept: Report, run: Run, baselines: Sequence[Run], store: Store) -> Comparison | None:
     assert kept.comparison is not None and run.finished_at is not None, "it was compared when it came to its end"
-    outline = store.outline(baseline.id)
-    counted = count_trials(baseline.suite, baseline.lock.trials, store.outcomes(baseline.id))
-    cases = tuple(case_results(baseline.suite, baseline.lock.keys, counted))
-    report = report_of(outline, store).model_copy(update={"cases": cases})
-    found = FoundReport(report, kept.comparison.old.source, outline)
+    first, *others = (_from_rows(each, kept.comparison.old.source, store) for each in baselines)
     try:
+        found = replace(first, others=tuple(others))
         again = compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
         return again if kept.comparison.flips is None else flips_again(again, kept.comparison.flips)
     except UsageError:  # nothing is left to compare: then what the report says of itself is checked
         return None
+
+
+def _from_rows(baseline: Run, source: str, store: Store) -> FoundReport:
+    """With what its rows say, not with its kept report: that may agree with rows that were changed."""
+    outline = store.outline(baseline.id)
+    counted = count_trials(baseline.suite, baseline.lock.trials, store.outcomes(baseline.id))
+    cases = tuple(case_results(baseline.suite, baseline.lock.keys, counted))
+    return FoundReport(report_of(outline, store).model_copy(update={"cases": cases}), source, outline)
 
 
 def _of_file(path: Path, reported: ReportWithTrials) -> Verified:

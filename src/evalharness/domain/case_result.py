@@ -5,7 +5,9 @@ What baselines, comparisons and gates work on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field, Strict
@@ -66,6 +68,56 @@ class CaseResult:
     @property
     def share(self) -> float | None:
         return self.passed / self.trials if self.trials else None
+
+
+# One case of several runs of a baseline, as one.
+
+_WORST_FIRST = ("failed", "error", "awaiting", "pending", "skipped", "passed")
+
+
+def asks_the_same(one: CaseResult, other: CaseResult) -> bool:
+    """And is judged the same, as far as both tell."""
+    return not (one.key and other.key) or one.key == other.key
+
+
+def pooled(cases: Sequence[CaseResult]) -> CaseResult:
+    """All trials of one case in several runs; scores, times and costs are means of the runs, and passed is all of them.
+
+    A mean of which one run does not tell its part is not known.
+    """
+    if len(cases) == 1:
+        return cases[0]
+    return replace(
+        cases[0],
+        trials=sum(case.trials for case in cases),
+        passed=sum(case.passed for case in cases),
+        errors=sum(case.errors for case in cases),
+        state=min((case.state for case in cases), key=_WORST_FIRST.index),
+        score=_mean([case.score for case in cases]),
+        duration_s=_mean([case.duration_s for case in cases]),
+        longest_s=max((case.longest_s for case in cases if case.longest_s is not None), default=None),
+        cost_usd=_mean([case.cost_usd for case in cases]),
+        dearest_usd=max((case.dearest_usd for case in cases if case.dearest_usd is not None), default=None),
+        unscored=sum(case.unscored for case in cases),
+        least_score=None,
+        unpriced=sum(case.unpriced for case in cases),
+    )
+
+
+def _mean(figures: Sequence[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return fmean(known) if len(known) == len(figures) else None
+
+
+def earlier_cases(runs: Sequence[Sequence[CaseResult]], now: Iterable[CaseResult]) -> list[CaseResult]:
+    """Of each case that there is now and in one of the runs: those that asked the same pooled, else the first."""
+    by_id = [{case.case_id: case for case in run} for run in runs]
+    found = []
+    for case in now:
+        earlier = [run[case.case_id] for run in by_id if case.case_id in run]
+        if earlier:
+            found.append(pooled([each for each in earlier if asks_the_same(each, case)] or earlier[:1]))
+    return found
 
 
 _MOST_FAILURES = 2**53

@@ -1,18 +1,18 @@
 """Comparison: two runs of one suite, paired case by case; Regressions: a suite's newest runs against a baseline.
 
-Everywhere: new minus old, so a negative value is a loss.
+The old side may be several runs. Everywhere: new minus old, so a negative value is a loss.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from evalharness.domain.case_result import CaseResult
+from evalharness.domain.case_result import CaseResult, asks_the_same
 from evalharness.domain.finding import Finding, MaybeFinding, finding
 from evalharness.domain.record import Record
 from evalharness.stats.thresholds import ALPHA, LEVEL, POWER, SAME, exceeds
@@ -26,7 +26,7 @@ KEPT_CASES = 1000
 
 
 class ComparedRun(Record):
-    """One side of a comparison: a run of the store, or the run that a report or baseline file tells of."""
+    """One run of a comparison: a run of the store, or the run that a report or baseline file tells of."""
 
     run_id: str
     run_name: str
@@ -150,6 +150,9 @@ class Flips(Record):
 
 class Comparison(Record):
     old: ComparedRun
+    """Of a baseline of several runs, the first one."""
+    before: tuple[ComparedRun, ...] = ()
+    """All runs of the old side."""
     new: ComparedRun
     verdict: ComparisonVerdict
     why: Finding
@@ -186,10 +189,24 @@ class Comparison(Record):
         """Earlier reports have one figure, which could be off by a quarter: as good as not known."""
         return None if isinstance(value, float | int) else value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_all_runs(cls, written: Any) -> Any:
+        """Reports that were written before baselines could have several runs name the one."""
+        if not isinstance(written, Mapping) or written.get("before") or "old" not in written:
+            return written
+        return {**written, "before": (written["old"],)}
+
     @property
     def is_of_one_run(self) -> bool:
         """Whether a run is compared with itself."""
-        return bool(self.old.run_id) and self.old.run_id == self.new.run_id
+        return bool(self.new.run_id) and self.new.run_id in [run.run_id for run in self.before]
+
+    @property
+    def against(self) -> str:
+        """What it is compared with, as people name it."""
+        several = f" ({len(self.before)} runs)" if len(self.before) > 1 else ""
+        return f"{self.old.source or self.old.run_name}{several}"
 
     @property
     def tells_all(self) -> bool:
@@ -281,7 +298,7 @@ def task_changes(
 
 def _change(was: CaseResult, now: CaseResult, threshold: float, variant: str) -> TaskChange:
     scores = [case.whole_score if case.trials else None for case in (was, now)]
-    comparable = not (was.key and now.key) or was.key == now.key
+    comparable = asks_the_same(was, now)
     degraded, delta = False, None
     if scores[0] is not None and scores[1] is not None:
         degraded, delta = degradation(scores[0], scores[1], threshold)

@@ -39,7 +39,8 @@ class ComparisonReport:
         for note in comparison.notes:
             self._screen.line("note", say(note))
         self._screen.say()
-        self._screen.line("before", *_run_text(comparison.old))
+        for number, run in enumerate(comparison.before):
+            self._screen.line("" if number else "before", *_run_text(run))
         self._screen.line("now", *_run_text(comparison.new))
         self._screen.line("compared", compared_text(comparison))
         for name, difference in comparison.differences.items():
@@ -119,7 +120,7 @@ def baseline_line(comparison: Comparison) -> str:
         finds = f" of {size_of(comparison.margin, found.unit)} or more"
     aside = decided_by(found, comparison)
     verdict = f"{comparison.verdict}{finds}{f' ({aside})' if aside else ''}"
-    source = f"against {comparison.old.source or comparison.old.run_name}"
+    source = f"against {comparison.against}"
     return "   ".join(part for part in (moved, interval, verdict, source, say(comparison.left_out)) if part)
 
 

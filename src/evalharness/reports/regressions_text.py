@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalharness.domain.comparison import Regressions, TaskChange
+from evalharness.domain.comparison import Comparison, Regressions, TaskChange
 from evalharness.domain.plain_numbers import count
 from evalharness.errors import UsageError
 from evalharness.reports.comparison_text import ComparisonReport
@@ -57,10 +57,14 @@ def _task_line(task: TaskChange, *, with_variant: bool) -> str:
     return f"{task.task_id}{variant} {before} → {now}"
 
 
+def _old_runs(comparison: Comparison) -> str:
+    return ", ".join(run.run_name for run in comparison.before)
+
+
 def _why(found: Regressions) -> str:
     if found.verdict == "INVALID" and found.exit_code == UsageError.exit_code:
         return "not every run could be compared"
     if found.verdict == "INVALID":
         return "a run that broke tells nothing about the agent; mend it with resume"
     decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]
-    return f"{', '.join(decisive)} against {found.comparisons[0].old.run_name}"
+    return f"{', '.join(decisive)} against {_old_runs(found.comparisons[0])}"

@@ -95,12 +95,14 @@ def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
 
 def whole(found: FoundReport) -> FoundReport:
     """Raises UsageError for a run that nothing can be compared with: it broke, or did not come to its end."""
-    if found.report.is_broken or found.report.verdict == "INTERRUPTED":
-        why = f" ({say(found.report.why)})" if found.report.why else ""
-        raise UsageError(
-            f"{found.label} cannot be the baseline: its run is {found.report.verdict}{why}",
-            hint=Hint("hint.finished_run"),
-        )
+    for report in found.reports:
+        if report.is_broken or report.verdict == "INTERRUPTED":
+            why = f" ({say(report.why)})" if report.why else ""
+            run = f"run {report.metadata.run_name}" if found.others else "run"
+            raise UsageError(
+                f"{found.label} cannot be the baseline: its {run} is {report.verdict}{why}",
+                hint=Hint("hint.finished_run"),
+            )
     return found
 
 
@@ -108,8 +110,8 @@ def compare_as_gated(gate: Gate, report: Report, store: Store, today: date, run:
     """As the gate asks; raises UsageError where the two cannot be compared."""
     found = find_baseline(gate, store, report.metadata.suite_name)
     history = None
-    if run is not None and gate.strict_flips:
-        history = earlier_counts(store, run, besides=found.report.metadata.run_id)
+    if run is not None and gate.strict_flips is True:
+        history = earlier_counts(store, run, besides={each.metadata.run_id for each in found.reports})
     return compare_with(found, report, gate, today, history)
 
 
@@ -119,7 +121,7 @@ def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dic
     Not for a run that stops when it is decided: its p-values would not be what they say.
     """
     newest = newest_baseline(run.suite.name, store)
-    if newest is None or newest.run_id == run.id or not run.has_fresh_trials or run.options.sequential is not None:
+    if newest is None or run.id in newest.run_ids or not run.has_fresh_trials or run.options.sequential is not None:
         return {}
     try:
         found = whole(find_report(newest.name, store, run.suite.name))
@@ -133,7 +135,7 @@ def compare_with(
 ) -> Comparison:
     """By the gate's rule, without the cases that are quarantined on this day."""
     rule, ignored = gate.regression or RegressionRule(), gate.quarantined_on(today)
-    comparison = compare(found.report, report, rule, old_source=found.source, ignored=ignored, history=history)
+    comparison = compare(found.reports, report, rule, old_source=found.source, ignored=ignored, history=history)
     return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from evalharness.contracts.store import Store
-from evalharness.domain.case_result import CaseResult
+from evalharness.domain.case_result import CaseResult, pooled
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
@@ -35,8 +35,8 @@ def with_cap(suite: Suite, request: SequentialRequest, store: Store) -> Suite:
     if floor is not None:
         trials.append(math.ceil(CAP * _fixed_for_floor(floor, request.effect, _alpha(gate)) / len(suite.cases)))
     if gate.rule is not None:
-        cases = find_baseline(gate, store, suite.name).report.cases
-        trials.append(max((case.trials for case in cases), default=1))
+        reports = find_baseline(gate, store, suite.name).reports
+        trials.append(max((case.trials for report in reports for case in report.cases), default=1))
     return suite.model_copy(update={"trials": max(trials)})
 
 
@@ -52,7 +52,8 @@ def stopping_plan(run: Run, request: SequentialRequest, store: Store, day: date)
     if gate.rule is not None:
         found = find_baseline(gate, store, run.suite.name)
         source, baseline_run = found.label, found.report.metadata.run_id
-        counts = _comparable(run, {case.case_id: case for case in found.report.cases if case.case_id not in ignored})
+        keys = {case_id: key for case_id, key in run.lock.keys.items() if case_id not in ignored}
+        counts = _comparable(keys, found.reports)
         _check_pairs(sum(min(trials, run.lock.trials) for trials, _ in counts.values()), alpha, source)
         wanted = WantedEffect(request.effect, 1 - BETA, alpha)
         fixed.append(len(counts) * trials_needed(Known(list(counts.values())), len(counts), wanted))
@@ -97,20 +98,20 @@ def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
 def check_question(gate: Gate, report: Report, store: Store) -> None:
     """Raises UsageError where a gate asks a run that may stop early for anything but what it was to decide."""
     plan, about = report.sequential, report.metadata
-    if plan is not None and (_undecidable(gate) or not _asks_the_same(gate, plan, store, about.suite_name)):
+    if plan is not None and (_undecidable(gate) or not _asks_the_same(gate, plan, store, report)):
         raise UsageError(
             f"{about.run_name} stopped as soon as its own question was decided, so it cannot be judged by other limits",
             hint="run the suite again with these limits",
         )
 
 
-def _asks_the_same(gate: Gate, plan: SequentialPlan, store: Store, suite_name: str) -> bool:
+def _asks_the_same(gate: Gate, plan: SequentialPlan, store: Store, report: Report) -> bool:
     if (_floor(gate), _alpha(gate), gate.rule is not None) != (plan.floor, plan.alpha, bool(plan.baseline)):
         return False
     if gate.rule is None:
         return True
-    found = find_baseline(gate, store, suite_name)
-    counts = {case.case_id: (case.trials, case.passed) for case in found.report.cases}
+    found = find_baseline(gate, store, report.metadata.suite_name)
+    counts = _comparable({case.case_id: case.key for case in report.cases}, found.reports)
     is_same = found.label == plan.baseline_name or found.report.metadata.run_id == plan.baseline_run != ""
     return is_same and plan.baseline.items() <= counts.items() and not gate.rule.tolerance
 
@@ -177,14 +178,15 @@ def _undecidable(gate: Gate) -> list[str]:
     ]
 
 
-def _comparable(run: Run, before: Mapping[str, CaseResult]) -> dict[str, tuple[int, int]]:
-    """Trials and passes of the baseline's cases that ask and judge the same as now."""
-    counts = {}
-    for case_id, lock in run.lock.cases.items():
-        earlier = before.get(case_id)
-        if earlier is not None and earlier.trials and earlier.key in ("", lock.key):
-            counts[case_id] = (earlier.trials, earlier.passed)
-    return counts
+def _comparable(keys: Mapping[str, str], before: Sequence[Report]) -> dict[str, tuple[int, int]]:
+    """Trials and passes of the baseline's cases that ask and judge the same as now, in all its runs together."""
+    found: dict[str, list[CaseResult]] = {}
+    for report in before:
+        for case in report.cases:
+            if case.trials and case.case_id in keys and (not case.key or case.key == keys[case.case_id]):
+                found.setdefault(case.case_id, []).append(case)
+    together = {case_id: pooled(found[case_id]) for case_id in keys if case_id in found}
+    return {case_id: (case.trials, case.passed) for case_id, case in together.items()}
 
 
 def _check_pairs(pairs: int, alpha: float, source: str) -> None:

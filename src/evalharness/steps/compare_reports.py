@@ -75,19 +75,21 @@ def asked_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
     rule = asked_rule(gate, asked)
     ignored = gate.quarantined_on(today)
-    return compare(old.report, new.report, rule, old_source=old.source, new_source=new.source, ignored=ignored)
+    return compare(old.reports, new.report, rule, old_source=old.source, new_source=new.source, ignored=ignored)
 
 
 def _with_divergences(
     old: FoundReport, new: FoundReport, cases: tuple[CaseChange, ...], store: Store
 ) -> tuple[CaseChange, ...]:
-    """Only where both runs are stored here: a file holds no transcripts."""
-    if old.run is None or new.run is None:
+    """Only where all runs are stored here: a file holds no transcripts."""
+    before = [each.run.id for each in (old, *old.others) if each.run is not None]
+    if not before or new.run is None:
         return cases
     parts = list(cases)
     for position in [number for number, case in enumerate(cases) if case.delta < 0][:DIVERGENCES]:
         case = cases[position]
-        passing = _attempt(old.run.id, case.case_id, "passed", store)
+        tried = (_attempt(run_id, case.case_id, "passed", store) for run_id in before)
+        passing = next((attempt for attempt in tried if attempt), None)
         failing = _attempt(new.run.id, case.case_id, "failed", store)
         if passing and passing.transcript and failing:
             found = (

@@ -7,7 +7,7 @@ was allowed to stop early.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 
 from evalharness.contracts.store import Store
@@ -24,11 +24,11 @@ def comparable_runs(store: Store, run: Run) -> list[Judged]:
     return [judged for _, judged in _earlier(store, run)]
 
 
-def earlier_counts(store: Store, run: Run, besides: str) -> dict[str, tuple[int, int]]:
-    """Trials and passes of each case in all comparable runs together, without the run whose id is `besides`."""
+def earlier_counts(store: Store, run: Run, besides: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Trials and passes of each case in all comparable runs together, without those whose ids are `besides`."""
     counts: dict[str, tuple[int, int]] = {}
     for run_id, judged in _earlier(store, run):
-        for case_id, (trials, passed) in judged.items() if run_id != besides else ():
+        for case_id, (trials, passed) in judged.items() if run_id not in besides else ():
             n, c = counts.get(case_id, (0, 0))
             counts[case_id] = n + trials, c + passed
     return counts

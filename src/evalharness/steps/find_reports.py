@@ -6,7 +6,7 @@ Of a stored run, its kept report; where it has none, or one without cases, those
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalharness.contracts.store import Store
@@ -21,21 +21,44 @@ from evalharness.errors import Hint, UnknownName, UsageError
 
 @dataclass(frozen=True, slots=True)
 class FoundReport:
-    """`source` is `baseline NAME`, a file's path, or empty; `run` is there for a run of the store."""
+    """`source` is `baseline NAME`, a file's path, or empty; `run` is there for a run of the store.
+
+    `others` are the further runs of a baseline of several.
+    """
 
     report: Report
     source: str = ""
     run: RunOutline | None = None
+    others: tuple[FoundReport, ...] = ()
 
     @property
     def label(self) -> str:
         return self.source or self.report.metadata.run_name
 
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        return self.report, *(other.report for other in self.others)
+
+    @property
+    def run_ids(self) -> list[str]:
+        return [report.metadata.run_id for report in self.reports]
+
+    @property
+    def alone(self) -> FoundReport:
+        """Raises UsageError where several runs are what a run is compared with, and none that is compared."""
+        if self.others:
+            names = ", ".join(report.metadata.run_name for report in self.reports)
+            raise UsageError(
+                f"{self.label} has {len(self.reports)} runs: it can be the old side of a comparison only",
+                hint=f"name one of its runs: {names}",
+            )
+        return self
+
 
 def find_report(reference: str, store: Store, suite_name: str | None = None) -> FoundReport:
     """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
     if baseline := named_baseline(reference, store, suite_name):
-        return FoundReport(*_of_run(baseline.run_id, store, f"baseline {baseline.name}"))
+        return found_runs(baseline.run_ids, store, f"baseline {baseline.name}")
     try:
         return FoundReport(*_of_run(reference, store, ""))
     except UnknownName as error:
@@ -43,6 +66,11 @@ def find_report(reference: str, store: Store, suite_name: str | None = None) -> 
             return found
         names = [known.name for known in store.baselines(suite_name)]
         raise UnknownName("baseline, run or report file", reference, [*names, *error.choices]) from None
+
+
+def found_runs(run_ids: Sequence[str], store: Store, source: str) -> FoundReport:
+    first, *others = (FoundReport(*_of_run(run_id, store, source)) for run_id in run_ids)
+    return replace(first, others=tuple(others))
 
 
 def find_reports(
@@ -123,13 +151,32 @@ def _of_run(reference: str, store: Store, source: str) -> tuple[Report, str, Run
 
 def _of_file(path: Path, unknown: UnknownName) -> FoundReport | None:
     """None where nobody would take it for a file."""
-    from evalharness.formats.results.written_reports import ENDING, read_report  # slow to load, and runs do not need it
+    from evalharness.formats.results.written_reports import ENDING, read_reports  # slow to load: runs do not need it
 
     if not (path.is_file() or path.suffix.lower() == ENDING):
         return None
     if not path.exists():
         raise no_such_file(path, unknown)
-    return FoundReport(read_report(path), str(path))
+    first, *others = read_reports(path)
+    if others:
+        _check_file(path, [first, *others])
+    return FoundReport(first, str(path), others=tuple(FoundReport(report, str(path)) for report in others))
+
+
+def _check_file(path: Path, reports: Sequence[Report]) -> None:
+    """A file may have been written by a run of several targets; what became of a target in between it does not tell."""
+    try:
+        check_pool(reports)
+    except UsageError as error:
+        raise UsageError(f"{path} holds runs that are no baseline together: {error.message}", hint=error.hint) from None
+    first, *others = (report.metadata for report in reports)
+    for about in others:
+        if (about.variant, about.environment.get("target")) != (first.variant, first.environment.get("target")):
+            raise UsageError(
+                f"{path} holds runs of several targets ({first.run_name}, {about.run_name}), which are no baseline "
+                "together",
+                hint=Hint("hint.one_report"),
+            )
 
 
 def no_such_file(path: Path, unknown: UnknownName) -> UsageError:

@@ -33,7 +33,7 @@ def past_answers(comparison: Comparison, case_ids: Collection[str], store: Store
 
     What counts are the answers of the baseline's target, where that is known, and else those of the new one.
     """
-    new, old = _stored(comparison.new.run_id, store), _stored(comparison.old.run_id, store)
+    new, old = _stored(comparison.new.run_id, store), _stored(comparison.old.run_id, store)  # all old ones are alike
     answers: dict[str, dict[str, list[tuple[int, int]]]] = {}
     for past in _earlier(comparison, store):
         judged = store.judged(past.id)

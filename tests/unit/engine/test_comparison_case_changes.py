@@ -12,7 +12,7 @@ from evalharness.engine.comparing.pairs import pair_cases
 
 
 def changes(old: Report, new: Report) -> tuple[CaseChange, ...]:
-    return case_changes(pair_cases(old, new).pairs, 0.05)
+    return case_changes(pair_cases([old], new).pairs, 0.05)
 
 
 def test_the_surest_loss_comes_first_and_the_surest_gain_last_and_what_stayed_is_not_listed() -> None:

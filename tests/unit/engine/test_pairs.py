@@ -16,7 +16,7 @@ from evalharness.reports.words import say
 def test_every_case_is_accounted_for() -> None:
     old = report(case("same", 1, 1), case("edited", 1, 1, key="a"), case("gone", 1, 1), case("broken", 1, 1))
     new = report(case("new", 1, 1), case("broken", 0, 0), case("edited", 1, 0, key="b"), case("same", 1, 0))
-    found = pair_cases(old, new)
+    found = pair_cases([old], new)
     assert [(before.case_id, now.case_id) for before, now in found.pairs] == [("same", "same")]
     assert (found.changed, found.added, found.removed, found.unjudged) == (
         ("edited",),
@@ -67,7 +67,7 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
 )  # fmt: skip
 def test_nothing_to_compare_says_what_to_do(old: object, new: object, message: str, hint: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
-        pair_cases(old, new)  # type: ignore[arg-type]
+        pair_cases([old], new)  # type: ignore[arg-type]
     assert hint in say(raised.value.hint)
 
 
@@ -82,4 +82,4 @@ def test_a_change_of_judge_is_not_told_as_a_change_of_the_question() -> None:
 
 def test_everything_quarantined_is_no_comparison() -> None:
     with pytest.raises(UsageError, match="quarantined"):
-        pair_cases(report(*alike(2, 1, 1)), report(*alike(2, 1, 1)), {"c0", "c1"})
+        pair_cases([report(*alike(2, 1, 1))], report(*alike(2, 1, 1)), {"c0", "c1"})

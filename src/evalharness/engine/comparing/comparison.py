@@ -1,4 +1,4 @@
-"""Comparison: two runs of one suite, paired case by case, and whether the new one is worse. Pure: reports in.
+"""Comparison: a run and one or several earlier ones, paired case by case, and whether it is worse. Pure: reports in.
 
 Exact test for passes, sign flips for scores, times and costs; Holm over everything that can make it fail, critical
 cases included. What is shown of it is in `reports/comparison_text.py`.
@@ -27,7 +27,7 @@ from evalharness.engine.comparing.comparison_verdict import (
     shares_error_rate,
 )
 from evalharness.engine.comparing.metric_difference import Evidence, has_scores_of_its_own, metric_differs
-from evalharness.engine.comparing.pairs import Pair, Pairing, judges_of, pair_cases, rows_of, weighing
+from evalharness.engine.comparing.pairs import OldRuns, Pair, Pairing, judges_of, pair_cases, rows_of, weighing
 from evalharness.engine.comparing.required_sample import Undecided, required_sample
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.flips import flip_alarm_range
@@ -43,7 +43,7 @@ GATED = ("pass_rate", "score")
 class _Draft:
     """A comparison before anything is decided: its figures are decided together."""
 
-    old: Report
+    olds: Sequence[Report]
     new: Report
     pairing: Pairing
     found: dict[str, Evidence]
@@ -55,7 +55,7 @@ class _Draft:
 
 
 def compare(
-    old: Report,
+    old: Report | Sequence[Report],
     new: Report,
     rule: RegressionRule,
     *,
@@ -64,30 +64,34 @@ def compare(
     ignored: Collection[str] = frozenset(),
     history: Mapping[str, tuple[int, int]] | None = None,
 ) -> Comparison:
-    """`ignored` cases (quarantined ones) are left out, with a note.
+    """`old` may be several runs of one target; `ignored` cases (quarantined ones) are left out, with a note.
 
-    `history` has trials and passes of cases in earlier runs besides these two, as far as they ask and judge the same.
+    `history` has trials and passes of cases in earlier runs besides these, as far as they ask and judge the same.
     """
-    return _comparison(
-        _adjusted(_draft(old, new, rule, ignored), rule.alpha), rule, old_source, new_source, history or {}
-    )
+    olds = [old] if isinstance(old, Report) else old
+    draft = _adjusted(_draft(olds, new, rule, ignored), rule.alpha)
+    return _comparison(draft, rule, old_source, new_source, history or {})
 
 
-def _draft(old: Report, new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
-    pairing = pair_cases(old, new, ignored)
-    if _follows_later(old, new):
+def _draft(olds: Sequence[Report], new: Report, rule: RegressionRule, ignored: Collection[str]) -> _Draft:
+    pairing = pair_cases(olds, new, ignored)
+    if _follows_later(*olds, new):
         if "score" in rule.metrics:
             raise UsageError(
                 "score cannot be compared: with retry_failed it is the last answer's, and comparisons follow the first",
                 hint="take score out of the metrics that are compared, or switch retry_failed off",
             )
-        pairing = replace(pairing, pairs=tuple(Pair(_unscored(old), _unscored(new)) for old, new in pairing.pairs))
-    draft = _Draft(old, new, pairing, {}, None)
+        pairing = replace(
+            pairing,
+            pairs=tuple(Pair(_unscored(old), _unscored(new)) for old, new in pairing.pairs),
+            runs=tuple({case_id: _unscored(case) for case_id, case in run.items()} for run in pairing.runs),
+        )
+    draft = _Draft(olds, new, pairing, {}, None)
     critical = draft.critical_pairs
     return replace(
         draft,
-        found=_with_lacking(_differences(draft.pairing.pairs, rule), draft),
-        critical=metric_differs("critical", critical, rule) if critical else None,
+        found=_with_lacking(_differences(pairing.pairs, rule, pairing.runs), draft),
+        critical=metric_differs("critical", critical, rule, pairing.runs) if critical else None,
     )
 
 
@@ -98,10 +102,21 @@ def _with_lacking(found: dict[str, Evidence], draft: _Draft) -> dict[str, Eviden
     )
     for metric, name, number, pairs in counted:
         if metric in found:
-            old = _lacking(draft.old, name, number, (pair.old for pair in pairs))
+            olds = (
+                _lacking(report, name, number, compared)
+                for report, compared in zip(draft.olds, _compared_before(draft, pairs), strict=True)
+            )
             new = _lacking(draft.new, name, number, (pair.new for pair in pairs))
-            found[metric] = _updated(found[metric], lacking=old + new)
+            found[metric] = _updated(found[metric], lacking=sum(olds) + new)
     return found
+
+
+def _compared_before(draft: _Draft, pairs: Sequence[Pair]) -> list[list[CaseResult]]:
+    """Of each old run, the cases that are compared."""
+    if not draft.pairing.runs:
+        return [[pair.old for pair in pairs]]
+    ids = [pair.old.case_id for pair in pairs]
+    return [[run[case_id] for case_id in ids if case_id in run] for run in draft.pairing.runs]
 
 
 def _lacking(report: Report, name: str, number: Callable[[CaseResult], int], compared: Iterable[CaseResult]) -> int:
@@ -122,10 +137,11 @@ def _unscored(case: CaseResult) -> CaseResult:
     return replace(case, score=None)
 
 
-def _differences(pairs: Sequence[Pair], rule: RegressionRule) -> dict[str, Evidence]:
-    scored = "score" in rule.metrics or has_scores_of_its_own(pairs)
+def _differences(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns) -> dict[str, Evidence]:
+    scored = "score" in rule.metrics or has_scores_of_its_own(pairs, runs)
     metrics = ("pass_rate", *(("score",) if scored else ()), "latency", "cost")
-    found = {metric: evidence for metric in metrics if (evidence := metric_differs(metric, pairs, rule)) is not None}
+    each = ((metric, metric_differs(metric, pairs, rule, runs)) for metric in metrics)
+    found = {metric: evidence for metric, evidence in each if evidence is not None}
     for metric in rule.metrics:
         if metric not in found:
             raise UsageError(
@@ -187,7 +203,8 @@ def _comparison(
     open_ = deciding if verdict == "INCONCLUSIVE" else []
     pairs = pairing.pairs
     return Comparison(
-        old=_side(draft.old, old_source),
+        old=_side(draft.olds[0], old_source),
+        before=tuple(_side(old, old_source) for old in draft.olds),
         new=_side(draft.new, new_source),
         verdict=verdict,
         why=joined([*whys, *besides], SEVERITIES[verdict]),
@@ -235,18 +252,19 @@ def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, is_alone: 
     evidence = draft.critical if is_critical else draft.found[decided.metric]
     pairs = draft.critical_pairs if is_critical else draft.pairing.pairs
     assert evidence is not None  # it was decided by it
-    how = required_sample(Undecided(decided, evidence, pairs, rule))
+    how = required_sample(Undecided(decided, evidence, pairs, rule, draft.pairing.runs))
     return how if is_alone else finding("settle.metric", metric=decided.metric, how=how)
 
 
 def _notes(draft: _Draft) -> Iterable[Finding]:
-    old, new, pairing = draft.old.metadata, draft.new.metadata, draft.pairing
+    olds, new, pairing = [old.metadata for old in draft.olds], draft.new.metadata, draft.pairing
+    old = olds[0]
     if old.suite_name != new.suite_name:
         yield finding("comparison.two_suites", "warning", old=old.suite_name, new=new.suite_name)
-    if _follows_later(draft.old, draft.new):
+    if _follows_later(*draft.olds, draft.new):
         yield finding("comparison.first_answers")
     if pairing.regraded:
-        judges = {"before": judges_of(draft.old), "now": judges_of(draft.new)}
+        judges = {"before": judges_of(*draft.olds), "now": judges_of(draft.new)}
         yield finding("comparison.regraded", regraded=pairing.regraded, changed=len(pairing.changed), **judges)
     if pairing.without_key:
         yield finding("comparison.by_name_alone", "warning", cases=pairing.without_key)
@@ -256,10 +274,10 @@ def _notes(draft: _Draft) -> Iterable[Finding]:
         yield finding("comparison.by_weight", weightless=len(pairing.pairs) - len(weighing(pairing.pairs)))
     if "cost" not in draft.found and any(old.cost_usd or new.cost_usd for old, new in pairing.pairs):
         yield finding("comparison.no_costs")
-    early = [each.run_name for each in (old, new) if each.sequential]
+    early = [each.run_name for each in (*olds, new) if each.sequential]
     if early:
         yield finding("comparison.stopped_early", "warning", runs=early)
-    for which, report in (("old", draft.old), ("new", draft.new)):
+    for which, report in (*(("old", report) for report in draft.olds), ("new", draft.new)):
         if report.is_broken or report.verdict == "INTERRUPTED":
             yield finding("comparison.broken_run", "warning", which=which, verdict=report.verdict, why=report.why)
 

@@ -17,7 +17,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.independent_values import Observed, Sides, observed_in
-from evalharness.engine.comparing.pairs import Pair, Row, rows_of, weighing
+from evalharness.engine.comparing.pairs import OldRuns, Pair, Row, rows_of, weighing
 from evalharness.engine.planning.smallest_loss import Figures, Trials
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
@@ -61,10 +61,10 @@ class Evidence:
         return largest if found is None else min(found, largest)
 
 
-def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = ()) -> Evidence | None:
     """None where no pair has figures for it; `critical` is the pass rate of pairs that were chosen for that."""
     if metric == "score":
-        return scores_differ(pairs, rule)
+        return scores_differ(pairs, rule, runs)
     if metric == "latency":
         return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
     if metric == "cost":
@@ -103,7 +103,7 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
     )
 
 
-def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | None:
+def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = ()) -> Evidence | None:
     """The weighted mean of scores, as reports have it; None where no case has a score in either run."""
     pairs = weighing(pairs)
     parts = [(pair, pair.old.whole_score, pair.new.whole_score) for pair in pairs]
@@ -125,7 +125,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule) -> Evidence | Non
             **_difference_fields([pair for pair, _, _ in scored], found, tested),
         ),
         0.5 ** sum(score > 0 for score in before),
-        observed.figures(math.inf if _say_more_than_passes(pairs) else _least_trials(pairs)),
+        observed.figures(math.inf if _say_more_than_passes(pairs, runs) else _least_trials(pairs)),
     )
 
 
@@ -147,14 +147,17 @@ def _has_score(pair: Pair) -> bool:
     return pair.old.score is not None or pair.new.score is not None
 
 
-def has_scores_of_its_own(pairs: Iterable[Pair]) -> bool:
+def has_scores_of_its_own(pairs: Iterable[Pair], runs: OldRuns = ()) -> bool:
     """Whether a score says what the share of passed trials does not say."""
-    return _say_more_than_passes(weighing(pairs))
+    return _say_more_than_passes(weighing(pairs), runs)
 
 
-def _say_more_than_passes(pairs: Iterable[Pair]) -> bool:
+def _say_more_than_passes(pairs: Iterable[Pair], runs: OldRuns) -> bool:
+    """Of several runs each by itself: where they tried a case unequally often, means of runs are no share of all."""
     return any(
-        case.score is not None and abs(case.score - case.passed / case.trials) > SAME for pair in pairs for case in pair
+        case.score is not None and abs(case.score - case.passed / case.trials) > SAME
+        for old, new in pairs
+        for case in (*([run[old.case_id] for run in runs if old.case_id in run] or [old]), new)
     )
 
 

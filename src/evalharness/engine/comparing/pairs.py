@@ -1,12 +1,15 @@
-"""Pairs: which cases of two runs can be compared, and what happens to the others. Pure; it compares nothing yet."""
+"""Pairs: which cases of two runs can be compared, and what happens to the others. Pure; it compares nothing yet.
+
+The old side may be several runs of one target: a case pools those that asked and judged what the new one does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from evalharness.domain.case_result import CaseResult
+from evalharness.domain.case_result import CaseResult, asks_the_same, pooled
 from evalharness.domain.grade import other_grading
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
@@ -14,6 +17,9 @@ from evalharness.errors import Hint, UsageError
 
 Row: TypeAlias = tuple[int, int, int, int]
 """Trials and passes before, trials and passes now."""
+
+OldRuns: TypeAlias = Sequence[Mapping[str, CaseResult]]
+"""Of an old side of several runs, each run's cases that are compared; empty where there is one run."""
 
 
 class Pair(NamedTuple):
@@ -48,14 +54,18 @@ class Pairing:
     """Pairs of which a side does not tell what was asked: matched by their name alone."""
     regraded: int
     """How many of those that changed ask the same, and are graded in another way."""
+    runs: tuple[Mapping[str, CaseResult], ...] = ()
+    """Of an old side of several runs, the cases that were pooled, run by run."""
 
 
-def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairing:
-    """By id, in the new run's order; only cases that ask and judge the same, with a judged trial in both runs.
+def pair_cases(olds: Sequence[Report], new: Report, ignored: Collection[str] = ()) -> Pairing:
+    """By id, in the new run's order; only cases that ask and judge the same, with a judged trial on both sides.
 
     Raises UsageError where none of them weighs anything.
     """
-    before = {case_id: case for case in old.cases if (case_id := case.case_id) not in ignored}
+    runs = [{case_id: case for case in old.cases if (case_id := case.case_id) not in ignored} for old in olds]
+    left = {case_id: None for run in runs for case_id in run}
+    pooling: list[dict[str, CaseResult]] = [{} for _ in runs]
     pairs: list[Pair] = []
     added, changed, unjudged = [], [], []
     without_key = regraded = 0
@@ -63,36 +73,46 @@ def pair_cases(old: Report, new: Report, ignored: Collection[str] = ()) -> Pairi
         case_id = case.case_id
         if case_id in ignored:
             continue
-        earlier = before.pop(case_id, None)
-        if earlier is None:
+        if case_id not in left:
             added.append(case_id)
-        elif earlier.key != case.key and earlier.key and case.key:
+            continue
+        del left[case_id]
+        earlier = [run.get(case_id) for run in runs]
+        known = [each for each in earlier if each is not None]
+        alike = [each for each in known if asks_the_same(each, case)]
+        judged = [each for each in alike if each.trials]
+        if not alike:
             changed.append(case_id)
-            regraded += CaseLock.asks_the_same(earlier.key, case.key)
-        elif not (earlier.trials and case.trials):
+            regraded += any(CaseLock.asks_the_same(each.key, case.key) for each in known)
+        elif not (judged and case.trials):
             unjudged.append(case_id)
         else:
-            pairs.append(Pair(earlier, case))
-            without_key += not (earlier.key and case.key)
-    cases = (*old.cases, *new.cases) if ignored else ()
+            pairs.append(Pair(pooled(judged), case))
+            without_key += not (case.key and all(each.key for each in judged))
+            for run, each in zip(pooling, earlier, strict=True):
+                if each is not None and each.trials and asks_the_same(each, case):
+                    run[case_id] = each
+    cases = [case for report in (*olds, new) for case in report.cases] if ignored else ()
     left_out = {case.case_id for case in cases if case.case_id in ignored}
     paired = Pairing(
         tuple(pairs),
         tuple(changed),
         tuple(added),
-        tuple(before),
+        tuple(left),
         tuple(unjudged),
         tuple(sorted(left_out)),
         without_key,
         regraded,
+        tuple(pooling) if len(olds) > 1 else (),
     )
     if not weighing(pairs):
-        raise _nothing_shared(old, new, paired)
+        raise _nothing_shared(olds, new, paired)
     return paired
 
 
-def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
-    for which, report in (("old", old), ("new", new)):
+def _nothing_shared(olds: Sequence[Report], new: Report, paired: Pairing) -> UsageError:
+    old = olds[0]
+    for which, report in (*(("old", old) for old in olds), ("new", new)):
         if not report.cases:
             return UsageError(
                 f"the {which} report ({report.metadata.run_name}) holds no results of single cases",
@@ -111,7 +131,7 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
         )
     if paired.changed:
         is_regraded = paired.regraded == len(paired.changed)
-        grading = other_grading(judges_of(old), judges_of(new))
+        grading = other_grading(judges_of(*olds), judges_of(new))
         how = f"graded in another way ({grading})" if is_regraded else "changed in between"
         return UsageError(
             f"{start}: {_all(paired.changed)} that both have {_was(paired.changed)} {how}",
@@ -127,9 +147,9 @@ def _nothing_shared(old: Report, new: Report, paired: Pairing) -> UsageError:
     return UsageError(f"{start}: they have no case in common", hint="choose runs that tried the same cases")
 
 
-def judges_of(report: Report) -> list[str]:
+def judges_of(*reports: Report) -> list[str]:
     """What is known of why the graders of two runs differ: who judged."""
-    return sorted(took.model for took in report.judging)
+    return sorted({took.model for report in reports for took in report.judging})
 
 
 def _all(ids: Sequence[str]) -> str:

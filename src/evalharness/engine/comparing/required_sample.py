@@ -16,7 +16,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.comparison_verdict import is_hidden, loss_of, verdict_of
 from evalharness.engine.comparing.metric_difference import Evidence, metric_differs
-from evalharness.engine.comparing.pairs import Pair, weighing
+from evalharness.engine.comparing.pairs import OldRuns, Pair, weighing
 from evalharness.engine.planning.smallest_loss import MOST_TRIALS, fewest
 from evalharness.stats.thresholds import SAME, exceeds, reaches
 
@@ -32,10 +32,11 @@ class Undecided:
     evidence: Evidence
     pairs: Sequence[Pair]
     rule: RegressionRule
+    runs: OldRuns = ()
 
     def verdict(self, pairs: Sequence[Pair]) -> Change:
         """By the same rule, whatever the other figures of its family would show."""
-        evidence = metric_differs(self.found.metric, pairs, self.rule)
+        evidence = metric_differs(self.found.metric, pairs, self.rule, self.runs)
         assert evidence is not None  # what had figures still has them
         difference, p = evidence.difference, evidence.difference.p
         adjusted = None if p is None else min(1.0, p * self.evidence.family)
