@@ -30,6 +30,7 @@ from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
 from evalharness.steps.apply_gate import compare_with
+from evalharness.steps.find_reports import FoundReport, report_of
 from evalharness.steps.make_report import with_report
 
 METADATA = (
