@@ -8,6 +8,7 @@ that lists runs need not load what a run needs.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -15,13 +16,14 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from pydantic import BaseModel
 
 from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution, StopSignal
+from evalharness.contracts.executor import Executor
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.reported_run import ReportedRun
@@ -36,6 +38,9 @@ __all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "wait_for
 
 FOLDER = ".evalharness"
 FILE = "store.db"
+DEFAULT_STORE = "sqlite"
+NAMED_STORE = re.compile(r"([A-Za-z][\w-]*):(.*)", re.DOTALL)
+WrittenStore: TypeAlias = str | Path | Store
 DEFAULT_BASELINE = "default"
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -44,13 +49,14 @@ Result = TypeVar("Result")
 class Harness:
     """May be shared by threads; each run has its own secrets, services and budget."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, owns_store: bool = True) -> None:
         self.context = context
+        self._owns_store = owns_store
 
     @classmethod
     def open(
         cls,
-        store: str | Path | None = None,
+        store: WrittenStore | None = None,
         *,
         settings: Settings | None = None,
         clock: Callable[[], datetime] = now,
@@ -58,11 +64,14 @@ class Harness:
     ) -> Harness:
         """`with Harness.open() as harness: …`
 
-        `store` is a file, a folder that holds one, or `:memory:`; without it `.evalharness/store.db` of the project.
-        `settings` take the place of the environment and the `.env` file, which are read once, here. A store that does
-        not exist is made by the first run; `to_read` refuses one that is named and does not exist.
+        `store` is a file, a folder that holds one, or `:memory:`; without it `.evalharness/store.db` of the project;
+        `NAME:PLACE` is one of a plug-in, and a Store that you have opened is yours to close. `settings` take the place
+        of the environment and the `.env` file, which are read once, here. A store that does not exist is made by the
+        first run; `to_read` refuses a file that is named and does not exist.
         """
         settings = settings or Settings.read(Path.cwd())
+        if store is not None and not isinstance(store, str | Path):
+            return cls(Context(store.redacting(settings.redactor()), settings, clock), owns_store=False)
         return cls(Context(_open_store(store, settings, clock, to_read=to_read), settings, clock))
 
     def __enter__(self) -> Harness:
@@ -74,7 +83,8 @@ class Harness:
         self.close()
 
     def close(self) -> None:
-        self.context.store.close()
+        if self._owns_store:
+            self.context.store.close()
 
     def redact(self, text: str) -> str:
         """A text without the secrets of the environment."""
@@ -99,13 +109,17 @@ class Harness:
         variables: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
         resume: str | None = None,
+        executor: Executor | str | None = None,
         **options: Unpack[EvaluateOptions],
     ) -> Run:
-        """What `evaluate` does, with this store and these settings."""
+        """What `evaluate` does, with this store and these settings.
+
+        `executor`, or the name of a plug-in's, does the trials elsewhere than in this process.
+        """
         from evalharness.actions.evaluate import Evaluation, evaluate_suite
 
         asked = Evaluation(suite, target, trials, scorers, variables or {}, env or {}, resume, options)
-        return self.call(evaluate_suite, asked)
+        return self.call(evaluate_suite, asked, _execution(executor))
 
     def runs(self, limit: int = 20) -> list[RunLine]:
         """The newest first."""
@@ -144,12 +158,19 @@ class Harness:
 
         return self.call(set_baseline, run, name).baseline
 
-    def regrade(self, run: str, *, suite: str | None = None, **options: Unpack[EvaluateOptions]) -> Run:
+    def regrade(
+        self,
+        run: str,
+        *,
+        suite: str | None = None,
+        executor: Executor | str | None = None,
+        **options: Unpack[EvaluateOptions],
+    ) -> Run:
         """Grade the stored transcripts of a run again, as a new run; nothing is re-run."""
         from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 
         request = RegradeRequest(run=run, suite=suite, options=checked_options(options))
-        [regrade] = self.call(regrade_runs, request)
+        [regrade] = self.call(regrade_runs, request, _execution(executor))
         return regrade.run
 
 
@@ -161,7 +182,7 @@ def evaluate(
     scorers: Sequence[Any] = (),
     variables: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
-    store: str | None = None,
+    store: WrittenStore | None = None,
     resume: str | None = None,
     **options: Unpack[EvaluateOptions],
 ) -> Run:
@@ -169,9 +190,9 @@ def evaluate(
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
     `scorers` take the place of the suite's own: whatever `--scorer` takes, objects with a method `score`, functions.
-    `env` reaches commands, sandboxes and models, and functions as `context.environment`. `options` are those of
-    `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the current one. Works inside a
-    running event loop too (a notebook), where it uses a thread of its own.
+    `env` reaches commands, sandboxes and models, and functions as `context.environment`. `store` is what `Harness.open`
+    takes. `options` are those of `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the
+    current one. Works inside a running event loop too (a notebook), where it uses a thread of its own.
     """
     with Harness.open(store) as harness:
         return harness.run(
@@ -179,14 +200,24 @@ def evaluate(
         )
 
 
+def _execution(executor: Executor | str | None) -> Execution:
+    return Execution(executor=registry.build_executor(executor) if isinstance(executor, str) else executor)
+
+
 def _open_store(named: str | Path | None, settings: Settings, clock: Callable[[], datetime], *, to_read: bool) -> Store:
-    place = _store_place(named)
-    if to_read and named and place != MEMORY and not Path(place).exists():
-        raise UsageError(f"there is no store {place}")
-    store: Store = registry.load("store", "sqlite")(
-        place, redactor=settings.redactor(), timeout_s=settings.store_timeout_s, clock=clock, lazily=True
-    )
-    return store
+    kind, place = _named_store(named)
+    if not kind:
+        kind, place = DEFAULT_STORE, _store_place(named)
+        if to_read and named and place != MEMORY and not Path(place).exists():
+            raise UsageError(f"there is no store {place}")
+    store: type[Store] = registry.load("store", kind)
+    return store.open(place, settings, clock)
+
+
+def _named_store(named: str | Path | None) -> tuple[str, str]:
+    """`NAME:PLACE` apart; no name for what is a file. A file whose own name has a colon is written with its folder."""
+    found = NAMED_STORE.fullmatch(named) if isinstance(named, str) else None
+    return (found[1], found[2]) if found and not Path(found[0]).exists() else ("", "")
 
 
 def _store_place(named: str | Path | None) -> str:

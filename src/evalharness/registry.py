@@ -17,11 +17,13 @@ from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
+from evalharness.contracts.executor import Executor
 from evalharness.contracts.grader import Grader
 from evalharness.contracts.model import Embedder, Llm
 from evalharness.contracts.reporter import Reporter
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.services import Services
+from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -127,13 +129,15 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     },
 }
 
-CONTRACTS: Mapping[Noun, ABCMeta] = {
+CONTRACTS: Mapping[Noun, type] = {
     "grader": Grader,
     "target": Target,
     "llm": Llm,
     "embedder": Embedder,
     "sandbox": Sandbox,
     "reporter": Reporter,
+    "store": Store,
+    "executor": Executor,
 }
 """What the classes of a role inherit from. A transcript's parser is a function."""
 
@@ -162,7 +166,7 @@ def _checked(noun: Noun, point: Any) -> Any:
     contract = CONTRACTS.get(noun)
     if contract is None:
         return part
-    if not isinstance(part, type) or not issubclass(part, contract):
+    if not isinstance(part, ABCMeta) or contract not in part.__mro__:
         base = f"{contract.__module__}.{contract.__qualname__}"
         raise UsageError(
             f"the {noun} '{point.name}' ({point.value}) does not inherit from {base}",
@@ -215,6 +219,10 @@ def build_sandbox(name: str, options: Json = None) -> Sandbox:
 
 def build_reporter(name: str) -> Reporter:
     return cast(Reporter, load("reporter", name)())
+
+
+def build_executor(name: str) -> Executor:
+    return cast(Executor, load("executor", name)())
 
 
 def reporters() -> Iterator[Reporter]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from evalharness import registry
 from evalharness.contracts.executor import Executor, WorkUnit
-from evalharness.domain.trial import Trial
-from evalharness.engine.running.budget import RunBudget
+from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import SpendCapReached
 from evalharness.testing.executor import FakeExecutor
-from evalharness.testing.executor_contract import ExecutorContract, Pulled, spec_of_echo
+from evalharness.testing.executor_contract import ExecutorContract
 
 
 @pytest.mark.parametrize("name", sorted(registry.BUILT_IN["executor"]))
@@ -23,21 +21,25 @@ class TestEveryExecutor(ExecutorContract):
         self.name = name
 
     def build(self) -> Executor:
-        built: Executor = registry.load("executor", self.name)()
-        return built
+        return registry.build_executor(self.name)
 
 
 class TestFakeExecutor(ExecutorContract):
     def build(self) -> Executor:
         return FakeExecutor()
 
-    def test_a_unit_that_cannot_be_paid_for_ends_the_session(self, tmp_path: Path) -> None:
-        def broke(unit: WorkUnit) -> Trial:
+
+def test_a_fake_executor_may_make_its_trials_of_a_function(tmp_path: Path) -> None:
+    def third_is_too_dear(unit: WorkUnit) -> Trial:
+        if unit.case_id == "c2":
             raise SpendCapReached("nothing is left")
+        attempt = Attempt(state="skipped", reason="made up")
+        return Trial(case_id=unit.case_id, index=unit.trial_index, seed=unit.seed, attempts=(attempt,))
 
-        async def run() -> tuple[list[Trial], bool, int]:
-            units = Pulled()
-            async with FakeExecutor(broke).open(spec_of_echo(tmp_path), RunBudget()) as session:
-                return [trial async for trial in session.run("run", units)], session.ran_out, units.count
+    class Making(TestFakeExecutor):
+        def build(self) -> Executor:
+            return FakeExecutor(third_is_too_dear)
 
-        assert asyncio.run(run()) == ([], True, 1), "no more are pulled"
+    contract = Making()
+    done = contract.done(contract.spec(tmp_path, "raises"))
+    assert ([trial.reason for trial in done.trials], done.pulled, done.ran_out) == (["made up"] * 2, 3, True)

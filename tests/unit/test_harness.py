@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -30,13 +31,13 @@ from evalharness import (
 )
 from evalharness.actions.evaluate import Evaluation, evaluate_suite
 from evalharness.contracts.context import Context
-from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.errors import UnknownName
 from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.store import FakeStore
 
@@ -189,6 +190,7 @@ class TestTravel:
         program = """
 import asyncio, pickle, sys
 from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.errors import UnknownName
 from evalharness.engine.running.budget import RunBudget
 
 async def units(given):
@@ -236,14 +238,89 @@ def timeless(attempt: Attempt) -> Attempt:
 
 
 def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
-    executor = FakeExecutor()
-    harness = Harness(Context(FakeStore(), Settings()))
-    asked = Evaluation(suite_of(3, trials=2), "echo")
-    run = harness.call(evaluate_suite, asked, Execution(executor=executor))
-    assert (run.exit_code, len(run.trials), len(executor.units)) == (0, 6, 6)
-    assert [unit.trial_index for unit in executor.units] == [0, 0, 0, 1, 1, 1]
-    assert harness.load_run(run.name).report == run.report
-    assert [line.name for line in harness.runs()] == [run.name]
+    executor, store = FakeExecutor(), FakeStore()
+    with Harness.open(store, settings=Settings()) as harness:
+        run = harness.run(suite_of(3, trials=2), "echo", executor=executor)
+        assert (run.exit_code, len(run.trials), len(executor.units)) == (0, 6, 6)
+        assert [unit.trial_index for unit in executor.units] == [0, 0, 0, 1, 1, 1]
+        assert harness.load_run(run.name).report == run.report
+        harness.regrade(run.name, executor=executor)
+        assert [spec.target for spec in executor.specs][1:] == [None]
+        assert len(executor.units) == 12
+    assert len(store.list_runs(10)) == 2, "whoever opened the store closes it"
+
+
+PLUG_IN = """
+from evalharness.contracts.executor import Executor
+from evalharness.testing.executor import FakeExecutor
+from evalharness.testing.store import FakeStore
+
+class Shelf(FakeStore):
+    places = []
+
+    @classmethod
+    def open(cls, place, settings, clock):
+        cls.places.append((place, settings.environment["WHO"]))
+        return super().open(place, settings, clock)
+
+class Counting(FakeExecutor):
+    built = []
+
+    def __init__(self):
+        super().__init__()
+        self.built.append(self)
+
+class Unfinished(Executor):
+    pass
+"""
+
+
+class TestPlugIns:
+    @pytest.fixture(autouse=True)
+    def shelf(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+        site = tmp_path / "site"
+        information = site / "shelf-1.0.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
+        (information / "entry_points.txt").write_text(
+            "[evalharness.stores]\nshelf = shelf_plug_in:Shelf\nodd = shelf_plug_in:Counting\n"
+            "[evalharness.executors]\ncounting = shelf_plug_in:Counting\nunfinished = shelf_plug_in:Unfinished\n"
+        )
+        (site / "shelf_plug_in.py").write_text(PLUG_IN)
+        monkeypatch.syspath_prepend(str(site))
+        monkeypatch.delitem(sys.modules, "shelf_plug_in", raising=False)
+        return importlib.import_module("shelf_plug_in")
+
+    def test_a_store_is_chosen_by_name_and_place(self, shelf: Any) -> None:
+        with Harness.open("shelf:third floor", settings=Settings({"WHO": "Ada"})) as harness:
+            assert harness.run(suite_of(1), "echo").exit_code == 0
+            assert len(harness.runs()) == 1
+        assert shelf.Shelf.places == [("third floor", "Ada")]
+
+    def test_an_executor_is_chosen_by_name(self, shelf: Any) -> None:
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            assert harness.run(suite_of(2), "echo", executor="counting").exit_code == 0
+            with pytest.raises(UnknownName, match="Did you mean 'counting'"):
+                harness.run(suite_of(2), "echo", executor="countng")
+        assert [len(executor.units) for executor in shelf.Counting.built] == [2]
+
+    def test_what_is_no_such_part_is_refused(self) -> None:
+        with pytest.raises(UnknownName, match="Did you mean 'shelf'"):
+            Harness.open("shlf:third floor", settings=Settings())
+        with pytest.raises(UsageError, match=r"does not inherit from evalharness.contracts.store.Store"):
+            Harness.open("odd:", settings=Settings())
+        with (
+            Harness.open(":memory:", settings=Settings()) as harness,
+            pytest.raises(UsageError, match=r"the executor 'unfinished' .* lacks open"),
+        ):
+            harness.run(suite_of(1), "echo", executor="unfinished")
+
+    def test_files_are_files_with_a_colon_in_their_names_too(self, tmp_path: Path, monkeypatch: Any) -> None:
+        monkeypatch.chdir(tmp_path)
+        for place in ("sqlite:plain.db", "./odd:name.db", "odd:name.db"):
+            with Harness.open(place, settings=Settings()) as harness:
+                harness.run(suite_of(1), "echo")
+        assert sorted(path.name for path in tmp_path.glob("*.db")) == ["odd:name.db", "plain.db"]
 
 
 class TestDoor:

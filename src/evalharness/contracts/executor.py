@@ -6,6 +6,7 @@ the store, spending and the decision when to stop stay with the driver.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, fields
@@ -104,7 +105,13 @@ class Session(Protocol):
         ...
 
 
-class Executor(Protocol):
+class Executor(ABC):
+    """One that is chosen by its name is built without arguments.
+
+    `evalharness.testing.executor_contract.ExecutorContract` tests what is promised here.
+    """
+
+    @abstractmethod
     def open(
         self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None
     ) -> AbstractAsyncContextManager[Session]:
@@ -113,4 +120,3 @@ class Executor(Protocol):
         Raises UsageError or TargetUnavailable where the run cannot be started: before anything is stored or paid for,
         except for the calls that try out judges.
         """
-        ...

@@ -13,7 +13,7 @@ from pathlib import Path
 from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.contracts.executor import Executor, RunSpec, Session, WorkUnit
+from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.run import Run, RunLock, RunOptions
@@ -39,7 +39,7 @@ async def opened(
     """The parts of all these runs, or of none: before anything is stored or started."""
     open_parts = AsyncExitStack()
     cache = context.store.judge_cache
-    executor: Executor = execution.executor or registry.load("executor", "local")()
+    executor = execution.executor or registry.build_executor("local")
     for item in prepared:  # built when the run was planned, whoever executes it
         open_parts.push_async_callback(item.spec.parts.close)
     try:

@@ -14,7 +14,7 @@ from random import Random
 from sqlite3 import Connection
 from typing import Any
 
-from evalharness.contracts.store import MEMORY
+from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
@@ -33,7 +33,7 @@ from evalharness.domain.stored import (
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.errors import Hint, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
-from evalharness.settings import now, timestamp
+from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import statements
 from evalharness.stores.claims import LocalClaims, claimed
 from evalharness.stores.cleaning import clean_text
@@ -63,8 +63,8 @@ _PAGE_OF_BODIES = 100
 _PAGE = 500
 
 
-class SqlStore:
-    """Implements `contracts.Store`. Views (`redacting`) share everything but the redactor."""
+class SqlStore(Store):
+    """Views (`redacting`) share everything but the redactor."""
 
     def __init__(
         self,
@@ -87,6 +87,10 @@ class SqlStore:
         self._budgets = GroupWriter(self._commit_spent)
         self._verdicts = Verdicts(self._database, self._now)
         self._seqs_of_writers: dict[str, int] = {}
+
+    @classmethod
+    def open(cls, place: str, settings: Settings, clock: Callable[[], datetime]) -> SqlStore:
+        return cls(place, redactor=settings.redactor(), timeout_s=settings.store_timeout_s, clock=clock, lazily=True)
 
     @property
     def redactor(self) -> Redactor:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
@@ -33,7 +34,7 @@ from evalharness.domain.stored import (
 from evalharness.domain.trial import GRADED, Outcome, Trial
 from evalharness.errors import Hint, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
-from evalharness.settings import now, timestamp
+from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
@@ -96,8 +97,8 @@ class _Kept:
     is_closed: bool = False
 
 
-class FakeStore:
-    """Implements `contracts.Store`, for tests and for plug-in authors. Views (`redacting`) share what is kept."""
+class FakeStore(Store):
+    """For tests and for plug-in authors. Views (`redacting`) share what is kept."""
 
     def __init__(
         self, *, redactor: Redactor | None = None, rng: Random | None = None, clock: Callable[[], datetime] = now
@@ -106,6 +107,11 @@ class FakeStore:
         self._rng = rng or Random()
         self._clock = clock
         self._all = _Kept()
+
+    @classmethod
+    def open(cls, place: str, settings: Settings, clock: Callable[[], datetime]) -> FakeStore:  # noqa: ARG003
+        """Empty, whatever the place."""
+        return cls(redactor=settings.redactor(), clock=clock)
 
     @property
     def redactor(self) -> Redactor:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from types import TracebackType
 
 from evalharness.contracts.budget import Budget
-from evalharness.contracts.executor import RunSpec, WorkUnit
+from evalharness.contracts.executor import Executor, RunSpec, WorkUnit
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.finding import Finding
 from evalharness.domain.trial import Trial
@@ -18,7 +18,7 @@ from evalharness.engine.running.trial_worker import TrialWorker
 from evalharness.errors import KEPT, HarnessError, SpendCapReached
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     def open(self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None) -> LocalSession:
         parts = spec.parts or build_parts(spec, budget, judge_cache)
         return LocalSession(spec, parts, budget, owns_parts=spec.parts is None)
