@@ -82,7 +82,7 @@ def smollm2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def build(tmp_path: Path, import_path: None) -> Callable[..., Grader]:
+def build(tmp_path: Path) -> Callable[..., Grader]:
     """A grader from what a file would hold."""
 
     def built(written: Any, offloader: Offloader | None = None, **lent: Any) -> Grader:

@@ -8,6 +8,7 @@ that lists runs need not load what a run needs.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import re
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -231,10 +232,9 @@ def _store_place(named: str | Path | None) -> str:
 
 def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """`asyncio.run`, also where a loop is already running: then on a thread. Ctrl-C cancels the coroutine."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
+    if not _is_loop_running():  # not inside of an `except`: it would be quoted in the traceback of whatever is raised
         return _run_to_end(coroutine)
+    task = asyncio.current_task()
     outcome: list[Result] = []
     failure: list[BaseException] = []
     inner: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
@@ -255,7 +255,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
         finally:
             has_begun.set()
 
-    thread = threading.Thread(target=work, name="evalharness", daemon=True)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="evalharness", daemon=True)
     thread.start()
     # In short pieces: a wait without end hears no signal, and a loop that is asked to end only notes it in its task.
     try:
@@ -273,6 +273,14 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _is_loop_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _run_to_end(coroutine: Awaitable[Result], is_given_up: Callable[[], bool] = lambda: False) -> Result:

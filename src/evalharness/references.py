@@ -6,12 +6,10 @@ a function's arguments and its return value mean is decided by the part that cal
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,8 @@ from typing import Any
 from evalharness.contracts.services import Threads
 from evalharness.domain.specification import function_name
 from evalharness.errors import HarnessError, ImportFailed, UnknownName, UsageError
-from evalharness.values.digest import digest, digest_file
+from evalharness.user_modules import UserModules, own_spec
+from evalharness.values.digest import digest_file
 
 
 def split_reference(reference: str) -> tuple[str, str]:
@@ -36,13 +35,12 @@ def reference_file(reference: str, root: Path) -> Path | None:
     return (root / place) if place.endswith(".py") or "/" in place else None
 
 
-def import_reference(reference: str, root: Path) -> Any:
+def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
     """Import what a reference names; whatever the imported code raises becomes ImportFailed."""
     place, attribute = split_reference(reference)
     file = reference_file(reference, root)
-    _make_importable(root)
     try:
-        found: Any = importlib.import_module(place) if file is None else _import_file(file)
+        found: Any = modules.import_module(place, root) if file is None else _import_file(file, root, modules)
         for name in attribute.split("."):
             if not hasattr(found, name):
                 public = [known for known in getattr(found, "__dict__", ()) if not known.startswith("_")]
@@ -55,32 +53,14 @@ def import_reference(reference: str, root: Path) -> Any:
     return found
 
 
-def _import_file(file: Path) -> Any:
-    """Import a file as running it would: its own folder comes first on the path."""
-    path = file.resolve()
-    if not path.is_file():
+def _import_file(file: Path, root: Path, modules: UserModules) -> Any:
+    if not file.is_file():
         raise UsageError(
             f"no file {file}", hint="paths start at the suite file, on the command line at the current folder"
         )
-    name = f"evalharness_user_{path.stem}_{digest(str(path))}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if importlib.util.spec_from_file_location("", file) is None:
         raise UsageError(f"{file} is not a Python file")
-    _make_importable(path.parent)
-    module = importlib.util.module_from_spec(spec)
-    with ExitStack() as unfinished:
-        sys.modules[name] = module
-        unfinished.callback(sys.modules.pop, name, None)
-        spec.loader.exec_module(module)
-        unfinished.pop_all()
-    return module
-
-
-def _make_importable(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    return modules.import_file(file, root)
 
 
 def only_its_program_has(noun: str, name: str) -> str:
@@ -100,16 +80,15 @@ def code_of(function: Callable[..., Any] | None, reference: str, root: Path) -> 
         return None
     file = reference_file(reference, root)
     if file is None:
-        _make_importable(root)
-        file = _module_file(split_reference(reference)[0])
+        file = _module_file(split_reference(reference)[0], root)
     return digest_file(file) if file is not None and file.is_file() else None
 
 
-def _module_file(name: str) -> Path | None:
+def _module_file(name: str, root: Path) -> Path | None:
     """The file of a module, found without importing the packages it is in: their code is not run for a digest."""
     top, *rest = name.split(".")
     try:
-        found = importlib.util.find_spec(top)
+        found = own_spec(top, root) or importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return None
     if found is None or not rest:

@@ -30,6 +30,7 @@ from evalharness import (
     evaluate,
 )
 from evalharness.actions.evaluate import Evaluation, evaluate_suite
+from evalharness.actions.run_suite import RunRequest, plan_dry, run_suites
 from evalharness.contracts.context import Context
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.run import Run, RunOptions
@@ -41,6 +42,7 @@ from evalharness.errors import UnknownName
 from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.store import FakeStore
 
+INSTALLED = (str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix)
 AGENT = """
 def answer(question, context):
     return f"{question} {context.seed} {context.environment.get('WHO', '?')}"
@@ -71,7 +73,32 @@ def footprint() -> dict[str, Any]:
         "switching": sys.getswitchinterval(),
         "streams": (sys.stdout, sys.stderr, sys.excepthook),
         "folder": Path.cwd(),
+        "imports": ([*sys.path], [*sys.meta_path], [*sys.path_hooks]),
+        "modules": [name for name, module in sys.modules.items() if is_users_own(module)],
     }
+
+
+def is_users_own(module: Any) -> bool:
+    """Whether a test wrote it. What is installed may be imported while a run goes on, and stays."""
+    file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
+    return str(name).startswith("evalharness_user") or (file is not None and not str(file).startswith(INSTALLED))
+
+
+def suite_folder(folder: Path, word: str, target: str = "agent.py:answer") -> Path:
+    """A suite whose agent needs a module beside it, once at the start and once when it is called."""
+    folder.mkdir()
+    folder.joinpath("helper.py").write_text(f"WORD = {word!r}")
+    folder.joinpath("late_helper.py").write_text("from helper import WORD")
+    folder.joinpath("agent.py").write_text(
+        "import helper\ndef answer(question):\n    import late_helper\n    return helper.WORD + late_helper.WORD\n"
+        "def judge(context):\n    from helper import WORD\n    return context.text == 2 * WORD\n"
+    )
+    file = folder / "suite.yaml"
+    file.write_text(
+        f"name: {word}\ntarget: {target}\ntrials: 20\n"
+        f"test_cases:\n  - {{id: a, input: q, expected: {2 * word}, graders: ['agent.py:judge']}}\n"
+    )
+    return file
 
 
 class TestTwoRunsAtOnce:
@@ -171,6 +198,80 @@ class TestTwoRunsAtOnce:
             thread.join(60)
         assert footprint() == before
         assert [run.exit_code for run in ended] == [0, 0], "each met the other inside its target"
+
+
+class TestUsersModules:
+    """Functions by reference: each run has the modules beside its own suite, as they are when it begins."""
+
+    def files(self, folder: Path, target: str = "agent.py:answer") -> dict[str, Path]:
+        return {word: suite_folder(folder / word, word, target) for word in ("ada", "bob")}
+
+    def test_in_threads(self, tmp_path: Path) -> None:
+        files, ended = self.files(tmp_path), {}
+        before = footprint()
+
+        def work(word: str) -> None:
+            ended[word] = evaluate(files[word], store=":memory:")
+
+        threads = [threading.Thread(target=work, args=(word,)) for word in files]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert footprint() == before
+        assert {word: run.report.verdict for word, run in ended.items() if run.report} == dict.fromkeys(files, "PASSED")
+
+    def test_in_one_loop(self, tmp_path: Path) -> None:
+        files = self.files(tmp_path)
+
+        async def both(context: Context) -> list[Run]:
+            return await asyncio.gather(*(evaluate_suite(context, Evaluation(file)) for file in files.values()))
+
+        before = footprint()
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            runs = harness.call(both)
+        assert footprint() == before
+        assert [run.exit_code for run in runs] == [0, 0]
+
+    def test_all_suites_of_one_call(self, tmp_path: Path) -> None:
+        paths = tuple(map(str, self.files(tmp_path).values()))
+        before = footprint()
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            runs = harness.call(run_suites, RunRequest(suites=paths))
+        assert footprint() == before
+        assert [run.exit_code for run in runs] == [0, 0]
+
+    def test_in_processes_of_their_own(self, tmp_path: Path) -> None:
+        files = self.files(tmp_path, "{function: agent.py:answer, isolate: process}")
+        before = footprint()
+        runs = [evaluate(file, trials=1, store=":memory:") for file in files.values()]
+        assert footprint() == before
+        assert [run.exit_code for run in runs] == [0, 0]
+
+    @pytest.mark.parametrize("reference", ["agent.py:answer", "agent:answer"])
+    def test_what_was_edited_is_what_runs_and_what_is_locked(self, reference: str, tmp_path: Path) -> None:
+        """Within the same second, and with compiled code of the same size about."""
+        file, runs = suite_folder(tmp_path / "ada", "ada", reference), []
+        agent = file.with_name("agent.py")
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            for word in ("ada", "eve"):
+                agent.write_text(agent.read_text().replace("helper.WORD + late", f"{word!r} + late"))
+                runs.append(harness.run(file, trials=1))
+                agent.write_text(agent.read_text().replace(f"{word!r} + late", "helper.WORD + late"))
+        assert [run.trials[0].output for run in runs] == ["adaada", "eveada"]
+        assert runs[0].lock.target != runs[1].lock.target
+
+    def test_what_fails_before_anything_runs_leaves_nothing_either(self, tmp_path: Path) -> None:
+        file = suite_folder(tmp_path / "ada", "ada")
+        before = footprint()
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            harness.call(plan_dry, RunRequest(suites=(str(file),)))
+            with pytest.raises(HarnessError, match=r"unknown name in .* 'nobody'"):
+                harness.run(suite_folder(tmp_path / "bob", "bob", "agent.py:nobody"))
+            file.with_name("agent.py").write_text("import helper\ndef judge(context): ...\nraise ZeroDivisionError")
+            with pytest.raises(HarnessError, match="ZeroDivisionError"):
+                harness.run(file, "echo")
+        assert footprint() == before
 
 
 class TestTravel:

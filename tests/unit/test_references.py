@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,13 @@ from evalharness.domain.specification import function_name
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ImportFailed, UsageError
 from evalharness.references import call_function, code_of, function_source, import_reference, split_reference
+from evalharness.user_modules import UserModules
 
-pytestmark = pytest.mark.usefixtures("import_path")
+
+@pytest.fixture
+def modules() -> Iterator[UserModules]:
+    with UserModules() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -37,33 +41,24 @@ def test_what_is_no_reference_is_refused(reference: str) -> None:
         split_reference(reference)
 
 
-def test_a_file_reference_is_relative_to_the_root(tmp_path: Path) -> None:
+def test_a_file_reference_is_relative_to_the_root(tmp_path: Path, modules: UserModules) -> None:
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "one.py").write_text("class Agent:\n    def answer(): return 'one'\n")
-    found = import_reference("agents/one.py:Agent.answer", tmp_path)
+    found = import_reference("agents/one.py:Agent.answer", tmp_path, modules)
     assert found() == "one"
-    assert import_reference("agents/one.py:Agent.answer", tmp_path) is found
+    assert import_reference("agents/one.py:Agent.answer", tmp_path, modules) is found
 
 
-def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path) -> None:
+def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path, modules: UserModules) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "agent.py").write_text(f"NAME = {name!r}")
-    found = [import_reference("agent.py:NAME", tmp_path / name) for name in ("a", "b")]
+    found = [import_reference("agent.py:NAME", tmp_path / name, modules) for name in ("a", "b")]
     assert found == ["a", "b"]
 
 
-def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
-    (tmp_path / "neighbour_of_agent.py").write_text("NAME = 'next door'")
-    (tmp_path / "agent.py").write_text("from neighbour_of_agent import NAME")
-    try:
-        assert import_reference("agent.py:NAME", tmp_path) == "next door"
-    finally:
-        sys.modules.pop("neighbour_of_agent", None)
-
-
-def test_a_module_reference(tmp_path: Path) -> None:
-    assert import_reference("json.decoder:JSONDecoder.decode", tmp_path).__name__ == "decode"
+def test_a_module_reference(tmp_path: Path, modules: UserModules) -> None:
+    assert import_reference("json.decoder:JSONDecoder.decode", tmp_path, modules).__name__ == "decode"
 
 
 @pytest.mark.parametrize(
@@ -73,34 +68,34 @@ def test_a_module_reference(tmp_path: Path) -> None:
         ("agent.py:answer.deeper", "unknown name in agent.py 'deeper'."),
         ("missing.py:answer", "no file"),
         ("folder.py:answer", "no file"),
+        ("./agent.txt:answer", "{root}/agent.txt is not a Python file"),
     ],
 )
-def test_a_reference_to_nothing_says_so(reference: str, message: str, tmp_path: Path) -> None:
+def test_a_reference_to_nothing_says_so(reference: str, message: str, tmp_path: Path, modules: UserModules) -> None:
     (tmp_path / "agent.py").write_text("def answer(): ...\n_hidden = 1\n")
+    (tmp_path / "agent.txt").write_text("def answer(): ...")
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(UsageError) as caught:
-        import_reference(reference, tmp_path)
-    assert caught.value.message.startswith(message)
+        import_reference(reference, tmp_path, modules)
+    assert caught.value.message.startswith(message.format(root=tmp_path))
 
 
 @pytest.mark.parametrize("raised", ["ZeroDivisionError", "SystemExit", "KeyboardInterrupt"])
-def test_a_file_that_raises_is_not_left_half_imported(raised: str, tmp_path: Path) -> None:
+def test_a_file_that_raises_is_not_left_half_imported(raised: str, tmp_path: Path, modules: UserModules) -> None:
     file = tmp_path / "agent.py"
     file.write_text(f"def answer(): return 1\nraise {raised}")
-    before = set(sys.modules)
     for _ in range(2):
         with pytest.raises((ImportFailed, KeyboardInterrupt)) as caught:
-            import_reference("agent.py:answer", tmp_path)
+            import_reference("agent.py:answer", tmp_path, modules)
         assert raised in repr(caught.value)
-        assert set(sys.modules) - before == set()
     file.write_text("def answer(): return 'mended'")
-    assert import_reference("agent.py:answer", tmp_path)() == "mended"
+    assert import_reference("agent.py:answer", tmp_path, modules)() == "mended"
 
 
-def test_a_name_that_a_module_cannot_make_fails_the_import(tmp_path: Path) -> None:
+def test_a_name_that_a_module_cannot_make_fails_the_import(tmp_path: Path, modules: UserModules) -> None:
     (tmp_path / "agent.py").write_text("def __getattr__(name): import no_such_module_at_all")
     with pytest.raises(ImportFailed, match="no_such_module_at_all"):
-        import_reference("agent.py:answer", tmp_path)
+        import_reference("agent.py:answer", tmp_path, modules)
 
 
 def judge(context: object) -> bool:

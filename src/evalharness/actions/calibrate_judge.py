@@ -34,7 +34,7 @@ from evalharness.graders.judges.calibration import (
     score_examples,
 )
 from evalharness.graders.judges.rubric import Model
-from evalharness.redaction import Redactor, errors_redacted
+from evalharness.redaction import Redactor
 from evalharness.reports.words import say
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import collect_variables, redactor_for
@@ -76,10 +76,9 @@ async def calibrate_judge(
     file = _one_file(context, request)
     assert file.suite is not None, "files with problems have been refused"
     redactor = redactor_for([file.suite], request.variables, context.settings)
-    context = context.redacting(redactor)
     suite = without_own_targets(file.suite)
-    with errors_redacted(redactor):
-        return await _calibrate(context, file, suite, request, hear), redactor
+    with context.for_runs(redactor) as judging:
+        return await _calibrate(judging, file, suite, request, hear), redactor
 
 
 def _one_file(context: Context, request: CalibrationRequest) -> LoadedFile:
@@ -100,7 +99,9 @@ async def _calibrate(
     variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
     budget = budget_for(request.options, suite.config)
     spec = RunSpec(suite, None, file.root, request.options, variables.values, context.settings.environment)
-    services = build_services(spec, budget, context.store.judge_cache, usual_deadline_s=CALIBRATION_DEADLINE_S)
+    services = build_services(
+        spec, budget, context.store.judge_cache, context.modules, usual_deadline_s=CALIBRATION_DEADLINE_S
+    )
     at_once = concurrency_of(request.options, suite.config)
     try:
         planned = plan_cases(suite, variables.values, services)

@@ -22,7 +22,6 @@ from evalharness.formats.task_suites import reader as task_suites
 from evalharness.formats.task_suites.records import EvalSuite
 from evalharness.formats.workflow_datasets import reader as workflow_datasets
 from evalharness.formats.workflow_datasets.records import EvalDataset
-from evalharness.redaction import errors_redacted
 from evalharness.steps.choose_scorers import WrittenScorer, with_scorers
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import for_suites, stored_environment
@@ -60,16 +59,15 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
         env=dict(asked.env),
         options=checked_options(asked.options),
     )
-    context = for_suites(context, [file.suite], request.variables, request.env)
     execution = execution or Execution()
-    with errors_redacted(context.store.redactor):
+    with for_suites(context, [file.suite], request.variables, request.env) as running:
         if asked.resume is not None:
-            [ended] = await _resume(context, context.store.find_run(asked.resume), file, request, execution)
+            [ended] = await _resume(running, running.store.find_run(asked.resume), file, request, execution)
         else:
-            prepared = await plan_runs(context, [file], request)
+            prepared = await plan_runs(running, [file], request)
             if len(prepared) > 1:
                 raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
-            [ended] = await start_runs(context, prepared, execution)
+            [ended] = await start_runs(running, prepared, execution)
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
 
 

@@ -34,7 +34,6 @@ from evalharness.engine.running.regraded_trial import (
     loses_verdicts,
 )
 from evalharness.errors import Hint, Interrupted, StoreError, UsageError
-from evalharness.redaction import errors_redacted
 from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
@@ -98,15 +97,14 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
     context = context.with_environment({**stored_environment(olds), **request.env})
     given = {**request.variables, **request.env}
     redactor = redactor_for([suite for _, suite in graded_by], given, context.settings)
-    context = context.redacting(redactor)
-    with errors_redacted(redactor):
+    with context.for_runs(redactor) as grading:
         execution.watcher.begun(files, redactor)
         prepared: list[_Prepared] = []
         for old in olds:
             shared = prepared[-1].budget if prepared and request.options.is_capped else None
-            prepared.append(_prepare(context, old, tuple(files), request, shared))
-        async with opened(prepared, context, execution) as sessions:
-            return await _regrade_all(context, prepared, sessions, execution)
+            prepared.append(_prepare(grading, old, tuple(files), request, shared))
+        async with opened(prepared, grading, execution) as sessions:
+            return await _regrade_all(grading, prepared, sessions, execution)
 
 
 async def regraded_environment(context: Context, request: RegradeRequest) -> dict[str, str]:
@@ -159,7 +157,7 @@ def _prepare(
     graded = without_own_targets(matched.suite)
     spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), str(file.path) if file else f"run {old.name}")
-    parts = build_parts(spec, budget, store.judge_cache)
+    parts = build_parts(spec, budget, store.judge_cache, modules=context.modules)
     lock = _lock(old, matched, parts, used)
     if not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):
         raise UsageError(

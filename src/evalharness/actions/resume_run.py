@@ -13,7 +13,6 @@ from evalharness.contracts.store import Store
 from evalharness.domain.run import Run, RunLock
 from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
-from evalharness.redaction import errors_redacted
 from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.collect_variables import for_suites, stored_environment, stored_variables
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_again
@@ -44,10 +43,9 @@ async def resume_runs(context: Context, request: ResumeRequest, execution: Execu
     runs = _resumable_runs(context.store, request.run)
     clear_outputs(request.outputs, [(Path(run.root), run.suite) for run in runs])
     context = context.with_environment(stored_environment(runs))
-    context = for_suites(context, [run.suite for run in runs], request.variables, request.env)
-    with errors_redacted(context.store.redactor):
-        execution.watcher.begun([], context.store.redactor)
-        return await continue_runs(context, runs, request, execution)
+    with for_suites(context, [run.suite for run in runs], request.variables, request.env) as running:
+        execution.watcher.begun([], running.store.redactor)
+        return await continue_runs(running, runs, request, execution)
 
 
 async def resumed_environment(context: Context, reference: str | None) -> dict[str, str]:

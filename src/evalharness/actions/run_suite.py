@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingSelected, UsageError
-from evalharness.redaction import errors_redacted
 from evalharness.reports.report_files import clear_outputs
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
@@ -62,19 +62,17 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     """Every suite on every target: one run each, all stored before the first one starts."""
     execution = execution or Execution()
     files = _read_files(context, request)
-    context = _for_request(context, files, request)
-    with errors_redacted(context.store.redactor):
-        _announce(context, files, request, execution)
-        return await start_runs(context, await plan_runs(context, files, request), execution)
+    with _for_request(context, files, request) as running:
+        _announce(running, files, request, execution)
+        return await start_runs(running, await plan_runs(running, files, request), execution)
 
 
 async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PreparedRun]:
     """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
     files = _read_files(context, replace(request, outputs=()))
-    context = _for_request(context, files, request)
-    with errors_redacted(context.store.redactor):
-        _announce(context, files, request, execution or Execution())
-        prepared = await plan_runs(context, files, request)
+    with _for_request(context, files, request) as planning:
+        _announce(planning, files, request, execution or Execution())
+        prepared = await plan_runs(planning, files, request)
     return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
 
 
@@ -95,7 +93,7 @@ def _read_files(context: Context, request: RunRequest) -> list[LoadedFile]:
     return files
 
 
-def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> Context:
+def _for_request(context: Context, files: Iterable[LoadedFile], request: RunRequest) -> AbstractContextManager[Context]:
     return for_suites(context, [file.suite for file in files], request.variables, request.env)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 from evalharness.contracts.store import Store
-from evalharness.redaction import Redactor
+from evalharness.redaction import Redactor, errors_redacted
 from evalharness.settings import Settings, now, timestamp
+from evalharness.user_modules import UserModules
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,8 @@ class Context:
     store: Store
     settings: Settings
     clock: Callable[[], datetime] = now
+    modules: UserModules = field(default_factory=UserModules)
+    """What the runs of one call import users' functions into."""
 
     @property
     def today(self) -> date:
@@ -25,9 +29,14 @@ class Context:
         """Now, as the store writes times."""
         return timestamp(self.clock())
 
-    def redacting(self, redactor: Redactor) -> Context:
-        """The same, with a view of the store for runs whose secrets are these."""
-        return replace(self, store=self.store.redacting(redactor))
+    @contextmanager
+    def for_runs(self, redactor: Redactor) -> Iterator[Context]:
+        """The same for the runs of one call: with a view of the store for their secrets, and modules of their own.
+
+        What is raised inside does not quote a secret.
+        """
+        with errors_redacted(redactor), UserModules() as modules:
+            yield replace(self, store=self.store.redacting(redactor), modules=modules)
 
     def with_environment(self, values: Mapping[str, str]) -> Context:
         """The same with variables of one call: these win."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.store import JudgeCache
 from evalharness.errors import SandboxUnavailable, UsageError
+from evalharness.user_modules import UserModules
 
 
 class Threads(Protocol):
@@ -39,6 +40,8 @@ class Services:
     usual_judge: str = ""
     """Judges where a grader names no model."""
     judge_cache: JudgeCache | None = None
+    modules: UserModules = field(default_factory=UserModules)
+    """What `references.py` imports users' functions into."""
 
     def llm(self, name: str) -> Llm:
         if self.models is None:

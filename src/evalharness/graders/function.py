@@ -62,7 +62,7 @@ class Function(Grader):
                 hint="grade from Python, or name the grader as module:attr",
             )
         try:
-            found = import_reference(reference, self.services.root)
+            found = import_reference(reference, self.services.root, self.services.modules)
         except UsageError as error:
             raise UsageError(f"the grader {reference} cannot be imported: {error.message}", hint=error.hint) from error
         if not callable(found):

@@ -64,7 +64,7 @@ class FunctionOutput(Grader):
 
     def _imported(self, reference: str) -> Callable[..., Any]:
         try:
-            found = import_reference(reference, self.services.root)
+            found = import_reference(reference, self.services.root, self.services.modules)
         except UsageError as error:
             raise UsageError(
                 f"the comparator {reference} cannot be imported: {error.message}", hint=error.hint

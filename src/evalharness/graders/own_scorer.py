@@ -52,7 +52,7 @@ class OwnScorer(ScorerGrader):
             hint = "score from Python, or name the scorer as module:attr"
             raise UsageError(only_its_program_has("scorer", self.options.live), hint=hint)
         try:
-            found = import_reference(reference, self.services.root)
+            found = import_reference(reference, self.services.root, self.services.modules)
         except UsageError as error:
             raise UsageError(f"the scorer {reference} cannot be imported: {error.message}", hint=error.hint) from error
         if not inspect.isclass(found):

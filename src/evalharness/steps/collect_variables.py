@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 
 from evalharness.contracts.context import Context
 from evalharness.domain.run import Run
@@ -50,10 +51,10 @@ def redactor_for(suites: Iterable[Suite | None], given: Mapping[str, str], setti
 
 def for_suites(
     context: Context, suites: Iterable[Suite | None], variables: Mapping[str, str], env: Mapping[str, str]
-) -> Context:
+) -> AbstractContextManager[Context]:
     """For runs of these suites: with the environment variables of this call, and a store that knows all secrets."""
     context = context.with_environment(env)
-    return context.redacting(redactor_for(suites, {**variables, **env}, context.settings))
+    return context.for_runs(redactor_for(suites, {**variables, **env}, context.settings))
 
 
 def public_environment(env: Mapping[str, str], suite: Suite, settings: Settings) -> dict[str, str | None]:

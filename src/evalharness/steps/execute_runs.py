@@ -261,7 +261,7 @@ def locked(
     """
     assert spec.target is not None, "a regrade is locked by what it grades"
     used = variables.used_by(spec.suite, spec.target, where)
-    parts = build_parts(spec, budget, context.store.judge_cache, where=where)
+    parts = build_parts(spec, budget, context.store.judge_cache, modules=context.modules, where=where)
     assert parts.target is not None
     target, planned = parts.target, list(parts.cases.values())
     if used.has_secret:

@@ -74,7 +74,7 @@ class AgentTarget(ModelPart):
     async def open(self) -> None:
         await super().open()
         try:
-            self._tools = AgentTools(self._named, self.services.root)
+            self._tools = AgentTools(self._named, self.services)
         except ImportFailed as error:
             raise TargetUnavailable(f"a tool cannot be imported: {error.message}", hint=error.hint) from error
         if SHELL in self._named:

@@ -8,12 +8,11 @@ import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 
-from evalharness.contracts.services import Threads
+from evalharness.contracts.services import Services, Threads
 from evalharness.domain.case import as_text
 from evalharness.domain.language_model import Tool, ToolRequest
 from evalharness.domain.plain_numbers import count
@@ -56,10 +55,12 @@ def named_tools(written: Sequence[str]) -> dict[str, str]:
 class AgentTools:
     """The tools of one agent, ready to be called."""
 
-    def __init__(self, named: Mapping[str, str], root: Path) -> None:
+    def __init__(self, named: Mapping[str, str], services: Services) -> None:
         """`named` as `named_tools` gives it. Imports the references; raises UsageError where one cannot be a tool."""
         self._named = named
-        self._functions = {name: ToolFunction.of(_function(name, entry, root), name) for name, entry in named.items()}
+        self._functions = {
+            name: ToolFunction.of(_function(name, entry, services), name) for name, entry in named.items()
+        }
 
     @property
     def described(self) -> tuple[Tool, ...]:
@@ -99,8 +100,8 @@ def cut(text: str, longest: int) -> str:
     return kept if len(text) <= longest else f"{kept}…\n[cut here: {count(len(text) - longest, 'more character')}]"
 
 
-def _function(name: str, entry: str, root: Path) -> Callable[..., Any]:
-    function = BUILT_IN[name] if entry == name else import_reference(entry, root)
+def _function(name: str, entry: str, services: Services) -> Callable[..., Any]:
+    function = BUILT_IN[name] if entry == name else import_reference(entry, services.root, services.modules)
     if not callable(function):
         raise UsageError(f"the tool {entry} is not a function")
     found: Callable[..., Any] = function

@@ -69,7 +69,7 @@ class FunctionTarget(Target):
                 hint="continue from Python: evaluate(…, resume=RUN)",
             )
         try:
-            return import_reference(reference, self.services.root)  # type: ignore[no-any-return]
+            return import_reference(reference, self.services.root, self.services.modules)  # type: ignore[no-any-return]
         except UsageError as error:
             message = f"the target {self.spec.label} cannot be imported: {error.message}"
             raise TargetUnavailable(message, hint=error.hint) from error

@@ -27,6 +27,7 @@ from evalharness.references import import_reference
 from evalharness.settings import Settings
 from evalharness.targets.answers import transcript_of
 from evalharness.targets.function import wants_context
+from evalharness.user_modules import UserModules
 from evalharness.values.json_value import Json
 
 
@@ -79,7 +80,7 @@ def main() -> None:
     task = IsolatedTask(
         case, question["index"], question["seed"], workspace, question["timeout_s"], question["variant"], environment
     )
-    function = import_reference(question["function"], Path(question["root"]))
+    function = import_reference(question["function"], Path(question["root"]), UserModules())
     returned: Any = function(case.content, task) if wants_context(function) else function(case.content)
     if inspect.isawaitable(returned):
         returned = asyncio.run(_awaited(returned))

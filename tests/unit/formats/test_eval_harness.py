@@ -296,7 +296,7 @@ test_cases:
     assert [case.get("comparator") for case in cases] == ["deep/own.py:same", "approx"]
 
 
-def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path, import_path: None) -> None:
+def test_a_target_of_a_part_is_found_in_its_folder(tmp_path: Path) -> None:
     from evalharness.contracts.services import Services
     from evalharness.engine.running.worker_threads import Offloader
     from evalharness.registry import build_target

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,13 +188,11 @@ def test_a_module_beside_the_suite(tmp_path: Path, build: Callable[..., Grader],
     file = tmp_path / "judges_beside_the_suite.py"
     file.write_text("LIMIT = 3\ndef short(context):\n    return len(context.text) <= LIMIT")
     written = "judges_beside_the_suite:short"
-    try:
-        assert grade(written, "abc").passed
-        before = build(written).digest()
-        file.write_text("LIMIT = 4\ndef short(context):\n    return len(context.text) <= LIMIT")
-        assert build(written).digest() != before
-    finally:
-        del sys.modules["judges_beside_the_suite"]
+    assert grade(written, "abc").passed
+    before = build(written).digest()
+    file.write_text("LIMIT = 4\ndef short(context):\n    return len(context.text) <= LIMIT")
+    assert build(written).digest() != before
+    assert grade(written, "abcd").passed
 
 
 def test_the_digest_follows_the_code(build: Callable[..., Grader]) -> None:

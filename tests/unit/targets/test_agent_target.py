@@ -49,7 +49,7 @@ NUMBER = 5
 
 
 @pytest.fixture
-def root(tmp_path: Path, import_path: None) -> Path:
+def root(tmp_path: Path) -> Path:
     if shutil.which("bwrap") is None:
         missing("bubblewrap", "apt-get install bubblewrap")
     (tmp_path / "tools.py").write_text(TOOLS)

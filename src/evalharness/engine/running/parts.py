@@ -22,6 +22,7 @@ from evalharness.engine.planning.planned_cases import PlannedCase, filled_target
 from evalharness.engine.running.attempt import open_target
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import Hint, UsageError
+from evalharness.user_modules import UserModules
 
 DEFAULT_CONCURRENCY = 10
 
@@ -35,9 +36,16 @@ def concurrency_of(options: RunOptions, config: SuiteConfig) -> int:
 
 
 def build_services(
-    spec: RunSpec, budget: Budget | None = None, judge_cache: JudgeCache | None = None, **model_options: Any
+    spec: RunSpec,
+    budget: Budget | None = None,
+    judge_cache: JudgeCache | None = None,
+    modules: UserModules | None = None,
+    **model_options: Any,
 ) -> Services:
-    """What targets and graders of a run may use. `model_options` are those of `llms/pool.py`."""
+    """What targets and graders of a run may use. `model_options` are those of `llms/pool.py`.
+
+    `modules` are those of other runs of the same call, which are closed together.
+    """
     concurrency = concurrency_of(spec.options, spec.suite.config)
     environment = dict(spec.environment)
     return Services(
@@ -50,11 +58,13 @@ def build_services(
         judge_model=spec.options.judge_model,
         usual_judge=spec.suite.config.judge_model,
         judge_cache=judge_cache if spec.options.use_cache else None,
+        modules=modules or UserModules(),
     )
 
 
 async def close_services(services: Services) -> None:
     async with AsyncExitStack() as closing:
+        closing.callback(services.modules.close)
         closing.callback(services.in_thread.close)
         closing.push_async_callback(services.sandbox.close)
         if services.models is not None:
@@ -114,9 +124,16 @@ class Parts:
             await self.close()
 
 
-def build_parts(spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None, *, where: str = "") -> Parts:
+def build_parts(
+    spec: RunSpec,
+    budget: Budget,
+    judge_cache: JudgeCache | None = None,
+    *,
+    modules: UserModules | None = None,
+    where: str = "",
+) -> Parts:
     """Raises what a part that cannot be built raises, before anything runs. `where`: what names the target."""
-    services = build_services(spec, budget, judge_cache)
+    services = build_services(spec, budget, judge_cache, modules)
     target = None if spec.target is None else filled_target(spec.target, spec.suite, spec.values)
     built = None if target is None else _built_target(target, services, where)
     planned = plan_cases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
