@@ -25,7 +25,7 @@ AIRLINE = [(4, passed) for passed, cases in enumerate((14, 12, 10, 4, 10)) for _
 FIVE_POINTS = WantedEffect(0.05)
 
 
-@pytest.mark.parametrize(("cases", "trials", "drop"), [(50, 4, 9.8), (200, 4, 4.9), (200, 16, 2.4)])
+@pytest.mark.parametrize(("cases", "trials", "drop"), [(50, 4, 9.8), (200, 4, 4.8), (200, 16, 2.4)])
 def test_the_airline_run_shows_these_drops(cases: int, trials: int, drop: float) -> None:
     seen = seen_on_these(Known(AIRLINE), cases, trials, FIVE_POINTS)
     assert 100 * (seen or 0) == pytest.approx(drop, abs=0.05)
