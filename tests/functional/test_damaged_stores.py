@@ -7,10 +7,14 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 from driving import Outcome, drive, wait_until
 from held_project import Project
+from store_writer import open_store
+
+from evalharness.errors import HarnessError
 
 SUITE = """
 name: small
@@ -146,3 +150,31 @@ def test_a_store_that_goes_away_in_mid_run_is_an_error(tmp_path: Path, how: str)
         (tmp_path / "hold").unlink()
         done = process.wait()
     check_refused(done, "store.db was removed or replaced while it was in use")
+
+
+def test_flipped_bytes_anywhere_never_end_in_anything_but_words(folder: Path, run_name: str) -> None:
+    """Of what is damaged, some still reads as something; the rest is an error of the store, or an unknown run."""
+    whole = (folder / "store.db").read_bytes()
+    damaged = folder / "damaged.db"
+    dice = Random(17)
+    refused = 0
+    for _ in range(120):
+        content = bytearray(whole)
+        for _ in range(dice.choice((1, 5, 50))):
+            content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+        for left in folder.glob("damaged.db*"):
+            left.unlink()
+        damaged.write_bytes(content)
+        try:
+            with closing(open_store(str(damaged))) as store:
+                store.list_runs(10)
+                run = store.find_run(run_name)
+                store.outline(run_name)
+                list(store.outcomes(run.id))
+                list(store.trials(run.id))
+                store.baselines()
+                store.registered_suites()
+                list(store.past_runs("small"))
+        except HarnessError:
+            refused += 1
+    assert refused > 10

@@ -175,7 +175,7 @@ class Database:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's own words quote the damage
             raise _explanation(error, self.place, self._timeout_s) from error
 
 
@@ -269,7 +269,7 @@ _DAMAGED = _BY_CODE[sqlite3.SQLITE_CORRUPT]
 _UNKNOWN: tuple[str, str | Hint] = ("the store {place} cannot be used: {error}", _other_store())
 
 
-def _explanation(error: sqlite3.Error, place: str, timeout_s: float) -> StoreError:
+def _explanation(error: sqlite3.Error | UnicodeDecodeError, place: str, timeout_s: float) -> StoreError:
     """What happened and what to do next."""
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte is the kind of error, the rest its details.
