@@ -179,6 +179,15 @@ def between_runs(metric: str) -> str:
     )
 
 
+def runs_vary(runs: int, sd: float, cases: int, left_out: int, compared: int) -> str:
+    apart = f"; {count(left_out, 'run')} with too few of these cases left out" if left_out else ""
+    over = f" on the {cases:,} of {compared:,} cases that all of them have{apart}" if cases < compared else apart
+    return (
+        f"pass rates of the {runs:,} runs of the baseline differ by {points(sd)} (standard deviation){over}: test and "
+        "interval allow for that, so a drop must be larger to show than if trials alone varied"
+    )
+
+
 def missing_in_cases(metric: str, in_all_trials: bool) -> str:
     where = "every judged trial of both runs" if in_all_trials else "both runs"
     return f"these cases need a {metric}{'' if metric == 'score' else ' above 0'} in {where}"
@@ -252,6 +261,14 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "comparison.stopped_early": stopped_early,
         "comparison.broken_run": lambda which, verdict, why: f"the {which} run is {verdict}: {why or ''}",
         "comparison.between_runs": between_runs,
+        "comparison.trials_assumed_independent": (
+            "trials are taken as independent given their case: what a whole run shares (load, a provider's other "
+            "version) is seen only against a baseline of {needed} runs or more (eval-harness baseline add RUN)"
+        ),
+        "comparison.no_case_in_all_runs": (
+            "no case was judged in all {runs:,} runs of the baseline, so how much runs vary is not known"
+        ),
+        "comparison.runs_vary": runs_vary,
         "comparison.same_run": (
             "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
         ),
@@ -267,6 +284,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "settle.more_trials": more_trials,
         "settle.more_cases": more_cases,
         "settle.more_clusters": more_clusters,
+        "settle.runs_vary": (
+            "more cases or trials do not help: the {runs:,} runs of the baseline differ too much among themselves; "
+            "find out why, or add runs to the baseline"
+        ),
         "settle.too_many_cases": "more than {most:,} cases like these (now {now:,}) would be needed",
         "divergence.step": "step {step}: {before} before, now {now}",
         "divergence.answer": lambda steps_before, before, now: (

@@ -42,6 +42,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "of the comparison: p-values, methods, detectable losses and false alarms, which rest on how often the "
             "baseline was tried, and its scores, times and costs, with their intervals and how many trials lack one"
         ),
+        "believed.baseline_runs": "the intervals of the comparison, which rest on how much the baseline's runs vary",
         "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are told",
         "believed.past_answers": "what earlier runs answered to the cases that are lost",
         "believed.flips": "whether others failed that always passed (strict_flips)",

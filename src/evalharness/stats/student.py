@@ -38,6 +38,14 @@ def student_t_quantile(p: float, df: float) -> float:
     return -_t_beyond(p, df) if p < 0.25 else -_t_within(1 - 2 * p, df)
 
 
+def student_t_below(t: float, df: float) -> float:
+    """P(T <= t)."""
+    _check_df(df)
+    outside, inside = _split(t, df)
+    tail = regularised_beta_split(df / 2, 0.5, outside, inside) / 2 if t else 0.5
+    return tail if t < 0 else 1 - tail
+
+
 def _t_beyond(tail: float, df: float) -> float:
     """The t > 0 with P(T > t) = tail."""
 

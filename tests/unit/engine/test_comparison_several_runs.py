@@ -12,6 +12,7 @@ from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import compare
+from evalharness.reports.words import say
 
 
 def compared(olds: list[Report], new: Report, **rule: Any) -> Comparison:
@@ -66,6 +67,74 @@ def test_passed_before_means_in_all_runs() -> None:
     states = [[case("a", 2, 2, state="passed")], [case("a", 2, 1, state="failed")]]
     [earlier] = earlier_cases(states, [case("a", 2, 0, state="failed")])
     assert earlier.state == "failed"
+
+
+class TestNoiseBetweenRuns:
+    """Five runs whose pass rates differ by themselves, and a new one a little below the lowest."""
+
+    def noisy(self, *passes: int) -> list[Report]:
+        """Of 40 cases × 5 trials: so many of ten cases pass one trial more than the others do."""
+        return runs(*([*alike(10 * n, 5, 4), *alike(40 - 10 * n, 5, 3, first=10 * n)] for n in passes))
+
+    @pytest.mark.parametrize(
+        ("passes", "verdict"), [((4, 0, 4, 0, 4), "INCONCLUSIVE"), ((2, 2, 2, 2, 3), "REGRESSION")]
+    )
+    def test_a_loss_must_be_more_than_runs_differ_by(self, passes: tuple[int, ...], verdict: str) -> None:
+        new = report(*alike(40, 5, 0))
+        shaky = report(*alike(20, 5, 2), *alike(20, 5, 3, first=20))
+        olds = self.noisy(*passes)
+        pooled_alone = compared([report(*(pooled([old.cases[n] for old in olds]) for n in range(40)))], shaky)
+        assert pooled_alone.verdict == "REGRESSION", "by a test that sees trials alone"
+        found = compared(olds, shaky)
+        assert (found.verdict, compared(olds, new).verdict) == (verdict, "REGRESSION")
+        rate, alone = found.differences["pass_rate"], pooled_alone.differences["pass_rate"]
+        assert "Student's t of one run against 5" in rate.method
+        assert (rate.p or 0) >= (alone.p or 0) and (rate.low or 0) <= (alone.low or 0)
+        assert (rate.lower_bound or 0) <= (alone.lower_bound or 0)
+        assert (rate.detectable or 1) >= (alone.detectable or 0), "what it costs"
+
+    def test_it_says_so_and_that_more_of_the_same_would_not_help(self) -> None:
+        found = compared(self.noisy(4, 0, 4, 0, 4), report(*alike(20, 5, 2), *alike(20, 5, 3, first=20)))
+        assert "more cases or trials do not help: the 5 runs of the baseline differ too much" in say(found.settle)
+        [note] = [say(note) for note in found.notes if note.code == "comparison.runs_vary"]
+        assert note.startswith("pass rates of the 5 runs of the baseline differ by 11 points (standard deviation): ")
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_fewer_than_three_runs_show_nothing_of_it_and_say_so(self, number: int) -> None:
+        found = compared(self.noisy(4, 0)[:number], report(*alike(40, 5, 2)))
+        assert "Student's t of one run" not in found.differences["pass_rate"].method
+        [note] = [say(note) for note in found.notes if note.code == "comparison.trials_assumed_independent"]
+        assert note.startswith("trials are taken as independent given their case: what a whole run shares")
+
+    def test_runs_that_agree_leave_it_to_the_test_over_cases(self) -> None:
+        olds = runs(*[alike(20, 4, 4)] * 3)
+        found = compared(olds, report(*alike(10, 4, 4), *alike(10, 4, 3, first=10)))
+        assert found.verdict == "REGRESSION"
+
+    def test_critical_cases_scores_times_and_costs_too(self) -> None:
+        def one(score: float, seconds: float) -> list[CaseResult]:
+            return [
+                case(f"c{n}", 4, 4, score=score - n / 1000, duration_s=seconds + n / 100, cost_usd=seconds / 10,
+                     criticality="critical" if n < 8 else "")
+                for n in range(30)
+            ]  # fmt: skip
+
+        olds = runs(*(one(0.9 - 0.1 * n, 1.0 + n) for n in (0, 1, 2)))
+        found = compared(olds, report(*one(0.65, 3.5)), metrics=("pass_rate", "score", "latency", "cost"))
+        assert [difference.verdict for difference in found.differences.values()].count("REGRESSION") == 0
+        for difference in (found.critical, *(found.differences[name] for name in ("score", "latency", "cost"))):
+            assert difference is not None and "Student's t of one run against 3" in difference.method
+        one_run = compared([olds[1]], report(*one(0.65, 3.5)), metrics=("score", "latency", "cost"))
+        assert {each.verdict for name, each in one_run.differences.items() if name != "pass_rate"} == {"REGRESSION"}
+        assert not [note for note in found.notes if note.code == "comparison.between_runs"], "it was seen to"
+
+    def test_runs_that_share_few_cases_are_left_out_while_three_stay(self) -> None:
+        olds = runs(*[alike(20, 4, 3)] * 3, alike(2, 4, 3))
+        [note] = [n for n in compared(olds, report(*alike(20, 4, 3))).notes if n.code == "comparison.runs_vary"]
+        assert (note.params["runs"], note.params["left_out"], note.params["cases"]) == (3, 1, 20)
+        apart = runs(*(alike(2, 4, 3, first=2 * n) for n in range(3)))
+        notes = [note.code for note in compared(apart, report(*alike(6, 4, 3))).notes]
+        assert "comparison.no_case_in_all_runs" in notes
 
 
 def test_a_report_from_before_there_were_several_names_its_one_run() -> None:

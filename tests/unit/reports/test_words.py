@@ -202,6 +202,7 @@ SAMPLES: dict[str, Any] = {
     "requests": 2,
     "run": "brave-otter-042",
     "runs": 3,
+    "sd": 0.03,
     "settle": MOVED,
     "short": 1,
     "skipped": 2,

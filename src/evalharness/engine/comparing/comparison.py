@@ -6,6 +6,7 @@ cases included. What is shown of it is in `reports/comparison_text.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -30,6 +31,7 @@ from evalharness.engine.comparing.metric_difference import Evidence, has_scores_
 from evalharness.engine.comparing.pairs import OldRuns, Pair, Pairing, judges_of, pair_cases, rows_of, weighing
 from evalharness.engine.comparing.required_sample import Undecided, required_sample
 from evalharness.errors import Hint, UsageError
+from evalharness.stats.between_runs import FEWEST_RUNS
 from evalharness.stats.flips import flip_alarm_range
 from evalharness.stats.p_values import benjamini_hochberg, holm
 from evalharness.stats.stratified import stratified_exact
@@ -210,7 +212,7 @@ def _comparison(
         why=joined([*whys, *besides], SEVERITIES[verdict]),
         decisive=tuple(difference.metric for difference in deciding),
         settle=joined([_settle(draft, each, rule, is_alone=len(can_decide) == 1) for each in open_]) if open_ else None,
-        notes=(*_notes(draft), *_notes_on_ratios(differences, can_decide)),
+        notes=(*_notes(draft), *_notes_on_ratios(differences, can_decide, len(draft.olds)), *_notes_on_runs(draft)),
         n_cases=len(pairs),
         changed=pairing.changed,
         added=pairing.added,
@@ -282,13 +284,26 @@ def _notes(draft: _Draft) -> Iterable[Finding]:
             yield finding("comparison.broken_run", "warning", which=which, verdict=report.verdict, why=report.why)
 
 
-def _notes_on_ratios(differences: dict[str, Difference], said: Sequence[Difference]) -> Iterable[Finding]:
+def _notes_on_ratios(differences: dict[str, Difference], said: Sequence[Difference], runs: int) -> Iterable[Finding]:
     """`said` are those whose findings name the cases that they leave out."""
     left_out = [incomparable(each) for each in differences.values() if each not in said]
     yield from (note for note in left_out if note is not None)
     for each in differences.values():
-        if each.unit == "ratio" and (each.gated or each.verdict == "REGRESSION"):
+        if each.unit == "ratio" and (each.gated or each.verdict == "REGRESSION") and runs < FEWEST_RUNS:
             yield finding("comparison.between_runs", "warning", metric=each.metric)
+
+
+def _notes_on_runs(draft: _Draft) -> Iterable[Finding]:
+    """What is assumed of the runs: that their trials share nothing but their cases, unless so many runs show it."""
+    runs, spread = len(draft.olds), draft.found["pass_rate"].spread
+    if runs < FEWEST_RUNS:
+        yield finding("comparison.trials_assumed_independent", needed=FEWEST_RUNS)
+    elif spread is None:
+        yield finding("comparison.no_case_in_all_runs", "warning", runs=runs)
+    else:
+        figures = {"runs": spread.runs, "sd": math.sqrt(spread.variance), "cases": spread.cases}
+        compared = draft.found["pass_rate"].difference.n_cases
+        yield finding("comparison.runs_vary", **figures, left_out=runs - spread.runs, compared=compared)
 
 
 def _side(report: Report, source: str) -> ComparedRun:

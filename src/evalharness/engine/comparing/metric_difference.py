@@ -19,6 +19,16 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.independent_values import Observed, Sides, observed_in
 from evalharness.engine.comparing.pairs import OldRuns, Pair, Row, rows_of, weighing
 from evalharness.engine.planning.smallest_loss import Figures, Trials
+from evalharness.stats.between_runs import (
+    FEWEST_RUNS,
+    RunSpread,
+    larger,
+    one_more_run,
+    smallest_p_between,
+    spread_of_figures,
+    spread_of_passes,
+    wider,
+)
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
 from evalharness.stats.paired import PairedDifference, paired_difference
@@ -45,6 +55,8 @@ class Evidence:
     size: Trials | Figures
     smallest_p_adjusted: float | None = None
     family: int = 1
+    spread: RunSpread | None = None
+    """How much the runs of a baseline of three or more differ."""
 
     def can_fail(self, alpha: float) -> bool:
         return (self.smallest_p if self.smallest_p_adjusted is None else self.smallest_p_adjusted) <= alpha
@@ -55,6 +67,11 @@ class Evidence:
             return None
         share = rule.model_copy(update={"alpha": rule.alpha / self.family})
         found = self.size.detectable(share)
+        if self.spread is not None:
+            between = self.spread.detectable(self.difference.ends[0], share.alpha, rule.power)
+            if between is None:
+                return None
+            found = between if found is None else max(found, between)
         if self.difference.unit == "ratio":
             return None if found is None else _ratio(found)
         largest = self.difference.ends[0]  # of this very run, and that one is found
@@ -66,13 +83,15 @@ def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule, run
     if metric == "score":
         return scores_differ(pairs, rule, runs)
     if metric == "latency":
-        return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"))
+        return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"), runs)
     if metric == "cost":
-        return ratios_differ(pairs, rule, "cost", attrgetter("whole_cost_usd"))
-    return pass_rates_differ(pairs, rule, metric)
+        return ratios_differ(pairs, rule, "cost", attrgetter("whole_cost_usd"), runs)
+    return pass_rates_differ(pairs, rule, metric, runs)
 
 
-def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate") -> Evidence | None:
+def pass_rates_differ(
+    pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate", runs: OldRuns = ()
+) -> Evidence | None:
     """A case's trials may be swapped between the runs; where cases share clusters, only whole clusters may.
 
     Where cases weigh differently, so do their trials: then the runs may be swapped in whole cases only, as for scores.
@@ -91,6 +110,10 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
     else:
         tested, size, least = stratified_exact(rows), Trials(rows), _smallest_p(rows)
     found = _interval(observed, rule)
+    spread = _spread_of_passes(pairs, runs)
+    if spread is not None:
+        tested, found = larger(tested, one_more_run(spread)), wider(found, spread)
+        least = max(least, smallest_p_between(spread))
     return Evidence(
         Difference(
             metric=metric,
@@ -100,7 +123,45 @@ def pass_rates_differ(pairs: Sequence[Pair], rule: RegressionRule, metric: str =
         ),
         least,
         size,
+        spread=spread,
     )
+
+
+def _spread_of_passes(pairs: Sequence[Pair], runs: OldRuns) -> RunSpread | None:
+    if len(runs) < FEWEST_RUNS:
+        return None
+    counts = [{place: (case.trials, case.passed) for place, case in run.items()} for run in _by_place(pairs, runs)]
+    now = {place: (new.trials, new.passed) for place, (_, new) in enumerate(pairs)}
+    return spread_of_passes(counts, now, {place: pair.new.weight for place, pair in enumerate(pairs)})
+
+
+def _by_place(pairs: Sequence[Pair], runs: OldRuns) -> list[dict[int, CaseResult]]:
+    """The cases of each old run by their places among the pairs.
+
+    Means of runs are taken over the cases that all of them have. Where these are fewer than half, runs that have few
+    are left out, as long as enough stay.
+    """
+    found = [
+        {place: run[pair.old.case_id] for place, pair in enumerate(pairs) if pair.old.case_id in run} for run in runs
+    ]
+    found.sort(key=len, reverse=True)
+    while len(found) > FEWEST_RUNS and 2 * len(set.intersection(*map(set, found))) < len(pairs):
+        found.pop()
+    return found
+
+
+def _spread_of_figures(
+    pairs: Sequence[Pair], runs: OldRuns, figure: Callable[[CaseResult], float | None], weights: Sequence[float] = ()
+) -> RunSpread | None:
+    """Below is worse; a case without a figure in a run is not shared."""
+    if len(runs) < FEWEST_RUNS:
+        return None
+    before = [
+        {place: value for place, case in run.items() if (value := figure(case)) is not None}
+        for run in _by_place(pairs, runs)
+    ]
+    now = {place: value for place, (_, new) in enumerate(pairs) if (value := figure(new)) is not None}
+    return spread_of_figures(before, now, dict(enumerate(weights)) or None)
 
 
 def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = ()) -> Evidence | None:
@@ -116,6 +177,11 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (
     before = observed_in([pair for pair, _, _ in scored], [old for _, old, _ in scored], weights).values
     found = _interval(observed, rule)
     tested = sign_flip(observed.steps)
+    least = 0.5 ** sum(score > 0 for score in before)
+    spread = _spread_of_figures([pair for pair, _, _ in scored], runs, attrgetter("whole_score"), weights)
+    if spread is not None:
+        tested, found = larger(tested, one_more_run(spread)), wider(found, spread)
+        least = max(least, smallest_p_between(spread))
     return Evidence(
         Difference(
             metric="score",
@@ -124,8 +190,9 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (
             incomparable=tuple(pair.new.case_id for pair in unstated),
             **_difference_fields([pair for pair, _, _ in scored], found, tested),
         ),
-        0.5 ** sum(score > 0 for score in before),
+        least,
         observed.figures(math.inf if _say_more_than_passes(pairs, runs) else _least_trials(pairs)),
+        spread=spread,
     )
 
 
@@ -170,6 +237,7 @@ def ratios_differ(
     rule: RegressionRule,
     metric: Literal["latency", "cost"],
     figure: Callable[[CaseResult], float | None],
+    runs: OldRuns = (),
 ) -> Evidence | None:
     """Times or costs as a ratio: logarithms of each case's means, since a few slow cases would carry a plain mean away.
 
@@ -192,6 +260,9 @@ def ratios_differ(
         scale = "amounts"
         steps = observed_in(every, [(figure(old) or 0.0) - (figure(new) or 0.0) for old, new in every]).steps
     tested = sign_flip(steps)
+    spread = _spread_of_figures(known, runs, lambda case: _turned_log(figure(case)))
+    if spread is not None:
+        tested, found = larger(tested, one_more_run(spread)), wider(found, spread, math.inf)
     reported = _difference_fields(known, found, tested)
     on_logarithms = {
         "value": math.expm1(min(_LARGEST_LOG, 0.0 - reported["value"])),
@@ -218,7 +289,12 @@ def ratios_differ(
         ),
         0.5 ** len(steps),
         observed.figures(),
+        spread=spread,
     )
+
+
+def _turned_log(figure: float | None) -> float | None:
+    return -math.log(figure) if figure is not None and figure > 0 else None
 
 
 def _log_ratio(old: float, new: float) -> float:

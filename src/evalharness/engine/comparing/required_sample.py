@@ -61,6 +61,8 @@ def required_sample(undecided: Undecided) -> Finding:
         return finding("settle.nothing_to_lose")
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
         return finding("settle.accepted", unit=found.unit, accepted=rule.tolerance, margin=rule.least_loss)
+    if undecided.runs and replace(undecided, runs=()).verdict(undecided.pairs) != "INCONCLUSIVE":
+        return finding("settle.runs_vary", runs=len(undecided.runs))
     return _by_trials(undecided) or _by_cases(undecided)
 
 
@@ -90,6 +92,8 @@ def _by_cases(undecided: Undecided) -> Finding:
 
     # Whole copies first: they alone keep all shares as they are. Then as few of the last copy as lead to the same.
     copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
+    if copies is None and undecided.evidence.spread is not None:
+        return finding("settle.runs_vary", runs=len(undecided.runs))
     if copies is None:
         return finding("settle.too_many_cases", most=max(number, MOST_CASES), now=number)
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)

@@ -23,6 +23,7 @@ from evalharness.engine.comparing.metric_difference import metric_differs
 from evalharness.engine.comparing.pairs import Pair, weighing
 from evalharness.engine.verifying.reported_verdict import Judged
 from evalharness.errors import UsageError
+from evalharness.stats.between_runs import FEWEST_RUNS
 from evalharness.stats.p_values import holm
 
 _NOT_FOLLOWED = ("why", "settle", "notes", "source", "divergence", "flip_alarm")
@@ -31,6 +32,7 @@ _OWN = ("new", "n_cases", "n_trials_new")
 _BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
 _ABOUT_RUN = ("run_id", "run_name", "suite_name", "variant", "timestamp")
 _LISTS = ("changed", "added", "removed", "unjudged")
+_BY_RUNS = ("low", "high", "lower_bound", "interval_method")
 _CHANGED = ("new_passed", "new_trials", "new_score", "delta", "p", "critical", "flipped")
 
 
@@ -61,6 +63,8 @@ def believed_of_comparison(reported: Comparison) -> Iterator[Finding]:
     """What does not follow without the baseline."""
     yield finding("believed.baseline_run")
     yield finding("believed.baseline_trials")
+    if _has_spread(reported):
+        yield finding("believed.baseline_runs")
     if not reported.tells_all:
         yield finding("believed.baseline_cases")
         yield finding("believed.flips")
@@ -114,10 +118,17 @@ def _of_cases(report: Report, reported: Comparison) -> Iterator[Judged]:
         yield from _fields(f"comparison.cases.{change.case_id}", _CHANGED, change, found.get(change.case_id))
         is_sure = change.q is not None and change.q <= reported.alpha
         yield f"comparison.cases.{change.case_id}.flagged", change.flagged, is_sure
+    both = tuple(name for name in _BOTH if name not in _BY_RUNS) if _has_spread(reported) else _BOTH
+    names = both if reported.tells_all else _OWN
     for metric, difference in reported.differences.items():
-        yield from _of_pairs(metric, difference, pairs, rule, reported.tells_all)
+        yield from _of_pairs(metric, difference, pairs, rule, names)
     if reported.critical is not None and critical:
-        yield from _of_pairs("critical", reported.critical, critical, rule, reported.tells_all)
+        yield from _of_pairs("critical", reported.critical, critical, rule, names)
+
+
+def _has_spread(reported: Comparison) -> bool:
+    """Whether the variance between the baseline's runs, which is not reported, is part of its intervals."""
+    return len(reported.before) >= FEWEST_RUNS
 
 
 def _listed(reported: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -129,7 +140,7 @@ def _listed(reported: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _of_pairs(
-    metric: str, reported: Difference, pairs: Sequence[Pair], rule: RegressionRule, tells_all: bool
+    metric: str, reported: Difference, pairs: Sequence[Pair], rule: RegressionRule, of_points: Sequence[str]
 ) -> Iterator[Judged]:
     """Which cases lack a score, time or cost in the baseline is not reported, only how many have it in both."""
     evidence = metric_differs(metric, pairs, rule)
@@ -138,7 +149,7 @@ def _of_pairs(
         return
     is_rate = metric in ("pass_rate", "critical")
     if is_rate or found is None or reported.n_cases >= found.n_cases:
-        names = _BOTH if tells_all and reported.unit == "points" else _OWN
+        names = of_points if reported.unit == "points" else _OWN
         yield from _fields(_place(metric), names, reported, found)
 
 
