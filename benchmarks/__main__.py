@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from benchmarks import (
     attacking,
+    between_runs,
     clustered_coverage,
     comparing,
     coverage,
@@ -51,6 +52,7 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
     "false-alarms": false_alarms.measure,
     "detectable-drops": detectable_drops.measure,
     "flip-alarms": flip_alarms.measure,
+    "between-runs": between_runs.measure,
     "early-stopping": early_stopping.measure,
     "plugin-bias": plugin_bias.measure,
 }
