@@ -224,6 +224,30 @@ def test_a_run_of_cases_that_all_pass_is_not_taken_for_all_cases(project: Path) 
     assert "other cases like these: 416 cases × 3 trials" in line_of(done, "more cases")
 
 
+def test_noise_between_runs_is_named_once_five_runs_show_it(project: Path) -> None:
+    """The answers of whole runs get better and worse with a file that is no part of the target."""
+    agent = (
+        "import pathlib\n\ndef answer(text, context):\n"
+        "    luck = int(pathlib.Path(__file__).with_name('luck').read_text())\n"
+        "    return 'yes' if (int(text) + context.index * 7) % 20 < luck else 'no'\n"
+    )
+    write(project, agent_py=agent)
+    named = "runs of this target differ by"
+    for number, luck in enumerate((16, 6, 14, 8, 12), start=1):
+        (project / "luck").write_text(str(luck))
+        drive(project, "run", "suite.json", "--repeat", "4")
+        said = drive(project, "plan", "suite.json").out
+        assert (named in said) == (number >= 5), said
+    assert "the last 5 runs of this target differ by" in said
+    assert "of 100 comparisons although nothing changed" in said
+    [note] = [n for n in drive(project, "plan", "suite.json", "--json").json["plan"]["notes"]
+              if n["code"] == "plan.noise_between_runs"]  # fmt: skip
+    assert note["params"]["low"] < note["params"]["sd"] < note["params"]["high"]
+    write(project, agent_py=agent + "# changed\n")
+    drive(project, "run", "suite.json", "--repeat", "4")
+    assert named not in drive(project, "plan", "suite.json").out, "runs of another target say nothing about this one"
+
+
 def test_points_may_be_written_with_a_percent_sign(project: Path) -> None:
     assert drive(project, "plan", "suite.json", "--effect", "5%", "--json").json["plan"]["effect"] == 0.05
     assert drive(project, "plan", "suite.json", "--effect", "nan%").code == 2

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from evalharness.contracts.context import Context
@@ -13,11 +14,13 @@ from evalharness.contracts.store import Store
 from evalharness.domain.case import observation
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import Run
+from evalharness.domain.stored import PastRun
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial_plan import TrialPlan
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.engine.planning.sample_size import Known, WantedEffect, make_plan, spread_of
 from evalharness.errors import UsageError
+from evalharness.stats.between_runs import Counts, alarms_of_unchanged, noise_between_runs
 from evalharness.stats.thresholds import ALPHA, POWER
 from evalharness.steps.find_suites import find_suite
 
@@ -92,7 +95,7 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
             "run_target": run.target.label,
             "run_cases": basis.cases,
             "run_trials": run.lock.trials,
-            "notes": tuple(_notes(suite, basis, plan)),
+            "notes": (*_notes(suite, basis, plan), *_noise(run, store, request.alpha)),
         }
     )
 
@@ -181,6 +184,44 @@ def _price(measured: Measured, elapsed_s: float) -> tuple[float | None, float]:
     """What a trial cost and took."""
     tried = sum(sum(tally.counts.values()) - tally.counts["skipped"] for tally in measured.tallies.values())
     return None if measured.cost_usd is None else measured.cost_usd / tried, elapsed_s / tried
+
+
+def _noise(run: Run, store: Store, alpha: float) -> Iterator[Finding]:
+    """What the newest runs like this one show of what all trials of a run share, where they show it."""
+    comparable = [counts for past in islice(store.past_runs(run.suite.name), LOOKED_BACK)
+                  if (counts := _comparable(run, past, store))]  # fmt: skip
+    found = noise_between_runs(comparable, alpha=alpha)
+    if found is not None and found.is_shown:
+        yield finding(
+            "plan.noise_between_runs",
+            "warning",
+            runs=found.runs,
+            sd=found.sd,
+            low=found.low,
+            high=found.high,
+            level=1 - alpha,
+            by_chance=found.sd_by_chance,
+            alarms=alarms_of_unchanged(found.sd, found.sd_by_chance, alpha),
+        )
+
+
+def _comparable(run: Run, past: PastRun, store: Store) -> Counts:
+    """Trials and passes of a past run by the places of the cases; empty where it is no run of the same.
+
+    It tried the same target, with a fixed number of trials, on half of the cases at least as they are in this one.
+    """
+    if past.target != run.lock.target or past.is_sequential or past.kind == "artifact":
+        return {}
+    report = store.outline(past.id).report
+    if report is None or report.is_broken:
+        return {}
+    judged = store.judged(past.id)
+    counts = {
+        place: judged[case_id]
+        for place, (case_id, lock) in enumerate(run.lock.cases.items())
+        if case_id in judged and past.key(case_id) == lock.key and past.own_target(case_id) == lock.target
+    }
+    return counts if 2 * len(counts) >= len(run.lock.cases) else {}
 
 
 def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[Finding]:

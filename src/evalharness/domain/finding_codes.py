@@ -142,6 +142,7 @@ Code: TypeAlias = Literal[
     "plan.weights",
     "plan.hardly_differ",
     "plan.first_answers",
+    "plan.noise_between_runs",
     "baseline.nothing_passed",
     "baseline.stopped_early",
     "baseline.ungraded",

@@ -81,6 +81,10 @@ class PastRun:
         lock = self.locks.get(case_id)
         return CaseLock.joined(lock["case"], lock["graders"]) if lock else ""
 
+    def own_target(self, case_id: str) -> str:
+        """The digest of the case's own target; empty where it has none."""
+        return str(self.locks.get(case_id, {}).get("target", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class BaselineRun:

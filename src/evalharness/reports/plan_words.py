@@ -41,6 +41,18 @@ def _no_usable_run(runs: int, doubts: Sequence[tuple[str, int]]) -> str:
     return f"of its last {runs:,} runs none tells how results vary ({text})"
 
 
+def _noise_between_runs(
+    runs: int, sd: float, low: float, high: float, level: float, by_chance: float, alarms: float
+) -> str:
+    size = f"{points(sd)} (standard deviation; {100 * level:g} % interval {100 * low:.1f} to {100 * high:.1f})"
+    return (
+        f"the last {runs:,} runs of this target differ by {size} beyond what their trials explain "
+        f"({points(by_chance)}): against one run it would be called worse in about {round(100 * alarms)} of 100 "
+        "comparisons although nothing changed, and no number of trials helps; take 5 of its runs or more as the "
+        "baseline (eval-harness baseline RUN RUN …), and expect to see larger drops only"
+    )
+
+
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "sequential.floor_open": lambda floor, too_low: (
@@ -77,6 +89,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "more always passed and one more never did"
         ),
         "plan.first_answers": "only first answers count here: an answer that was mended by another try is a fail",
+        "plan.noise_between_runs": _noise_between_runs,
         "baseline.nothing_passed": (
             "no trial of this run passed: no later run can pass less often, so none will be called worse for that"
         ),

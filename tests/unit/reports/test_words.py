@@ -241,10 +241,12 @@ SAMPLES: dict[str, Any] = {
 }
 OTHERWISE: dict[str, dict[str, Any]] = {
     "comparison.regraded": {"before": ["A"], "now": []},
+    "comparison.runs_vary": {"cases": 9, "left_out": 1},
     "comparison.stopped_early": {"runs": ["brave-otter-042"]},
     "comparison.two_suites": {"old": "one", "new": "other"},
     "hint.choose_target": {"number": 9},
     "plan.hardly_differ": {"unit": "case"},
+    "plan.noise_between_runs": {"by_chance": 0.03, "alarms": 0.2, "low": 0.01, "high": 0.1, "level": 0.95},
     "rates.no_number": {"number": "2.5"},
     "regrade.graded": {"old": "quiet-sparrow-023"},
 }
