@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
-from driving import drive
+from driving import drive, drive_fresh
 from playing import EXPECTED, HERE, Scene, compare, steady_command
 from scenes import SCENES
 
@@ -20,6 +21,20 @@ def test_a_scene_is_as_it_was(scene: Scene, tmp_path: Path) -> None:
 
 def test_every_golden_is_of_a_scene() -> None:
     assert {path.stem for path in EXPECTED.iterdir()} == {scene.name for scene in SCENES}
+
+
+def test_plug_ins_that_are_installed_change_no_golden(tmp_path: Path) -> None:
+    information = tmp_path / "site" / "loud-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: loud\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[evalharness.graders]\nlouder = evalharness.graders.text:Exact\n")
+    site = str(tmp_path / "site")
+    plain, steady = (
+        drive_fresh(tmp_path, "schema", env={"PYTHONPATH": os.pathsep.join(path)})
+        for path in ([site], [str(HERE / "steady"), site])
+    )
+    assert ("louder" in plain.out, "louder" in steady.out) == (True, False)
+    assert json.loads(steady.out) != {}
 
 
 def test_the_schema_of_suite_files_is_as_it_was(tmp_path: Path) -> None:

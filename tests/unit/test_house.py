@@ -284,6 +284,8 @@ def test_architecture_matches_the_tree() -> None:
     named = set(re.findall(r"^[├└]── ([\w./]+)", text, re.MULTILINE))
     there = {path.name + ("/" if path.is_dir() else "") for path in SOURCE.iterdir()} - {"__pycache__/", "py.typed"}
     assert named == there - {"__main__.py"}
+    [roles] = re.findall(r"contracts/ .*each: (.*) …", text)
+    assert set(roles.split()) <= {path.stem for path in (SOURCE / "contracts").glob("*.py")}
 
 
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])

@@ -1,12 +1,16 @@
-"""Imported by Python itself before anything else: a stopwatch that stands still, and one order of "random" names.
+"""Imported by Python itself before anything else: a stopwatch that stands still, one order of "random" names, and no
+plug-ins.
 
 Every trial takes no time, so that figures which depend on it can be compared. An agent may call
 `time.perf_counter.advance(seconds)` to have taken some. Names of runs are drawn in the same order in every process;
-one that the store has already is drawn again, so that the runs of a store have the same names each time.
+one that the store has already is drawn again, so that the runs of a store have the same names each time. Plug-ins that
+happen to be installed would be listed in the schema and in messages.
 """
 
+import importlib.metadata
 import random
 import time
+from typing import Any
 
 
 class Stopwatch:
@@ -26,5 +30,12 @@ class SteadyRandom(random.Random):
         super().__init__(seed)
 
 
+def entry_points_of_others(**wanted: Any) -> importlib.metadata.EntryPoints:
+    group = str(wanted.get("group", ""))
+    return importlib.metadata.EntryPoints() if group.startswith("evalharness.") else every_entry_point(**wanted)
+
+
+every_entry_point = importlib.metadata.entry_points
+importlib.metadata.entry_points = entry_points_of_others
 time.perf_counter = Stopwatch()  # type: ignore[assignment]
 random.Random = SteadyRandom  # type: ignore[misc]
