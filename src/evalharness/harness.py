@@ -31,7 +31,7 @@ from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.run import EvaluateOptions, Run, checked_options
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import ListedSuite, Suite
 from evalharness.errors import KEPT, HarnessError, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
@@ -140,7 +140,13 @@ class Harness:
         assert run.report is not None, "asked for a run that has come to a stop"
         return ReportedRun(run.report, run, partial(self.context.store.trials, run.id))
 
-    def suites(self, folder: str | Path = ".") -> list[Any]:
+    def write_report(self, run: Run | str, path: str | Path, reporter: str | None = None) -> None:
+        """As JSON, JUnit or whatever else the ending of the file says, or a reporter that is named."""
+        from evalharness.actions.write_report import write_report
+
+        self.call(write_report, run, Path(path), reporter)
+
+    def suites(self, folder: str | Path = ".") -> list[ListedSuite]:
         """Those below a folder, those registered in the store, and the ready-made ones."""
         from evalharness.actions.list_suites import list_suites
 

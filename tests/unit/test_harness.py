@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import inspect
+import json
 import os
 import pickle
 import signal
@@ -390,6 +392,7 @@ class TestPlugIns:
         (site / "shelf_plug_in.py").write_text(PLUG_IN)
         monkeypatch.syspath_prepend(str(site))
         monkeypatch.delitem(sys.modules, "shelf_plug_in", raising=False)
+        monkeypatch.chdir(tmp_path)
         return importlib.import_module("shelf_plug_in")
 
     def test_a_store_is_chosen_by_name_and_place(self, shelf: Any) -> None:
@@ -416,8 +419,7 @@ class TestPlugIns:
         ):
             harness.run(suite_of(1), "echo", executor="unfinished")
 
-    def test_files_are_files_with_a_colon_in_their_names_too(self, tmp_path: Path, monkeypatch: Any) -> None:
-        monkeypatch.chdir(tmp_path)
+    def test_files_are_files_with_a_colon_in_their_names_too(self, tmp_path: Path) -> None:
         for place in ("sqlite:plain.db", "./odd:name.db", "odd:name.db"):
             with Harness.open(place, settings=Settings()) as harness:
                 harness.run(suite_of(1), "echo")
@@ -480,6 +482,42 @@ class TestDoor:
         assert (again.regrade_of, loaded.exit_code, len(loaded.trials)) == (new.id, 1, 8)
         assert names == [again.name, new.name, old.name]
         assert "s" in suites
+
+    def test_reports_are_written_by_ending_or_by_name(self, tmp_path: Path) -> None:
+        settings = Settings({"API_KEY": "sk-very-secret-123"})
+        with Harness.open(tmp_path / "store.db", settings=settings) as harness:
+            run = harness.run(suite_of(2), lambda question: "q sk-very-secret-123")
+            harness.write_report(run, tmp_path / "new" / "r.json")
+            harness.write_report(run.name, tmp_path / "r.xml")
+            harness.write_report(run.id, tmp_path / "r.txt", reporter="terminal")
+            document = json.loads((tmp_path / "new" / "r.json").read_text())["eval_report"]
+            assert (document["metadata"]["run_name"], len(document["trials"])) == (run.name, 2)
+            assert '<testcase name="c1" classname="s"' in (tmp_path / "r.xml").read_text()
+            assert "PASSED" in (tmp_path / "r.txt").read_text()
+            assert not [path for path in tmp_path.rglob("r.*") if "sk-very-secret-123" in path.read_text()]
+            (tmp_path / "notes.json").write_text("my notes")
+            for path, name, wrong in (
+                ("r.odd", None, "a report's kind is told by its ending"),
+                ("r.odd", "jsn", "Did you mean 'json'"),
+                ("notes.json", None, "would be lost"),
+            ):
+                with pytest.raises(UsageError, match=wrong):
+                    harness.write_report(run, tmp_path / path, name)
+            with pytest.raises(UnknownName):
+                harness.write_report("nobody", tmp_path / "r.json")
+        assert (tmp_path / "notes.json").read_text() == "my notes"
+
+    def test_a_run_of_another_store_is_written_with_its_trials(self, tmp_path: Path) -> None:
+        run = evaluate(suite_of(2), "echo", store=":memory:")
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            harness.write_report(run, tmp_path / "r.json")
+        assert len(json.loads((tmp_path / "r.json").read_text())["eval_report"]["trials"]) == 2
+
+    def test_every_method_says_what_it_returns(self) -> None:
+        methods = [each for name, each in inspect.getmembers(Harness, callable) if not name.startswith("_")]
+        assert len(methods) > 10
+        vague = [each.__name__ for each in methods if "Any" in str(inspect.signature(each).return_annotation)]
+        assert vague == []
 
     def test_settings_replace_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EH_WHO", "the shell")

@@ -7,23 +7,10 @@ from typing import NamedTuple
 
 from evalharness.contracts.context import Context
 from evalharness.domain.problem import Problem
-from evalharness.domain.suite import LoadedFile
+from evalharness.domain.suite import ListedSuite, LoadedFile
 from evalharness.errors import UsageError
 from evalharness.formats.suite_files import load_file, ready_made_suites, suites_below
 from evalharness.steps.find_suites import register_suites, taken_names
-
-
-class ListedSuite(NamedTuple):
-    """`where` is file, registered or ready-made; a broken file has neither name nor cases."""
-
-    suite: str
-    where: str
-    cases: int | None = None
-    trials: int | None = None
-    target: str = ""
-    category: str = ""
-    file: str = ""
-    registered: str = ""
 
 
 class Listing(NamedTuple):

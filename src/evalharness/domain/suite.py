@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
@@ -235,3 +235,18 @@ class LoadedFile:
         """What relative paths in the file are relative to; a folder of recorded sessions is its own."""
         path = self.path.resolve()
         return path if path.is_dir() else path.parent
+
+
+class ListedSuite(NamedTuple):
+    """A suite that can be run by its name or its file; a broken file has neither name nor cases."""
+
+    suite: str
+    where: str
+    """file, registered or ready-made"""
+    cases: int | None = None
+    trials: int | None = None
+    target: str = ""
+    category: str = ""
+    file: str = ""
+    registered: str = ""
+    """When it was registered; empty where it was not."""

@@ -1,4 +1,4 @@
-"""Reports as files: `-o FILE`, whose ending chooses the reporter; and as text on a stream, by the reporter's name.
+"""Reports as files, whose ending or whose reporter's name is given; and as text on a stream, by the reporter's name.
 
 A file is written beside its place and moved there, so it is never half a file.
 """
@@ -44,12 +44,15 @@ def check_outputs(paths: Iterable[str]) -> list[Path]:
     no report and would be lost. A folder that is missing is made when the file is written."""
     checked = [Path(path) for path in paths]
     for path in checked:
-        with _named(path):
-            reporter = _reporter_for(path)
-            _check_place(path)
-            if path.is_file() and not reporter.recognises(_head(path)):
-                raise _would_be_lost(path)
+        _check_output(path, _reporter_for(path))
     return checked
+
+
+def _check_output(path: Path, reporter: Reporter) -> None:
+    with _named(path):
+        _check_place(path)
+        if path.is_file() and not reporter.recognises(_head(path)):
+            raise _would_be_lost(path)
 
 
 def check_documents(paths: Iterable[str]) -> list[Path]:
@@ -132,8 +135,20 @@ def write_reports(paths: Iterable[Path], runs: Sequence[ReportedRun], presentati
     paths = list(paths)
     check_baselines(paths, [Path(each.report.comparison.old.source) for each in runs if each.report.comparison])
     for path in paths:
-        with _moved_there(path) as stream:
-            _reporter_for(path).write(runs, stream, replace(presentation, is_live=False))
+        _write(path, _reporter_for(path), runs, presentation)
+
+
+def write_report(path: Path, run: ReportedRun, presentation: Presentation, name: str | None = None) -> None:
+    """One that was not checked before; `name` chooses the reporter whatever the file's ending."""
+    reporter = _reporter_for(path) if name is None else registry.build_reporter(name)
+    _check_output(path, reporter)
+    check_baselines([path], [Path(run.report.comparison.old.source)] if run.report.comparison else [])
+    _write(path, reporter, [run], presentation)
+
+
+def _write(path: Path, reporter: Reporter, runs: Sequence[ReportedRun], presentation: Presentation) -> None:
+    with _moved_there(path) as stream:
+        reporter.write(runs, stream, replace(presentation, is_live=False))
 
 
 def write_documents(paths: Iterable[Path], document: str) -> None:
