@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 
+import evalharness
 from evalharness import registry
 from evalharness.cli.main import ALIASES, cli
 from evalharness.domain.report import PRECEDENCE
@@ -168,6 +173,40 @@ def test_every_suite_in_the_docs_is_valid(path: Path, text: str) -> None:
     errors = [problem.message for problem in findings.problems if problem.severity == "error"]
     assert [message for message in errors if not message.endswith("does not exist")] == []
     assert errors or (suite is not None and suite.cases)
+
+
+def programs() -> Iterator[object]:
+    """A program, and right after it what it prints."""
+    for (language, code), (_, shown) in pairwise(FENCE.findall(page("python.md"))):
+        command, _, printed = shown.partition("\n")
+        if language == "python" and command.startswith("$ python "):
+            yield pytest.param(command.removeprefix("$ python "), code, printed, id=command)
+
+
+@pytest.mark.parametrize(("name", "code", "printed"), list(programs()))
+def test_programs_print_what_the_docs_show(name: str, code: str, printed: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == (printed, 0), done.stderr
+
+
+def test_every_public_name_and_every_method_of_the_harness_is_documented() -> None:
+    _, _, listed = page("python.md").rpartition("The names of the package: ")
+    assert re.findall(r"`(\w+)`", listed) == evalharness.__all__
+    table = section(page("python.md"), "## Harness")
+    methods = [name for name, each in inspect.getmembers(evalharness.Harness, callable) if not name.startswith("_")]
+    assert [name for name in methods if not re.search(rf"\b{name}\(", table)] == []
+
+
+def test_every_fake_and_every_contract_test_is_documented_for_authors_of_plug_ins() -> None:
+    text = page("plugins.md")
+    sources = "".join(path.read_text(encoding="utf-8") for path in (SETTINGS.parent / "testing").glob("*.py"))
+    offered = set(re.findall(r"^class (Fake\w+|\w+Contract)\b", sources, re.MULTILINE))
+    parts = {name for name in offered if re.search(r"(Session|JudgeCache|Options)$|\w+StoreContract$", name)}
+    assert [name for name in sorted(offered - parts) if name not in text] == []
+    nouns = set(registry.CONTRACTS) - {"llm", "embedder"}  # providers are named in suites, not plugged in
+    groups = [f"evalharness.{noun}{'es' if noun.endswith('x') else 's'}" for noun in sorted(nouns)]
+    assert [group for group in groups if group not in text] == []
 
 
 @pytest.mark.parametrize(("path", "text"), blocks("python"))
