@@ -18,6 +18,7 @@ from real_models import serving_smollm2
 from sample_sizes import A_FIFTH, ALL
 
 from evalharness import registry
+from evalharness.cli.process import orphans_adopted
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
@@ -72,6 +73,13 @@ def import_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def proc() -> None:
     if not Path("/proc/self/task").exists():
         missing("the folder /proc", "run the tests on Linux")
+
+
+@pytest.fixture
+def adopting() -> Iterator[None]:
+    """Orphans become children of this process, as in the one that the command line starts."""
+    with orphans_adopted():
+        yield
 
 
 @pytest.fixture(scope="session")

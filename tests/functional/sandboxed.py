@@ -16,6 +16,40 @@ T = TypeVar("T")
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
+# Six ways to live on: a child, its child, a child in its own session, the same without its environment, a daemon by
+# double fork, and one that also wipes its environment. Each leaves its pid in a file named after it.
+FAMILY = """
+import os, time
+def leave_pid(name):
+    with open(name + ".new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(name + ".new", name + ".pid")
+def live(name, env):
+    leave_pid(name)
+    os.execve("/bin/sleep", ["sleep", "600"], env)
+def start(name, *, session=False, daemon=False, env=os.environ):
+    first = os.fork()
+    if first == 0:
+        if session or daemon:
+            os.setsid()
+        if not daemon or os.fork() == 0:
+            live(name, env)
+        os._exit(0)
+    if daemon:
+        os.waitpid(first, 0)
+time.sleep(0.1)
+start("child")
+if os.fork() == 0:
+    start("grandchild")
+    live("parent", os.environ)
+start("session", session=True)
+start("bare_session", session=True, env={})
+start("daemon", daemon=True)
+start("bare_daemon", daemon=True, env={})
+leave_pid("main")
+"""
+FAMILY_SIZE = 8
+
 
 def shell(line: str, cwd: Path, **options: Any) -> ProcessRequest:
     return ProcessRequest(argv=("/bin/sh", "-c", line), cwd=str(cwd), env=ENV, **options)

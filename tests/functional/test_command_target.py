@@ -231,6 +231,7 @@ class TestHowItEnds:
         trial = run_once(python(f"import os; os.kill(os.getpid(), {int(number)})"))
         assert (trial.state, trial.reason) == ("failed", f"it was killed by {said}")
 
+    @pytest.mark.usefixtures("adopting")
     def test_the_time_limit_kills_the_tree_and_keeps_what_was_printed(self, suite_folder: Path) -> None:
         line = f"echo thinking; (setsid sleep 600 & echo $! > {suite_folder}/pid); sleep 600"
         trial = run_once(line, limit_s=4.0)

@@ -9,47 +9,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from sandboxed import ENV, children, in_sandbox, open_files, pids, python, run, shell, survivors
+from sandboxed import ENV, FAMILY, FAMILY_SIZE, children, in_sandbox, open_files, pids, python, run, shell, survivors
 
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.none import NoSandbox
 
-pytestmark = pytest.mark.usefixtures("proc")
-
-# Six ways to live on: a child, its child, a child in its own session, the same without its environment, a daemon by
-# double fork, and one that also wipes its environment. Each leaves its pid in a file named after it.
-FAMILY = """
-import os, time
-def leave_pid(name):
-    with open(name + ".new", "w") as file:
-        file.write(str(os.getpid()))
-    os.rename(name + ".new", name + ".pid")
-def live(name, env):
-    leave_pid(name)
-    os.execve("/bin/sleep", ["sleep", "600"], env)
-def start(name, *, session=False, daemon=False, env=os.environ):
-    first = os.fork()
-    if first == 0:
-        if session or daemon:
-            os.setsid()
-        if not daemon or os.fork() == 0:
-            live(name, env)
-        os._exit(0)
-    if daemon:
-        os.waitpid(first, 0)
-time.sleep(0.1)
-start("child")
-if os.fork() == 0:
-    start("grandchild")
-    live("parent", os.environ)
-start("session", session=True)
-start("bare_session", session=True, env={})
-start("daemon", daemon=True)
-start("bare_daemon", daemon=True, env={})
-leave_pid("main")
-"""
-FAMILY_SIZE = 8
+pytestmark = pytest.mark.usefixtures("proc", "adopting")
 
 
 async def family_is_complete(folder: Path) -> None:

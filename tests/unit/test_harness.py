@@ -41,6 +41,7 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.errors import UnknownName
+from evalharness.sandboxes.process_tree import adopts_orphans
 from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.store import FakeStore
 
@@ -75,6 +76,7 @@ def footprint() -> dict[str, Any]:
         "switching": sys.getswitchinterval(),
         "streams": (sys.stdout, sys.stderr, sys.excepthook),
         "folder": Path.cwd(),
+        "adopts orphans": adopts_orphans(),
         "imports": ([*sys.path], [*sys.meta_path], [*sys.path_hooks]),
         "modules": [name for name, module in sys.modules.items() if is_users_own(module)],
     }
@@ -200,6 +202,12 @@ class TestTwoRunsAtOnce:
             thread.join(60)
         assert footprint() == before
         assert [run.exit_code for run in ended] == [0, 0], "each met the other inside its target"
+
+    def test_commands_leave_no_trace(self) -> None:
+        before = footprint()
+        run = evaluate(suite_of(3), "cmd:cat", store=":memory:")
+        assert run.exit_code == 0
+        assert footprint() == before
 
 
 class TestUsersModules:

@@ -1,4 +1,5 @@
-"""The process that the command line starts: the only place that changes signals, file descriptors, os.environ, gc.
+"""The process that the command line starts: the only place that changes signals, file descriptors, os.environ, gc,
+and who adopts orphaned processes.
 
 While runs are under way, the first Ctrl-C stops them cleanly, every further one at once, and nothing a target does can
 prevent it. An async target that blocks (computes, sleeps without awaiting) holds the event loop, and with it everybody.
@@ -27,6 +28,8 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Each stops runs in the same way."""
 COLLECT_FROM = 20_000
 TURN_S = 0.05
+PR_SET_CHILD_SUBREAPER = 36
+PR_GET_CHILD_SUBREAPER = 37
 
 
 def export_dotenv(folder: Path) -> None:
@@ -109,7 +112,7 @@ def guarded(stop: Any) -> Iterator[Guard]:
     numbers = [number for number in ENDING if number != signal.SIGHUP or not _outlives_terminal()]
     former = {number: signal.signal(number, guard.on_signal) for number in numbers}
     try:
-        with _exits_guarded(), _collecting_less():
+        with _exits_guarded(), _collecting_less(), orphans_adopted():
             yield guard
     finally:
         guard.rest()
@@ -137,6 +140,23 @@ def _exits_guarded() -> Iterator[None]:
         yield
     finally:
         os._exit = real
+
+
+@contextmanager
+def orphans_adopted() -> Iterator[None]:
+    """What a trial started and left behind becomes a child of this process: so all of it can be found and killed."""
+    if sys.platform != "linux":
+        yield
+        return
+    import ctypes  # here: `--help` need not pay for it
+
+    prctl, former = ctypes.CDLL(None).prctl, ctypes.c_int()
+    prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(former), 0, 0, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, former.value, 0, 0, 0)
 
 
 @contextmanager

@@ -38,6 +38,7 @@ class NoSandbox(Sandbox, SandboxSession):
         self._unused_marks = iter(self._marks)
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
         self._guard: Guard | None = None
+        self._looks_around = False
 
     @asynccontextmanager
     async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:  # noqa: ARG002 - each request names it
@@ -48,7 +49,7 @@ class NoSandbox(Sandbox, SandboxSession):
     ) -> ProcessResult:
         """`watch` looks on while the process runs: it is given its number, and returns when a limit was passed."""
         if self._guard is None and process_tree.has_proc():
-            process_tree.adopt_orphans()
+            self._looks_around = not process_tree.adopts_orphans()
             self._guard = _guard(self._marks)
         mark = next(self._unused_marks)
         popen = _start(request, mark, pass_fds)
@@ -71,7 +72,7 @@ class NoSandbox(Sandbox, SandboxSession):
         """Kill and reap what is still running, what a second interrupt left, and orphans found late."""
         await asyncio.gather(*(self._kill(running, mark) for running, mark in self._running.items()))
         deadline_s = time.monotonic() + _KILL_S
-        while not process_tree.sweep(self._marks, others=self._pids(), unmarked_too=True):
+        while not self._sweep(self._marks, others=self._pids(), unmarked_too=True):
             if time.monotonic() > deadline_s:
                 break
             await asyncio.sleep(_PAUSE_S)
@@ -89,7 +90,7 @@ class NoSandbox(Sandbox, SandboxSession):
         while True:
             was_dead = running.is_dead()
             others = self._pids() - {running.pid}
-            nothing_left = process_tree.sweep(range(mark, mark + 1), root=running.unreaped_pid(), others=others)
+            nothing_left = self._sweep(range(mark, mark + 1), root=running.unreaped_pid(), others=others)
             if (was_dead and nothing_left) or time.monotonic() > deadline_s:
                 break
             await asyncio.sleep(pause_s)
@@ -97,6 +98,9 @@ class NoSandbox(Sandbox, SandboxSession):
         if running.is_dead():
             running.reap()
             self._running.pop(running, None)
+
+    def _sweep(self, marks: range, **options: Any) -> bool:
+        return process_tree.sweep(marks, looks_around=self._looks_around, **options)
 
     def _pids(self) -> set[int]:
         return {running.pid for running in self._running}

@@ -1,14 +1,16 @@
 """Finding and killing every process of a trial, also those that ran away from it.
 
-The harness becomes the parent of orphans, so a walk down from it meets them all; what other code in the harness started
-is met too and must be left alone. A process belongs to a trial if it descends from the trial's first process, is in
-that process's session, or carries the trial's mark:
+A walk down from this process meets them, and orphans among them too, where it adopts orphans: the process that the
+command line starts does. Elsewhere one of its ancestors has adopted them (init, say), and they are looked for among
+the children of those. What other code started is met too and must be left alone. A process belongs to a trial if it
+descends from the trial's first process, is in that process's session, or carries the trial's mark:
 
 * in its environment, which a program can empty and a zombie no longer has;
 * as its limit on resident memory, which Linux has not enforced for twenty years, yet every child inherits through
   `setsid`, double forks and exec, and which can be read from zombies. It is set just after the start, so a child forked
   in the very first moment can miss it. What the kernel hands down from the start is
-* a blocked signal that nobody sends: it does not say which trial, but it tells such unmarked orphans from foreign ones.
+* a blocked signal that nobody sends: it does not say which trial, but it tells such unmarked orphans from foreign ones,
+  if this process has adopted them.
 
 All this needs Linux and its /proc. Elsewhere only the process group is killed. Nothing here starts or awaits anything.
 """
@@ -30,7 +32,7 @@ _PROC = Path("/proc")
 _ALL_MARKS = range(2**50, 2**51)  # KiB: so high that, as a limit of memory, no program would ever notice one
 _TRIALS_PER_SANDBOX = 2**24
 _UNUSED_SIGNALS = frozenset(member for member in signal.Signals if member.name == "SIGSTKFLT")  # not on every processor
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class _Process:
     started_ticks: int
     memory_limit_kib: int
     blocked_signals: int
+    is_dead: bool
+    """Dead, and not yet reaped by its parent."""
 
 
 def new_marks() -> range:
@@ -51,13 +55,15 @@ def new_marks() -> range:
     return range(first, first + _TRIALS_PER_SANDBOX)
 
 
-def adopt_orphans() -> None:
-    """Make this process the parent of its orphaned descendants instead of init. Without effect off Linux."""
+def adopts_orphans() -> bool:
+    """Whether orphaned descendants become children of this process, instead of one of its ancestors'."""
     if not has_proc():
-        return
+        return False
     import ctypes  # here, because most runs start no process and need not pay for it
 
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    answer = ctypes.c_int()
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
+    return answer.value == 1
 
 
 @contextmanager
@@ -105,14 +111,22 @@ def kill_group(leader: int) -> None:
         return
 
 
-def sweep(marks: range, *, root: int | None = None, others: Collection[int] = (), unmarked_too: bool = False) -> bool:
+def sweep(
+    marks: range,
+    *,
+    root: int | None = None,
+    others: Collection[int] = (),
+    unmarked_too: bool = False,
+    looks_around: bool = False,
+) -> bool:
     """Kill and reap what carries one of `marks` or belongs to `root`, and say whether there was nothing to do.
 
     `root` is the trial's first process, not yet reaped: it is killed too, but reaping it is left to the caller.
     `others` are first processes of other trials; what lives below them is passed over. Unmarked orphans may be some
-    other trial's: they are reaped when dead, but killed only if `unmarked_too`.
+    other trial's: they are reaped when dead, but killed only if `unmarked_too`. With `looks_around`, orphans with these
+    marks are met that this process has not adopted; whoever did reaps them.
     """
-    met = list(_descendants(marks, others)) if has_proc() else []
+    met = list(_descendants(marks, others, looks_around=looks_around)) if has_proc() else []
     found = _members(met, marks, root)
     orphans = [process for process in met if process not in found and _is_orphan_of_a_trial(process)]
     orphans = [process for process in orphans if not _marks_of(process)]
@@ -157,16 +171,34 @@ def _members(met: Iterable[_Process], marks: range, root: int | None) -> list[_P
     return [process for process in met if process.pid in pids]
 
 
-def _descendants(marks: range, others: Collection[int]) -> Iterator[_Process]:
+def _descendants(marks: range, others: Collection[int], *, looks_around: bool) -> Iterator[_Process]:
     """Every process below this one, parents before children, without those of other trials of the same sandbox."""
     table = None if _lists_children() else _children_table()
-    parents = [os.getpid()]
+    adopted_elsewhere = list(_strays(marks, table)) if looks_around else []
+    yield from adopted_elsewhere
+    parents = [os.getpid(), *(process.pid for process in adopted_elsewhere)]
     for parent in parents:
         for pid in _children(parent) if table is None else table.get(parent, []):
             process = None if pid in others else _read(pid)
             if process is not None and not _is_neighbour(process, marks):
                 parents.append(pid)
                 yield process
+
+
+def _strays(marks: range, table: dict[int, list[int]] | None) -> Iterator[_Process]:
+    """Living orphans with one of `marks` that an ancestor of this process has adopted."""
+    ancestors: list[int] = []
+    process = _read(os.getpid())
+    while process is not None and process.parent:
+        ancestors.append(process.parent)
+        process = _read(process.parent)
+    for ancestor in ancestors:
+        for pid in _children(ancestor) if table is None else table.get(ancestor, []):
+            child = None if pid in ancestors or pid == os.getpid() else _read(pid)
+            if child is None or child.is_dead or not (child.memory_limit_kib in marks or _is_signed(child)):
+                continue
+            if any(mark in marks for mark in _marks_of(child)):
+                yield child
 
 
 def _is_neighbour(process: _Process, marks: range) -> bool:
@@ -219,6 +251,7 @@ def _read(pid: int) -> _Process | None:
         started_ticks=int(fields[19]),
         memory_limit_kib=int(fields[22]) // 1024,
         blocked_signals=int(fields[29]),
+        is_dead=fields[0] in (b"Z", b"X"),
     )
 
 
@@ -235,8 +268,11 @@ def _marks_of(process: _Process) -> list[int]:
 
 
 def _is_orphan_of_a_trial(process: _Process) -> bool:
-    is_signed = any(process.blocked_signals >> (number - 1) & 1 for number in _UNUSED_SIGNALS)
-    return is_signed and process.parent == os.getpid()
+    return _is_signed(process) and process.parent == os.getpid()
+
+
+def _is_signed(process: _Process) -> bool:
+    return any(process.blocked_signals >> (number - 1) & 1 for number in _UNUSED_SIGNALS)
 
 
 def _kill(process: _Process) -> None:
