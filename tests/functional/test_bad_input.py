@@ -104,7 +104,7 @@ def test_files_that_cannot_be_read(project: Path) -> None:
     ("target", "code", "told"),
     [
         ("nowhere.py:answer", 3, "no file"),
-        ("agent.py:raise", 3, "unknown name in agent.py 'raise'. Did you mean 'raises'?"),
+        ("agent.py:raise", 2, "unknown name in agent.py 'raise'. Did you mean 'raises'?"),
         ("no_such_module:answer", 3, "No module named 'no_such_module'"),
         ("agent.py:answer", 3, "is not callable"),
         ("torn.py:answer", 3, "SyntaxError"),

@@ -88,10 +88,27 @@ class TestAReportOfAnEarlierRun:
         assert (project / "x.json").is_file() and (project / "x.xml").is_file()
         return [project / "x.json", project / "x.xml"]
 
-    def test_is_removed_where_the_target_cannot_be_had(self, project: Path, files: list[Path]) -> None:
-        done = drive(project, "run", "suite.yaml", "--target", "nobody.py:answer", "-o", "x.json", "-o", "x.xml")
-        assert done.code in (2, 3)
-        assert sorted(project.glob("x.*")) == []
+    @pytest.mark.parametrize(
+        ("target", "code"),
+        [("nobody.py:answer", 3), ("agent.py:nobody", 2), ("cmd:/no/such/program", 3), ("broken.py:answer", 3)],
+    )
+    def test_stays_where_the_target_cannot_be_had(
+        self, project: Path, files: list[Path], target: str, code: int
+    ) -> None:
+        (project / "broken.py").write_text("import no_such_module_at_all")
+        before = [file.read_bytes() for file in files]
+        done = drive(project, "run", "suite.yaml", "--target", target, "-o", "x.json", "-o", "x.xml")
+        assert (done.code, [file.read_bytes() for file in files]) == (code, before)
+
+    def test_stays_where_a_run_cannot_be_resumed(self, project: Path, files: list[Path]) -> None:
+        (project / "down.py").write_text(
+            "from evalharness import TargetUnavailable\ndef answer(q): raise TargetUnavailable('down')"
+        )
+        assert drive(project, "run", "suite.yaml", "--target", "down.py:answer").code == 3
+        (project / "down.py").write_text("def answer(q): return q")
+        before = files[0].read_bytes()
+        assert drive(project, "resume", "-o", "x.json").code == 2
+        assert files[0].read_bytes() == before
 
     def test_is_gone_while_the_run_goes_on(self, project: Path, files: list[Path]) -> None:
         look = "import os\ndef answer(q):\n    return str([file for file in FILES if os.path.exists(file)])\n"
@@ -138,11 +155,11 @@ class TestAReportOfAnEarlierRun:
         ],
         ids=" ".join,
     )
-    def test_is_removed_where_the_run_cannot_be_planned(
+    def test_stays_where_the_run_cannot_be_planned(
         self, project: Path, files: list[Path], words: tuple[str, ...]
     ) -> None:
         assert drive(project, *words, "-o", "x.json", "-o", "x.xml").code == 2
-        assert sorted(project.glob("x.*")) == []
+        assert sorted(project.glob("x.*")) == files
 
     @pytest.mark.parametrize(
         "words",
@@ -170,10 +187,10 @@ class TestAReportOfAnEarlierRun:
         assert drive(project, "run", "suite.yaml", *words).code == 2
         assert files[0].read_text() != before
 
-    def test_is_removed_where_a_regrade_cannot_be_planned(self, project: Path, files: list[Path]) -> None:
+    def test_stays_where_a_regrade_cannot_be_planned(self, project: Path, files: list[Path]) -> None:
         name = json.loads((project / "base.json").read_text())["eval_report"]["metadata"]["run_name"]
         assert drive(project, "regrade", name, "--baseline", "nobody", "-o", "x.json").code == 2
-        assert not (project / "x.json").exists()
+        assert (project / "x.json").exists()
 
     def test_a_folder_that_is_missing_is_made(self, project: Path) -> None:
         drive(project, "run", "suite.yaml", "-o", "new/folder/x.json")
@@ -197,11 +214,11 @@ class TestAReportOfAnEarlierRun:
         assert done.code in (2, 3)
         assert files[0].read_text() == before
 
-    def test_is_removed_where_there_is_nothing_to_compare(self, project: Path, files: list[Path]) -> None:
+    def test_stays_where_there_is_nothing_to_compare(self, project: Path, files: list[Path]) -> None:
         drive(project, "compare", "base.json", "x.json", "-o", "c.json")
         assert (project / "c.json").is_file()
         assert drive(project, "compare", "base.json", "nobody", "-o", "c.json").code == 2
-        assert not (project / "c.json").exists()
+        assert (project / "c.json").is_file()
         assert drive(project, "compare", "base.json", "nobody", "-o", "base.json").code == 2
         assert (project / "base.json").is_file(), "it was to be compared"
 

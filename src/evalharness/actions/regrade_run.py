@@ -34,7 +34,7 @@ from evalharness.engine.running.regraded_trial import (
     loses_verdicts,
 )
 from evalharness.errors import Hint, Interrupted, StoreError, UsageError
-from evalharness.reports.report_files import clear_outputs
+from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
@@ -93,7 +93,7 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
     olds = _regraded_runs(context.store, request)
     graded_by = [(file.root, file.suite) for file in files if file.suite]
     graded_by = graded_by or [(Path(old.root), stored_suite(old)) for old in olds]
-    clear_outputs(request.outputs, graded_by, request.gate.baseline)
+    check_compared(request.outputs, graded_by, request.gate.baseline)
     context = context.with_environment({**stored_environment(olds), **request.env})
     given = {**request.variables, **request.env}
     redactor = redactor_for([suite for _, suite in graded_by], given, context.settings)
@@ -104,6 +104,7 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
             shared = prepared[-1].budget if prepared and request.options.is_capped else None
             prepared.append(_prepare(grading, old, tuple(files), request, shared))
         async with opened(prepared, grading, execution) as sessions:
+            remove_earlier(request.outputs)
             return await _regrade_all(grading, prepared, sessions, execution)
 
 

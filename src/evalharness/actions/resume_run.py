@@ -13,7 +13,7 @@ from evalharness.contracts.store import Store
 from evalharness.domain.run import Run, RunLock
 from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
-from evalharness.reports.report_files import clear_outputs
+from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.collect_variables import for_suites, stored_environment, stored_variables
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_again
 from evalharness.steps.make_report import finish_run, with_items, with_report
@@ -41,7 +41,7 @@ async def resume_runs(context: Context, request: ResumeRequest, execution: Execu
     """The named run, else the newest unfinished one, else the newest; with all that the same command started."""
     execution = execution or Execution()
     runs = _resumable_runs(context.store, request.run)
-    clear_outputs(request.outputs, [(Path(run.root), run.suite) for run in runs])
+    check_compared(request.outputs, [(Path(run.root), run.suite) for run in runs])
     context = context.with_environment(stored_environment(runs))
     with for_suites(context, [run.suite for run in runs], request.variables, request.env) as running:
         execution.watcher.begun([], running.store.redactor)
@@ -72,6 +72,7 @@ async def continue_runs(context: Context, runs: list[Run], request: ResumeReques
     executed: dict[str, Run] = {}
     if unfinished:
         async with opened(unfinished, context, execution) as sessions:
+            remove_earlier(request.outputs)
             executed = {run.id: run for run in await execute(unfinished, sessions, context, execution)}
     return [executed.get(run.id) or _finished_now(context, run) for run in runs]
 

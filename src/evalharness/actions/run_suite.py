@@ -21,7 +21,7 @@ from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingSelected, UsageError
-from evalharness.reports.report_files import clear_outputs
+from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
@@ -64,24 +64,27 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     files = _read_files(context, request)
     with _for_request(context, files, request) as running:
         _announce(running, files, request, execution)
-        return await start_runs(running, await plan_runs(running, files, request), execution)
+        return await start_runs(running, await plan_runs(running, files, request), execution, request.outputs)
 
 
 async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PreparedRun]:
     """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
-    files = _read_files(context, replace(request, outputs=()))
+    files = _read_files(context, replace(request, outputs=()))  # nothing will be written
     with _for_request(context, files, request) as planning:
         _announce(planning, files, request, execution or Execution())
         prepared = await plan_runs(planning, files, request)
     return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
 
 
-async def start_runs(context: Context, prepared: Sequence[PreparedRun], execution: Execution) -> list[Run]:
+async def start_runs(
+    context: Context, prepared: Sequence[PreparedRun], execution: Execution, outputs: Iterable[Path] = ()
+) -> list[Run]:
     async with opened(prepared, context, execution) as sessions:
         suites = registrations(item.file for item in prepared if item.file)
         stored = context.store.add_runs((item.run for item in prepared), suites)
         for item, run in zip(prepared, stored, strict=True):
             item.run = run
+        remove_earlier(outputs)
         return await execute(prepared, sessions, context, execution)
 
 
@@ -89,7 +92,7 @@ def _read_files(context: Context, request: RunRequest) -> list[LoadedFile]:
     files = [file for file in request.suites if isinstance(file, LoadedFile)]
     named = [name for name in request.suites if isinstance(name, str)]
     files += find_suites(context.store, named, request.format_name) if named else []
-    clear_outputs(request.outputs, [(file.root, file.suite) for file in files], request.gate.baseline)
+    check_compared(request.outputs, [(file.root, file.suite) for file in files], request.gate.baseline)
     return files
 
 

@@ -39,10 +39,6 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
     from evalharness.actions.compare_runs import compare_runs
     from evalharness.harness import Harness
 
-    if flags["outputs"]:
-        from evalharness.reports.report_files import remove_earlier, write_documents  # slow to load: only for a file
-
-        remove_earlier(flags["outputs"])
     with Harness.open(flags["store"], to_read=True) as harness:
         comparisons = harness.call(compare_runs, references, asked_rule(flags), flags["suite"])
         redact = harness.redact
@@ -53,6 +49,8 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
             document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
             text = redact(json.dumps(document, ensure_ascii=False, indent=1))
         if flags["outputs"]:
+            from evalharness.reports.report_files import write_documents  # slow to load: only for a file
+
             write_documents(flags["outputs"], text)
         if flags["as_json"]:
             print(text)

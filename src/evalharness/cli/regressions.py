@@ -53,10 +53,6 @@ def command(suite: str, **flags: Any) -> int:
         inconclusive=flags["inconclusive"],
         threshold=flags["threshold"],
     )
-    if flags["outputs"]:
-        from evalharness.reports.report_files import remove_earlier, write_documents  # slow to load: only for a file
-
-        remove_earlier(flags["outputs"])
     with Harness.open(flags["store"], to_read=True) as harness:
         found = harness.call(check_regressions, request)
         redact = harness.redact
@@ -66,6 +62,8 @@ def command(suite: str, **flags: Any) -> int:
             data = with_texts(found, by_alias=True)
             document = redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1))
         if flags["outputs"]:
+            from evalharness.reports.report_files import write_documents  # slow to load: only for a file
+
             write_documents(flags["outputs"], document)
         if flags["as_json"]:
             print(document)

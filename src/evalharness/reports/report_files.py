@@ -20,17 +20,16 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
 
 
-def clear_outputs(
+def check_compared(
     outputs: Sequence[Path], suites: Iterable[tuple[Path, Suite | None]], baseline: str | None = None
 ) -> None:
-    """Before anything is run; raises UsageError where an output may be what these suites are compared with.
+    """Raises UsageError where an output may be what these suites are compared with.
 
     Each suite comes with the folder at which its paths start; `baseline`, that of a flag, takes the place of theirs.
     """
     gates = [(root, suite.gate) for root, suite in suites if suite is not None and suite.gate is not None]
     baselines = [root / gate.regression.baseline for root, gate in gates if gate.regression is not None]
     check_baselines(outputs, [Path(baseline)] if baseline else baselines)
-    remove_earlier(outputs)
 
 
 LONGEST_HEAD = 1000
@@ -118,7 +117,8 @@ def check_baselines(paths: Iterable[Path], baselines: Iterable[Path], what: str 
 
 
 def remove_earlier(paths: Iterable[Path]) -> None:
-    """Of paths that were checked: where no new report follows, nobody takes that of an earlier run for it."""
+    """Of paths that were checked, when all targets are open and runs begin: whatever ends them, nobody takes the report
+    of an earlier run for theirs."""
     for path in paths:
         path.unlink(missing_ok=True)
 

@@ -18,7 +18,7 @@ from evalharness.domain.options import Options
 from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped, UsageError
+from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped, UnknownName, UsageError
 from evalharness.references import call_function, code_of, import_reference, only_its_program_has
 from evalharness.targets.answers import limit_passed, transcript_of
 from evalharness.values.digest import digest
@@ -72,7 +72,8 @@ class FunctionTarget(Target):
             return import_reference(reference, self.services.root, self.services.modules)  # type: ignore[no-any-return]
         except UsageError as error:
             message = f"the target {self.spec.label} cannot be imported: {error.message}"
-            raise TargetUnavailable(message, hint=error.hint) from error
+            kind = UsageError if isinstance(error, UnknownName) else TargetUnavailable
+            raise kind(message, hint=error.hint) from error
 
     async def answer(self, task: Task) -> Transcript:
         if self.options.isolate == "process":
