@@ -34,6 +34,12 @@ class Settings:
     def with_environment(self, values: Mapping[str, str]) -> Settings:
         """`--env KEY=VALUE`: these win. Raises UsageError for what cannot be an environment variable."""
         for name, value in values.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                kinds = f"{type(name).__name__} = {type(value).__name__}"
+                raise UsageError(
+                    f"cannot set the environment variable {name!r}: its name and its value must be text, not {kinds}",
+                    hint=f'write "{name}": "…"',
+                )
             if not name or "=" in name or "\0" in name + value:
                 raise UsageError(
                     f"cannot set the environment variable {name!r}",

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from evalharness.actions.run_suite import RunRequest, plan_dry, run_suites
 from evalharness.contracts.context import Context
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.run import Run, RunOptions
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.local_executor import LocalExecutor
@@ -328,14 +329,24 @@ asyncio.run(main())
 
     def test_a_bare_function_cannot_travel_and_the_message_says_how_to_name_it(self, tmp_path: Path) -> None:
         target = TargetSpec.model_validate(lambda question: question)
-        with pytest.raises(UsageError, match="only its own program has") as refusal:
+        with pytest.raises(UsageError, match=r"^the target .*lambda.*only its own program has") as refusal:
             pickle.dumps(RunSpec(suite_of(1), target, tmp_path, RunOptions()))
         assert "module:attr or file.py:attr" in refusal.value.hint
 
     @pytest.mark.parametrize("written", [passes, {"all_of": [passes]}, {"not": {"any_of": [passes, "exact"]}}])
-    def test_a_grader_in_the_suite_cannot_travel_either(self, tmp_path: Path, written: Any) -> None:
-        suite = Suite(name="s", cases=(Case(id="a", input="q", graders=(written,)),))
-        with pytest.raises(UsageError, match="only its own program has"):
+    def test_a_grader_of_a_case_cannot_travel_either_and_the_message_names_both(
+        self, tmp_path: Path, written: Any
+    ) -> None:
+        fine = Case(id="b", input="q", graders=("exact",))
+        suite = Suite(name="s", cases=(fine, Case(id="a", input="q", graders=(written,))))
+        with pytest.raises(UsageError, match=rf"^the grader {__name__}:passes of case a, .*only its own program has"):
+            pickle.dumps(RunSpec(suite, TargetSpec(kind="echo"), tmp_path, RunOptions()))
+
+    def test_a_grader_of_the_suite_is_named(self, tmp_path: Path) -> None:
+        suite = suite_of(1).model_copy(
+            update={"graders": (GraderSpec.model_validate({"function": passes, "name": "n"}),)}
+        )
+        with pytest.raises(UsageError, match=r"^the grader n of the suite, "):
             pickle.dumps(RunSpec(suite, TargetSpec(kind="echo"), tmp_path, RunOptions()))
 
 
@@ -435,6 +446,21 @@ class TestPlugIns:
 
 
 class TestDoor:
+    def test_what_is_raised_comes_without_an_unrelated_traceback(self) -> None:
+        with pytest.raises(UsageError) as refusal:
+            evaluate(suite_of(1), "orcale", store=":memory:")
+        shown = "".join(traceback.format_exception(refusal.value))
+        assert "event loop" not in shown
+
+    @pytest.mark.parametrize(("env", "named"), [({"PORT": 1}, "'PORT'"), ({1: "x"}, "1"), ({"PORT": None}, "'PORT'")])
+    def test_variables_that_are_no_text_are_named(self, env: Any, named: str) -> None:
+        with pytest.raises(UsageError, match=f"cannot set the environment variable {named}: .*must be text"):
+            evaluate(suite_of(1), "echo", store=":memory:", env=env)
+
+    def test_values_of_variables_that_are_no_text_are_refused_too(self) -> None:
+        with pytest.raises(UsageError, match="the value of the variable city must be text, not int"):
+            evaluate(suite_of(1), "echo", store=":memory:", variables={"city": 1})  # type: ignore[dict-item]
+
     def test_what_is_raised_does_not_quote_a_secret(self) -> None:
         settings = Settings({"API_KEY": "sk-very-secret-123"})
         suite = suite_of(1).model_copy(update={"templated": True})

@@ -49,6 +49,9 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
     """Run one suite on one target; returns the finished run with its report and trials."""
     if asked.trials is not None and asked.trials < 1:
         raise UsageError(f"trials must be at least 1, not {asked.trials}")
+    for name, value in asked.variables.items():
+        if not isinstance(value, str):
+            raise UsageError(f"the value of the variable {name} must be text, not {type(value).__name__}")
     file = _as_file(context, asked.suite)
     assert file.suite is not None
     request = RunRequest(

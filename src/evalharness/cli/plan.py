@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalharness.cli.options import Number, VisiblePoints, debug_option, json_option, option, store_option
-from evalharness.domain.bounds import LEAST_ALPHA
+from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 
 
 @click.command("plan")
@@ -25,7 +25,7 @@ from evalharness.domain.bounds import LEAST_ALPHA
 @option(
     "--power",
     type=Number(min=0.5, max=1, min_open=True, max_open=True),
-    default=0.8,
+    default=POWER,
     show_default=True,
     metavar="P",
     help="How surely such a drop is to be seen.",
@@ -33,7 +33,7 @@ from evalharness.domain.bounds import LEAST_ALPHA
 @option(
     "--alpha",
     type=Number(min=LEAST_ALPHA, max=0.25, max_open=True),
-    default=0.05,
+    default=ALPHA,
     show_default=True,
     metavar="P",
     help="How often a drop may be claimed where there is none.",

@@ -17,7 +17,7 @@ from evalharness.contracts.budget import Budget
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
-from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.specification import GraderSpec, TargetSpec, function_name
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import UsageError
@@ -44,29 +44,35 @@ class RunSpec:
     def __getstate__(self) -> dict[str, Any]:
         if label := next(self._bare_functions(), None):
             raise UsageError(
-                f"{label} is a Python function that only its own program has, so it cannot run elsewhere",
+                f"{label}, a Python function that only its own program has, cannot run elsewhere",
                 hint="name it instead: module:attr or file.py:attr",
             )
         return {each.name: getattr(self, each.name) for each in fields(self)} | {"parts": None}
 
     def _bare_functions(self) -> Iterator[str]:
         """What every target and grader is called that was handed in as a callable, also inside another grader."""
-        targets = (self.target, *self.suite.targets.values(), *(case.target for case in self.suite.cases))
-        graders = (*self.suite.graders, *(spec for case in self.suite.cases for spec in self.suite.graders_for(case)))
-        specs: tuple[TargetSpec | GraderSpec | None, ...] = (*targets, *graders)
-        for spec in specs:
-            if spec is not None and (spec.function is not None or _has_callable(spec.options)):
-                yield spec.label
+        suite = self.suite
+        yield from (f"the target {name}" for name in _callables((self.target, [*suite.targets.values()])))
+        yield from (f"the grader {name} of the suite" for name in _callables(suite.graders))
+        for case in suite.cases:
+            yield from (f"the target {name} of case {case.id}" for name in _callables(case.target))
+            yield from (f"the grader {name} of case {case.id}" for name in _callables(suite.graders_for(case)))
 
 
-def _has_callable(options: Any) -> bool:
-    if isinstance(options, GraderSpec):
-        return options.function is not None or _has_callable(options.options)
-    if isinstance(options, Mapping):
-        return any(map(_has_callable, options.values()))
-    if isinstance(options, list | tuple):
-        return any(map(_has_callable, options))
-    return callable(options)
+def _callables(written: Any) -> Iterator[str]:
+    """The names of functions in a specification, its options, or several of them."""
+    if isinstance(written, GraderSpec | TargetSpec):
+        if written.function is not None:
+            yield written.name or function_name(written.function)
+        yield from _callables(written.options)
+    elif isinstance(written, Mapping):
+        for value in written.values():
+            yield from _callables(value)
+    elif isinstance(written, list | tuple):
+        for value in written:
+            yield from _callables(value)
+    elif callable(written):
+        yield function_name(written)
 
 
 class WorkUnit(NamedTuple):

@@ -1,6 +1,10 @@
-"""Bounds that files and flags share, and what no figure of an answer can exceed."""
+"""Bounds and defaults that files and flags share, and what no figure of an answer can exceed."""
 
 from __future__ import annotations
+
+from evalharness.stats.thresholds import ALPHA, POWER
+
+__all__ = ["ALPHA", "LEAST_ALPHA", "LONGEST_MS", "MOST_TOKENS", "MOST_USD", "POWER"]
 
 LEAST_ALPHA = 1e-9
 """Rarer chances cannot be distinguished from none."""
