@@ -285,7 +285,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "settle.more_cases": more_cases,
         "settle.more_clusters": more_clusters,
         "settle.runs_vary": (
-            "more cases or trials do not help: the {runs:,} runs of the baseline differ too much among themselves; "
+            "more cases or trials alone do not: the {runs:,} runs of the baseline differ too much among themselves; "
             "find out why, or add runs to the baseline"
         ),
         "settle.too_many_cases": "more than {most:,} cases like these (now {now:,}) would be needed",

@@ -81,6 +81,16 @@ class RunSpread:
         own = self.variance * (1 + 1 / self.runs)
         return min(_MOST_DF, (self.runs - 1) * (self.squared_error / own) ** 2) if own else _MOST_DF
 
+    def of_size(self, times: float) -> RunSpread:
+        """As it would be if each run had so many times the cases or trials: what they explain of it shrinks."""
+        if not self.chance or not self.variance:
+            return self
+        explained = min(self.chance, self.variance)
+        shrunk = math.sqrt((self.variance - explained + explained / times) / self.variance)
+        mean = fmean(self.before)
+        before = tuple(mean + (each - mean) * shrunk for each in self.before)
+        return replace(self, before=before, chance=self.chance / times, extra=self.extra / times)
+
     def on_arcsines(self) -> RunSpread:
         """The same, of means that vary alike wherever they lie."""
         mean = fmean(self.before)

@@ -95,9 +95,19 @@ class TestNoiseBetweenRuns:
 
     def test_it_says_so_and_that_more_of_the_same_would_not_help(self) -> None:
         found = compared(self.noisy(4, 0, 4, 0, 4), report(*alike(20, 5, 2), *alike(20, 5, 3, first=20)))
-        assert "more cases or trials do not help: the 5 runs of the baseline differ too much" in say(found.settle)
+        assert "more cases or trials alone do not: the 5 runs of the baseline differ too much" in say(found.settle)
         [note] = [say(note) for note in found.notes if note.code == "comparison.runs_vary"]
         assert note.startswith("pass rates of the 5 runs of the baseline differ by 11 points (standard deviation): ")
+
+    def test_where_trials_explain_the_spread_more_of_the_same_does_help(self) -> None:
+        """Each run passes as often as any other on the whole, but for single trials."""
+
+        def one(by: int, fewer: int = 0) -> list[CaseResult]:
+            return [case(f"c{n}", 5, (2, 3, 4, 4, 4)[(n + by) % 5] - (n < fewer)) for n in range(40)]
+
+        found = compared(runs(one(0), one(1), one(2, fewer=1), one(3, fewer=2)), report(*one(4, fewer=2)))
+        assert found.verdict == "INCONCLUSIVE"
+        assert "like these (now 40) would mean NO REGRESSION" in say(found.settle)
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_fewer_than_three_runs_show_nothing_of_it_and_say_so(self, number: int) -> None:

@@ -179,3 +179,14 @@ def test_a_case_may_be_called_like_what_is_not_checked(case_id: str) -> None:
     assert [place for place, told, recomputed in found if told != recomputed] == [
         f"comparison.cases.{case_id}.new_passed"
     ]
+
+
+def test_intervals_that_rest_on_several_runs_are_believed_without_them_and_found_with_them() -> None:
+    olds = [reported({**OLD, "d0": [P, F, F, P], "d1": [P] * n + [F] * (4 - n)}, CASES)[0] for n in (1, 2, 4)]
+    new, rows = reported(NEW, CASES)
+    found = compare(olds, new, RULE)
+    report = new.model_copy(update={"comparison": found})
+    assert not verify_report(report, rows).mismatches
+    assert any("how much the baseline's runs vary" in say(each) for each in verify_report(report, rows).believed)
+    narrower = changed(report, "comparison/differences/pass_rate/low", -0.01)
+    assert verify_report(narrower, rows, comparison=found).mismatches

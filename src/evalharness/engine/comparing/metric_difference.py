@@ -78,19 +78,24 @@ class Evidence:
         return largest if found is None else min(found, largest)
 
 
-def metric_differs(metric: str, pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = ()) -> Evidence | None:
-    """None where no pair has figures for it; `critical` is the pass rate of pairs that were chosen for that."""
+def metric_differs(
+    metric: str, pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (), times: float = 1.0
+) -> Evidence | None:
+    """None where no pair has figures for it; `critical` is the pass rate of pairs that were chosen for that.
+
+    `times` says how much larger the pairs were made than `runs` are.
+    """
     if metric == "score":
         return scores_differ(pairs, rule, runs)
     if metric == "latency":
         return ratios_differ(pairs, rule, "latency", attrgetter("duration_s"), runs)
     if metric == "cost":
         return ratios_differ(pairs, rule, "cost", attrgetter("whole_cost_usd"), runs)
-    return pass_rates_differ(pairs, rule, metric, runs)
+    return pass_rates_differ(pairs, rule, metric, runs, times)
 
 
 def pass_rates_differ(
-    pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate", runs: OldRuns = ()
+    pairs: Sequence[Pair], rule: RegressionRule, metric: str = "pass_rate", runs: OldRuns = (), times: float = 1.0
 ) -> Evidence | None:
     """A case's trials may be swapped between the runs; where cases share clusters, only whole clusters may.
 
@@ -112,6 +117,7 @@ def pass_rates_differ(
     found = _interval(observed, rule)
     spread = _spread_of_passes(pairs, runs)
     if spread is not None:
+        spread = spread.of_size(times)
         tested, found = larger(tested, one_more_run(spread)), wider(found, spread)
         least = max(least, smallest_p_between(spread))
     return Evidence(

@@ -65,7 +65,7 @@ def pair_cases(olds: Sequence[Report], new: Report, ignored: Collection[str] = (
     """
     runs = [{case_id: case for case in old.cases if (case_id := case.case_id) not in ignored} for old in olds]
     left = {case_id: None for run in runs for case_id in run}
-    pooling: list[dict[str, CaseResult]] = [{} for _ in runs]
+    pooling: list[dict[str, CaseResult]] = [{} for _ in runs] if len(runs) > 1 else []
     pairs: list[Pair] = []
     added, changed, unjudged = [], [], []
     without_key = regraded = 0
@@ -77,8 +77,7 @@ def pair_cases(olds: Sequence[Report], new: Report, ignored: Collection[str] = (
             added.append(case_id)
             continue
         del left[case_id]
-        earlier = [run.get(case_id) for run in runs]
-        known = [each for each in earlier if each is not None]
+        known = [each for run in runs if (each := run.get(case_id)) is not None]
         alike = [each for each in known if asks_the_same(each, case)]
         judged = [each for each in alike if each.trials]
         if not alike:
@@ -89,9 +88,10 @@ def pair_cases(olds: Sequence[Report], new: Report, ignored: Collection[str] = (
         else:
             pairs.append(Pair(pooled(judged), case))
             without_key += not (case.key and all(each.key for each in judged))
-            for run, each in zip(pooling, earlier, strict=True):
+            for run, pool in zip(runs, pooling, strict=True) if pooling else ():
+                each = run.get(case_id)
                 if each is not None and each.trials and asks_the_same(each, case):
-                    run[case_id] = each
+                    pool[case_id] = each
     cases = [case for report in (*olds, new) for case in report.cases] if ignored else ()
     left_out = {case.case_id for case in cases if case.case_id in ignored}
     paired = Pairing(
@@ -103,7 +103,7 @@ def pair_cases(olds: Sequence[Report], new: Report, ignored: Collection[str] = (
         tuple(sorted(left_out)),
         without_key,
         regraded,
-        tuple(pooling) if len(olds) > 1 else (),
+        tuple(pooling),
     )
     if not weighing(pairs):
         raise _nothing_shared(olds, new, paired)

@@ -34,9 +34,9 @@ class Undecided:
     rule: RegressionRule
     runs: OldRuns = ()
 
-    def verdict(self, pairs: Sequence[Pair]) -> Change:
-        """By the same rule, whatever the other figures of its family would show."""
-        evidence = metric_differs(self.found.metric, pairs, self.rule, self.runs)
+    def verdict(self, pairs: Sequence[Pair], times: float) -> Change:
+        """By the same rule, whatever the other figures of its family would show; so much larger than it was."""
+        evidence = metric_differs(self.found.metric, pairs, self.rule, self.runs, times)
         assert evidence is not None  # what had figures still has them
         difference, p = evidence.difference, evidence.difference.p
         adjusted = None if p is None else min(1.0, p * self.evidence.family)
@@ -61,8 +61,6 @@ def required_sample(undecided: Undecided) -> Finding:
         return finding("settle.nothing_to_lose")
     if loss > SAME and not exceeds(loss, rule.tolerance) and reaches(loss, rule.least_loss):
         return finding("settle.accepted", unit=found.unit, accepted=rule.tolerance, margin=rule.least_loss)
-    if undecided.runs and replace(undecided, runs=()).verdict(undecided.pairs) != "INCONCLUSIVE":
-        return finding("settle.runs_vary", runs=len(undecided.runs))
     return _by_trials(undecided) or _by_cases(undecided)
 
 
@@ -75,7 +73,7 @@ def _by_trials(undecided: Undecided) -> Finding | None:
         return None
     numbers = {case.trials for pair in pairs for case in pair}
     times = fewest(
-        lambda times: times > 1 and undecided.verdict([_with_trials(pair, times) for pair in pairs]) == "REGRESSION",
+        lambda times: times > 1 and undecided.verdict(_with_trials(pairs, times), times) == "REGRESSION",
         MOST_TRIALS // max(numbers),
     )
     if times is None:
@@ -88,7 +86,7 @@ def _by_cases(undecided: Undecided) -> Finding:
     number = len(pairs)
 
     def verdict(cases: int) -> Change:
-        return undecided.verdict(_like(pairs, cases))
+        return undecided.verdict(_like(pairs, cases), cases / number)
 
     # Whole copies first: they alone keep all shares as they are. Then as few of the last copy as lead to the same.
     copies = fewest(lambda copies: copies > 1 and verdict(copies * number) != "INCONCLUSIVE", -(-MOST_CASES // number))
@@ -109,11 +107,11 @@ def _clusters(pairs: Sequence[Pair]) -> int:
     return len({observation(new.case_id, new.cluster) for _, new in pairs})
 
 
-def _with_trials(pair: Pair, times: int) -> Pair:
+def _with_trials(pairs: Sequence[Pair], times: int) -> list[Pair]:
     def more(case: CaseResult) -> CaseResult:
         return replace(case, trials=case.trials * times, passed=case.passed * times)
 
-    return Pair(more(pair.old), more(pair.new))
+    return [Pair(more(old), more(new)) for old, new in pairs]
 
 
 def _like(pairs: Sequence[Pair], number: int) -> list[Pair]:
