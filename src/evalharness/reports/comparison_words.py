@@ -182,6 +182,8 @@ def between_runs(metric: str) -> str:
 def runs_vary(runs: int, sd: float, cases: int, left_out: int, compared: int) -> str:
     apart = f"; {count(left_out, 'run')} with too few of these cases left out" if left_out else ""
     over = f" on the {cases:,} of {compared:,} cases that all of them have{apart}" if cases < compared else apart
+    if not sd:
+        return f"pass rates of the {runs:,} runs of the baseline are equal{over}: the test over cases decides alone"
     return (
         f"pass rates of the {runs:,} runs of the baseline differ by {points(sd)} (standard deviation){over}: test and "
         "interval allow for that, so a drop must be larger to show than if trials alone varied"

@@ -10,6 +10,8 @@ from evalharness.reports.comparison_text import baseline_basis, baseline_line
 from evalharness.reports.screen import Part, Screen
 from evalharness.reports.words import say
 
+ALWAYS = "comparison.trials_assumed_independent"
+"""What every comparison with a single run assumes is said by `compare` and in JSON, not in the report of every run."""
 COLOURS = {"PASSED": "green", "FAILED": "red", "INCONCLUSIVE": "yellow", "INVALID": "magenta"}
 MEANING = {
     "PASSED": "every check is met",
@@ -40,7 +42,7 @@ class GateReport:
             self._screen.line("", "", baseline_basis(report.comparison))
             reported = report.gate.notes if report.gate else ()
             for note in report.comparison.notes:
-                if note not in reported:
+                if note not in reported and note.code != ALWAYS:
                     self._screen.line("", "", say(note))
         elif report.not_compared and not (report.gate and report.gate.verdict == "INVALID"):  # which says the same
             self._screen.line("vs baseline", say(report.not_compared))
