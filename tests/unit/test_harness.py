@@ -553,6 +553,14 @@ class TestDoor:
         vague = [each.__name__ for each in methods if "Any" in str(inspect.signature(each).return_annotation)]
         assert vague == []
 
+    def test_a_baseline_of_several_runs(self) -> None:
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            old = [harness.run(suite_of(4, trials=2), "echo") for _ in range(3)]
+            baseline = harness.baseline([run.name for run in old])
+            comparison = harness.compare("default", harness.run(suite_of(4, trials=2), "echo").name)
+        assert baseline.run_ids == tuple(run.id for run in old)
+        assert [run.run_id for run in comparison.before] == [run.id for run in old]
+
     def test_settings_replace_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EH_WHO", "the shell")
         seen: list[str | None] = []
