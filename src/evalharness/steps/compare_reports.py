@@ -56,14 +56,15 @@ def with_gates(found: Iterable[FoundReport], store: Store) -> list[Gated]:
 def _reported_gate(found: FoundReport) -> Gate:
     held = found.report.gate.quarantined if found.report.gate else ()
     reported = found.report.comparison
+    about = {"reason": "reported", "owner": "reported", "expires": date.max}
     try:
         return Gate(
             regression=RegressionRule.model_validate(dict(reported_rule(reported))) if reported else None,
-            quarantine=tuple(Quarantine(case=case, reason="told", owner="told", expires=date.max) for case in held),
+            quarantine=tuple(Quarantine.model_validate({"case": case, **about}) for case in held),
         )
     except ValidationError:
         raise UsageError(
-            f"{found.source}: its gate cannot be read", hint="write the report anew with this version"
+            f"{found.source}: its gate cannot be read", hint="write the report again with this version"
         ) from None
 
 
