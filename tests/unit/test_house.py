@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -129,6 +130,42 @@ def test_a_comparison_of_stored_runs_loads_neither_what_runs_nor_what_reads_file
     loaded = imported_by("compare", run.name, run.name, "--store", place)
     assert "evalharness.engine.comparing.comparison" in loaded
     assert loaded & {"evalharness.engine.running.driver", "evalharness.formats", "yaml"} == set()
+
+
+DOOR = {"harness", "actions", "reports", "domain", "settings", "errors", "version"}
+COMING_IN = ("cli", "server")
+ROOMS = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+
+
+def rooms_imported_by(path: Path) -> set[str]:
+    """The files and folders of the package that a file imports from, wherever in it the import stands."""
+    package = ("evalharness", *path.relative_to(SOURCE).parts[:-1])
+    modules: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules += (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (above, node.module)))
+            modules += (f"{module}.{name.name}" for name in node.names)
+    public = [evalharness._PUBLIC.get(module.removeprefix("evalharness."), module) for module in modules]
+    return {f"{module}.".split(".")[1] for module in public if module.split(".")[0] == "evalharness"}
+
+
+def test_the_command_line_and_the_server_come_in_by_the_door() -> None:
+    """A room that is added later is behind the door, too."""
+    for folder in COMING_IN:
+        for path in (SOURCE / folder).rglob("*.py"):
+            starts_server = {"server"} if relative(path) == "cli/serve.py" else set()
+            assert rooms_imported_by(path) <= DOOR | {folder} | starts_server, path
+
+
+def test_the_import_contract_of_the_door_names_every_room_behind_it() -> None:
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [door] = [contract for contract in contracts if contract["type"] == "forbidden"]
+    assert set(door["source_modules"]) == {f"evalharness.{room}" for room in ROOMS.intersection(COMING_IN)}
+    behind = ROOMS - DOOR - {*COMING_IN, "__init__", "__main__"}
+    assert set(door["forbidden_modules"]) == {f"evalharness.{room}" for room in behind}
 
 
 def test_only_settings_touches_the_environment() -> None:
