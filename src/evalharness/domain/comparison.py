@@ -63,6 +63,12 @@ class Difference(Record):
     p_adjusted: float | None = None
     method: str = ""
     interval_method: str = ""
+    interval_formula: str = ""
+    these_cases: tuple[float, float] | None = None
+    """An interval for the compared cases alone, at level 1 − 2·alpha: 0 is outside just where the test finds a change.
+
+    `low` to `high` is for others like them, too.
+    """
     seed: int | None = None
     n_cases: int = 0
     n_trials_old: int = 0

@@ -73,6 +73,7 @@ Code: TypeAlias = Literal[
     "comparison.no_loss_but_rare",
     "comparison.loss_not_ruled_out",
     "comparison.may_be_chance",
+    "comparison.one_trial",
     "comparison.nothing_to_lose",
     "comparison.too_small",
     "comparison.worst_possible",

@@ -52,7 +52,7 @@ class ComparisonReport:
         self._next(comparison)
 
     def _difference(self, label: str, found: Difference, comparison: Comparison) -> None:
-        numbers = "   ".join(part for part in difference_text(found, comparison.n_cases) if part)
+        numbers = "   ".join(part for part in difference_text(found, comparison) if part)
         aside = decided_by(found, comparison)
         self._screen.line(label, numbers, f"({_verdict_text(found)}{f'; {aside}' if aside else ''})")
         self._screen.line("", "", _method_text(found, comparison))
@@ -108,7 +108,7 @@ class ComparisonReport:
 def baseline_line(comparison: Comparison) -> str:
     """What a run's own report says of it: `-6 points   95 % interval -13.5 to +1.5   INCONCLUSIVE: …`."""
     found = _decisive(comparison)
-    _, moved, interval = difference_text(found, comparison.n_cases)
+    _, moved, interval = difference_text(found, comparison)
     if found.metric != "pass_rate":
         moved = f"{figure_label(found.metric)} {moved}"
     finds = ""
@@ -130,7 +130,7 @@ def baseline_basis(comparison: Comparison) -> str:
     if found.metric != "critical":
         return f"{compared_text(comparison)}; {_method_text(found, comparison)}"
     rate = comparison.differences["pass_rate"]
-    _, moved, interval = difference_text(rate, comparison.n_cases)
+    _, moved, interval = difference_text(rate, comparison)
     some = f"{count(found.n_cases, 'critical case')} ({_trials_text(found)})"
     every = f"{count(comparison.n_cases, 'case')} ({_trials_text(rate)})"
     return f"{some}; {_method_text(found, comparison)}; of all {every}: {moved}, {interval}"
@@ -146,13 +146,15 @@ def _trials_text(found: Difference) -> str:
     return f"{count(found.n_trials_old, 'trial')} before, {found.n_trials_new:,} now"
 
 
-def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
+def difference_text(found: Difference, comparison: Comparison) -> tuple[str, str, str]:
     """(`64 % → 52 %`, `-12 points`, `95 % interval -20 to -4`), no finer than the interval deserves."""
     if found.unit == "ratio":
         word = duration if found.metric == "latency" else money
         ends, moved = " → ".join(map(word, found.ends)), f"{_signed(found.value, digits(found.half_width))} %"
         moves = (("rose from 0", found.risen if found.from_nothing else 0), ("fell to 0", len(found.to_nothing)))
-        apart = "; ".join(f"{what} in {number:,} of {count(n_cases, 'case')}" for what, number in moves if number)
+        apart = "; ".join(
+            f"{what} in {number:,} of {count(comparison.n_cases, 'case')}" for what, number in moves if number
+        )
         if found.from_nothing and not found.old:
             return ends if found.new else "", apart, ""
         return ends, f"{apart}; in the others {moved}" if apart else moved, _interval(found, " %")
@@ -160,7 +162,7 @@ def difference_text(found: Difference, n_cases: int) -> tuple[str, str, str]:
         return "", "not told by both runs of any case", ""
     size, ends = change(*found.ends, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
-    return ends, f"{sign}{size}", _interval(found, "")
+    return ends, f"{sign}{size}", _interval_of_these(found, comparison.alpha) or _interval(found, "")
 
 
 def decided_by(found: Difference, comparison: Comparison) -> str:
@@ -179,11 +181,21 @@ def decided_by(found: Difference, comparison: Comparison) -> str:
         return f"by the one-sided bound: at worst {_signed(bound, decimals)} {'%' if is_ratio else 'points'}"
     if found.verdict == "REGRESSION" and found.from_nothing:
         return "by the test, in which rises from 0 count; the interval leaves them out"
-    if found.verdict == "REGRESSION" and least <= 0:
+    if found.verdict == "REGRESSION" and least <= 0 and found.these_cases is None:
         return "by the test, which looks at these cases alone; the interval is about cases like these"
     if found.verdict != "REGRESSION" and least > SAME and (found.p_adjusted or found.p or 0.0) > comparison.alpha:
         return "the interval leaves 0 out, but the test decides, and by it this may be chance"
     return ""
+
+
+def _interval_of_these(found: Difference, alpha: float) -> str:
+    """Beside a loss that the test of these cases found, where the interval for others like them includes 0."""
+    if found.these_cases is None or found.verdict != "REGRESSION" or found.high is None or found.high < 0:
+        return ""
+    low, high = found.these_cases
+    decimals = max(_needed(end, digits((high - low) / 2)) for end in (low, high))
+    level = f"{100 * (1 - 2 * alpha):g} % interval"
+    return f"{level} {_signed(low, decimals)} to {_signed(high, decimals)} for these cases"
 
 
 def _interval(found: Difference, unit: str) -> str:

@@ -203,11 +203,12 @@ def accepted_loss(unit: str, accepted: float, margin: float) -> str:
 def more_trials(times: int, now: int | None) -> str:
     size = f" ({times * now:,}, now {now:,})" if now is not None else ""
     often = "twice" if times == 2 else f"{times} times"
-    return f"{often} as many trials per case in both runs{size} would make the same drop a REGRESSION"
+    return f"{often} as many trials per case in both runs{size} would show a REGRESSION, if the drop stays the same"
 
 
 def _meaning(verdict: str, lacks: str | None) -> str:
-    return f"would mean {verdict} if no trial lacks its {lacks}" if lacks else f"would mean {verdict}"
+    text = f"would show {verdict}, if nothing else changes"
+    return f"{text} and no trial lacks its {lacks}" if lacks else text
 
 
 def more_cases(cases: int, now: int, verdict: str, lacks: str | None) -> str:
@@ -234,6 +235,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "comparison.no_loss_but_rare": lambda moved, chance: f"{moved}, but {by_chance(chance)}",
         "comparison.loss_not_ruled_out": loss_not_ruled_out,
         "comparison.may_be_chance": may_be_chance,
+        "comparison.one_trial": "{moved}: one trial differs, and by chance it favours either run equally often",
         "comparison.nothing_to_lose": "no trial passed before, so this comparison can never show a loss; {moved}",
         "comparison.too_small": "too small to ever show a loss: {worst}; {moved}",
         "comparison.worst_possible": worst_possible,

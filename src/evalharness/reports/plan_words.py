@@ -60,7 +60,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "sequential.floor_met": lambda floor, too_low: (
             f"more than {percent(too_low)} pass, so it is not {points(floor - too_low)} short of the "
-            f"{percent(floor)} asked for"
+            f"{percent(floor)} asked for; a rate in between may pass, too"
         ),
         "sequential.floor_missed": lambda floor: f"fewer than {percent(floor)} pass",
         "sequential.cap_above": lambda passed, judged, floor: (

@@ -23,7 +23,10 @@ _NO_VARIANCE = 1e-24
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """`low` to `high` is the two-sided interval at `level`; `lower_bound` the one-sided one, for non-inferiority."""
+    """`low` to `high` is the two-sided interval at `level`; `lower_bound` the one-sided one, for non-inferiority.
+
+    `formula` is that of a margin which does not come from a spread.
+    """
 
     mean: float
     low: float
@@ -32,6 +35,7 @@ class PairedDifference:
     level: float
     method: str
     n: int
+    formula: str = ""
 
 
 def mcnemar_exact(b: int, c: int) -> PValues:
@@ -65,13 +69,13 @@ def paired_difference(
         return None
     cases = len(differences)
     mean, squared_error, as_many = _mean_and_squared_error(differences, _scaled(weights, cases))
-    power = f"1 - (1 - level)^(1/{'cases' if math.isclose(as_many, cases) else 'cases of equal weight'})"
+    formula = f"1 - (1 - level)^(1/{'cases' if math.isclose(as_many, cases) else 'cases of equal weight'})"
     if cases == 1:
         two_sided = one_sided = 2 * span
         method = "all that is possible (a single case says nothing about others)"
     elif squared_error * cases <= _NO_VARIANCE * max(1.0, mean * mean):
         two_sided = one_sided = left_open(as_many, level) * (span if math.isfinite(span) else max(1.0, abs(mean)))
-        method = f"margin of equal differences, {power}"
+        method = "margin of equal differences"
     else:
         error = math.sqrt(squared_error)
         two_sided = error * student_t_quantile((1 + level) / 2, cases - 1)
@@ -79,12 +83,12 @@ def paired_difference(
         method = "Student's t over cases"
         least = left_open(as_many, level) * span if math.isfinite(span) else 0.0
         if one_sided < least:
-            by_margin = f"least margin of so few cases, {power}"
+            by_margin = "least margin of so few cases"
             is_wider = two_sided < least
             method = f"{by_margin}, wider than Student's t" if is_wider else f"{method} (one-sided bound: {by_margin})"
             two_sided, one_sided = max(two_sided, least), least
     low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
-    return PairedDifference(mean, low, high, lower_bound, level, method, cases)
+    return PairedDifference(mean, low, high, lower_bound, level, method, cases, formula if "margin" in method else "")
 
 
 def left_open(cases: float, level: float) -> float:

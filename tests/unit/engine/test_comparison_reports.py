@@ -92,7 +92,8 @@ class TestVerdict:
             "a drop this large would come up in 32 of 100 runs if nothing had changed",
         )
         assert say(found.settle) == (
-            "8 times as many trials per case in both runs (32, now 4) would make the same drop a REGRESSION"
+            "8 times as many trials per case in both runs (32, now 4) would show a REGRESSION, "
+            "if the drop stays the same"
         )
 
     @pytest.mark.parametrize("vector", VECTORS["stratified_exact"])
@@ -315,7 +316,7 @@ class TestCriticalCases:
         )
         assert say(found.settle) == (
             "for the critical cases, twice as many trials per case in both runs (2, now 1) "
-            "would make the same drop a REGRESSION"
+            "would show a REGRESSION, if the drop stays the same"
         )
 
     def test_one_critical_case_with_four_trials_is_enough(self) -> None:
@@ -422,7 +423,9 @@ class TestUnequalWeights:
     def test_what_would_settle_it_counts_the_cases_that_weigh(self) -> None:
         cases = [*alike(8, 1, 1), *alike(5, 1, 1, first=8, weight=0.0)]
         found = compared(report(*cases), report(*cases))
-        assert say(found.settle) == "about 59 cases like these (now 8) would mean NO REGRESSION"
+        assert (
+            say(found.settle) == "about 59 cases like these (now 8) would show NO REGRESSION, if nothing else changes"
+        )
 
 
 class TestSeveralFigures:
@@ -436,8 +439,8 @@ class TestSeveralFigures:
         assert found.decisive == ("pass_rate", "score")
         assert say(found.why).endswith("; the score is the same as before (60 %): INCONCLUSIVE")
         assert say(found.settle) == (
-            "for the pass rate, about 59 cases like these (now 8) would mean NO REGRESSION; "
-            "for the score, about 177 cases like these (now 8) would mean NO REGRESSION"
+            "for the pass rate, about 59 cases like these (now 8) would show NO REGRESSION, if nothing else changes; "
+            "for the score, about 177 cases like these (now 8) would show NO REGRESSION, if nothing else changes"
         )
         differences = compared(of(64, 0), of(64, 1)).differences
         assert [d.verdict for d in differences.values() if d.gated] == ["NO REGRESSION", "INCONCLUSIVE"]
@@ -450,7 +453,10 @@ class TestSeveralFigures:
         found = compared(old, new, metrics=("pass_rate", "cost"))
         assert say(found.why).endswith("is not ruled out; answers cost as much as before: INCONCLUSIVE")
         rate, _, cost = say(found.settle).partition("; ")
-        assert rate == "for the pass rate, about 59 cases like these (now 40) would mean NO REGRESSION"
+        assert (
+            rate
+            == "for the pass rate, about 59 cases like these (now 40) would show NO REGRESSION, if nothing else changes"
+        )
         assert cost.startswith("for the cost, about ")
 
     def test_critical_cases_that_lost_and_the_pass_rate_are_settled_apart(self) -> None:
@@ -467,12 +473,27 @@ class TestSeveralFigures:
         old, new = (4, 4, 3, 3, 3), (3, 4, 3, 4, 3)
         found = compared(of(1, *old), of(1, *new))
         assert say(found.settle) == (
-            "for the critical cases, 11 times as many trials per case in both runs (44, now 4) would make the same "
-            "drop a REGRESSION; for the pass rate, about 60 cases like these (now 20) would mean NO REGRESSION"
+            "for the critical cases, 11 times as many trials per case in both runs (44, now 4) would show a "
+            "REGRESSION, if the drop stays the same; for the pass rate, about 60 cases like these (now 20) would show "
+            "NO REGRESSION, if nothing else changes"
         )
         larger = compared(of(3, *old), of(3, *new))
         assert (larger.verdict, larger.decisive) == ("INCONCLUSIVE", ("critical",))
         assert larger.differences["pass_rate"].verdict == "NO REGRESSION"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4, 6, 8])
+def test_an_interval_of_these_cases_leaves_out_0_just_where_the_test_finds_a_loss(lost: int) -> None:
+    old, new = report(*alike(10, 8, 8)), report(*alike(9, 8, 8, first=1), case("c0", 8, 8 - lost))
+    rate = compared(old, new).differences["pass_rate"]
+    assert (rate.these_cases is not None and rate.these_cases[1] < 0) == (rate.verdict == "REGRESSION")
+
+
+def test_one_trial_that_differs_is_said_to_favour_either_run_equally_often() -> None:
+    old, new = report(*alike(20, 1, 1)), report(*alike(19, 1, 1, first=1), case("c0", 1, 0))
+    said = say(compared(old, new).why)
+    assert "one trial differs, and by chance it favours either run equally often" in said
+    assert "of 100 runs" not in said
 
 
 def test_weights_of_any_size_are_compared() -> None:
@@ -494,12 +515,13 @@ class TestClusters:
         assert found.half_width is not None
         assert alone.half_width is not None
         assert found.half_width > 2 * alone.half_width
-        assert found.interval_method.endswith("(1/clusters), wider than Student's t, over 4 clusters")
+        assert found.interval_method == "least margin of so few clusters, wider than Student's t, over 4 clusters"
+        assert found.interval_formula == "1 - (1 - level)^(1/clusters)"
 
     def test_the_number_of_clusters_is_told_whatever_the_method(self) -> None:
         same = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 5}") for n in range(20)))
         found = compare(same, same, RegressionRule()).differences["pass_rate"]
-        assert found.interval_method == "margin of equal differences, 1 - (1 - level)^(1/clusters), over 4 clusters"
+        assert found.interval_method == "margin of equal differences, over 4 clusters"
 
     def test_a_cluster_that_breaks_as_one_is_one_loss(self) -> None:
         """Eight cases of one repository failed together: that may have been the repository, in that run."""
@@ -514,8 +536,7 @@ class TestClusters:
         old = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 2}") for n in range(20)))
         new = report(*(case(f"c{n}", 2, 2 * (n > 3), cluster=f"repo {n // 2}") for n in range(20)))
         assert compared(old, new).differences["pass_rate"].interval_method == (
-            "Student's t over 10 clusters (one-sided bound: least margin of so few clusters, "
-            "1 - (1 - level)^(1/clusters))"
+            "Student's t over 10 clusters (one-sided bound: least margin of so few clusters)"
         )
 
     def test_five_clusters_that_break_are_a_regression_and_four_can_never_be(self) -> None:

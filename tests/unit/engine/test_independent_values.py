@@ -153,14 +153,14 @@ def test_what_trials_lack_does_not_hide_that_a_loss_may_be_chance() -> None:
     )
     assert say(found.why).startswith("the score is 11 points lower than before")
     assert "which may be chance" in say(found.why)
-    assert say(found.settle).startswith("about ") and say(found.settle).endswith("would mean REGRESSION")
+    assert say(found.settle).startswith("about ") and say(found.settle).endswith("would show REGRESSION, if nothing else changes")
 
 
 def test_more_cases_rule_a_loss_out_only_where_no_trial_lacks_its_score() -> None:
     few = report(*(case(f"c{n}", 4, 4, score=0.9) for n in range(8)))
     new = few.model_copy(update={"measurements": {"score": Measurement(value=0.9, lacking=1)}})
     found = compare(few, new, RegressionRule(metrics=("score",)))
-    assert say(found.settle).endswith("would mean NO REGRESSION if no trial lacks its score")
+    assert say(found.settle).endswith("would show NO REGRESSION, if nothing else changes and no trial lacks its score")
 
 
 def test_a_score_that_no_run_shares_tells_no_figure_and_costs_no_power() -> None:

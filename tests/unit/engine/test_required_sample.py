@@ -14,10 +14,8 @@ from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import compare
 from evalharness.reports.words import say
 
-CASES = re.compile(r"about ([\d,]+) cases like these .*\(now .+\) would mean (REGRESSION|NO REGRESSION)")
-TRIALS = re.compile(
-    r"(?:(twice)|(\d+) times) as many trials per case in both runs .*would make the same drop a (REGRESSION)"
-)
+CASES = re.compile(r"about ([\d,]+) cases like these .*\(now .+\) would show (REGRESSION|NO REGRESSION)")
+TRIALS = re.compile(r"(?:(twice)|(\d+) times) as many trials per case in both runs .*would show a (REGRESSION)")
 
 
 def enlarged(told: Report, cases: int = 1, trials: int = 1) -> Report:
@@ -64,12 +62,12 @@ def other_ways() -> tuple[Report, Report]:
 @pytest.mark.parametrize(
     ("old", "new", "rule", "told"),
     [
-        (report(*alike(50, 10, 10)), report(*alike(50, 10, 10)), {}, "about 59 cases like these (now 50) would mean"),
+        (report(*alike(50, 10, 10)), report(*alike(50, 10, 10)), {}, "about 59 cases like these (now 50) would show"),
         (report(case("a", 1000, 1000)), report(case("a", 1000, 999)), {}, "about 5 cases like these (now 1)"),
         (report(*alike(30, 4, 4)), report(*alike(30, 4, 3)), {"tolerance": 0.3}, "about 59 cases like these (now 30)"),
         (report(*alike(4, 1, 1)), report(*alike(4, 1, 0)), {}, "twice as many trials per case in both runs (2, now 1)"),
-        (airline(), airline(), {"margin": 0.02}, "about 149 cases like these (now 50) would mean NO REGRESSION"),
-        (*other_ways(), {}, "about 1,086 cases like these (now 20) would mean NO REGRESSION"),
+        (airline(), airline(), {"margin": 0.02}, "about 149 cases like these (now 50) would show NO REGRESSION, if nothing else changes"),
+        (*other_ways(), {}, "about 1,086 cases like these (now 20) would show NO REGRESSION, if nothing else changes"),
     ],
 )  # fmt: skip
 def test_what_is_said_holds(old: Report, new: Report, rule: Any, told: str) -> None:
@@ -88,14 +86,17 @@ def test_scores_and_times_are_settled_by_more_cases() -> None:
 def test_clusters_are_copied_as_a_whole() -> None:
     old, new = (report(*(case(f"c{n}", 4, 4, cluster=f"repo {n // 5}") for n in range(20))) for _ in range(2))
     told, _ = settled(old, new)
-    assert told == "about 300 cases like these in 60 clusters (now 20 in 4) would mean NO REGRESSION"
+    assert (
+        told
+        == "about 300 cases like these in 60 clusters (now 20 in 4) would show NO REGRESSION, if nothing else changes"
+    )
 
 
 def test_a_loss_that_is_accepted_is_never_said_to_become_a_regression() -> None:
     """Copies of the worst case alone would turn 28.6 points into more than the 30 that are accepted."""
     old, new = report(*alike(7, 4, 4)), report(*alike(4, 4, 2), *alike(3, 4, 4, first=4))
     told, _ = settled(old, new, tolerance=0.3)
-    assert told == "about 819 cases like these (now 7) would mean NO REGRESSION"
+    assert told == "about 819 cases like these (now 7) would show NO REGRESSION, if nothing else changes"
 
 
 def test_other_figures_of_the_family_are_allowed_for() -> None:

@@ -73,7 +73,7 @@ def test_one_case_that_differs_makes_the_others_no_surer() -> None:
     # Student's bound would be -0.0336, above that of forty cases that did not change at all.
     assert one_worse.lower_bound == pytest.approx(-0.0125 - margin)
     assert (one_worse.low, one_worse.high) == pytest.approx((-0.0125 - margin, -0.0125 + margin))
-    assert one_worse.method == "least margin of so few cases, 1 - (1 - level)^(1/cases), wider than Student's t"
+    assert one_worse.method == "least margin of so few cases, wider than Student's t"
     half = difference([-1.0, 1.0] * 20)
     assert half.method == "Student's t over cases"
 
@@ -83,9 +83,7 @@ def test_the_method_is_that_of_the_interval_where_only_the_one_sided_bound_is_wi
     found, plain = difference(differences), difference(differences, span=math.inf)
     assert (found.low, found.high) == (plain.low, plain.high)
     assert found.lower_bound == pytest.approx(found.mean - (1 - 0.05 ** (1 / 30)))
-    assert found.method == (
-        "Student's t over cases (one-sided bound: least margin of so few cases, 1 - (1 - level)^(1/cases))"
-    )
+    assert found.method == ("Student's t over cases (one-sided bound: least margin of so few cases)")
 
 
 def test_the_margin_of_equal_differences_follows_level_and_scale() -> None:

@@ -19,10 +19,13 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.metric_difference import Evidence
 from evalharness.engine.planning.smallest_loss import Figures
 from evalharness.stats.p_values import holm
+from evalharness.stats.student import normal_quantile
 from evalharness.stats.thresholds import SAME
 
 NAMED = 5
 """Cases that a finding names."""
+_SMALLEST_P = 1e-15
+"""1 minus less than this is 1."""
 SEVERITIES: dict[ComparisonVerdict, Severity] = {
     "REGRESSION": "error",
     "INCONCLUSIVE": "warning",
@@ -41,7 +44,21 @@ def comparison_verdict(evidence: Evidence, rule: RegressionRule) -> Difference:
         why = _ruled_out(found, rule)
     else:
         why = _undecided(evidence, rule)
-    return found.model_copy(update={"verdict": verdict, "why": why, "detectable": evidence.detectable(rule)})
+    decided = {"verdict": verdict, "why": why, "detectable": evidence.detectable(rule)}
+    return found.model_copy(update={**decided, "these_cases": interval_of_these(found, rule.alpha)})
+
+
+def interval_of_these(found: Difference, alpha: float) -> tuple[float, float] | None:
+    """From the test itself (Miettinen 1976): as far from 0 in its own standard errors as the p-value says.
+
+    None where nothing differs, or the test sees no sign of it.
+    """
+    p = (found.p_adjusted or found.p) if found.value < 0 else found.p_better
+    if found.unit != "points" or not found.value or p is None or p >= 0.5:
+        return None
+    error = abs(found.value) / normal_quantile(1 - max(p, _SMALLEST_P))
+    margin = error * normal_quantile(1 - alpha)
+    return max(-1.0, found.value - margin), min(1.0, found.value + margin)
 
 
 def asked(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
@@ -227,6 +244,8 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> Finding:
         return finding("comparison.no_loss_but_rare", "warning", moved=how, chance=_chance(found))
     if loss_of(found) <= SAME:
         return finding("comparison.loss_not_ruled_out", "warning", moved=how, unit=found.unit, possible=possible)
+    if evidence.is_one_trial:
+        return finding("comparison.one_trial", "warning", moved=how)
     is_rare_alone = found.p is not None and found.p <= rule.alpha
     together = found.p_adjusted if is_rare_alone else None
     return finding("comparison.may_be_chance", "warning", moved=how, chance=_chance(found), p_adjusted=together)

@@ -44,7 +44,7 @@ NO_DOUBT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A difference, and what a comparison of its size can show at all.
+    """A difference, and what a comparison of its size can show at all; `is_one_trial` where a single trial differs.
 
     `smallest_p` is the p-value that the worst possible new run would have had, `smallest_p_adjusted` the same raised
     as if all figures of its family were at their worst; `family` is how many share the error rate with it.
@@ -57,6 +57,7 @@ class Evidence:
     family: int = 1
     spread: RunSpread | None = None
     """How much the runs of a baseline of three or more differ."""
+    is_one_trial: bool = False
 
     def can_fail(self, alpha: float) -> bool:
         return (self.smallest_p if self.smallest_p_adjusted is None else self.smallest_p_adjusted) <= alpha
@@ -130,7 +131,13 @@ def pass_rates_differ(
         least,
         size,
         spread=spread,
+        is_one_trial=_differ_by_one_trial(rows),
     )
+
+
+def _differ_by_one_trial(rows: Sequence[Row]) -> bool:
+    is_even = all(n_old == n_new for n_old, _, n_new, _ in rows)
+    return is_even and sum(abs(c_old - c_new) for _, c_old, _, c_new in rows) == 1
 
 
 def _spread_of_passes(pairs: Sequence[Pair], runs: OldRuns) -> RunSpread | None:
@@ -328,6 +335,7 @@ def _difference_fields(pairs: Sequence[Pair], found: PairedDifference, tested: P
         "method": tested.method,
         "seed": tested.seed,
         "interval_method": _over(found, len(pairs)),
+        "interval_formula": found.formula if found.n == len(pairs) else found.formula.replace("/cases", "/clusters"),
         "n_cases": len(pairs),
         "n_trials_old": sum(map(attrgetter("old.trials"), pairs)),
         "n_trials_new": sum(map(attrgetter("new.trials"), pairs)),
@@ -357,7 +365,6 @@ def _over(found: PairedDifference, cases: int) -> str:
         return "all that is possible (one cluster only says nothing about others)"
     clusters = f"over {found.n:,} clusters"
     reported = found.method.replace("over cases", clusters).replace("so few cases", "so few clusters")
-    reported = reported.replace("(1/cases", "(1/clusters")
     return reported if clusters in reported else f"{reported}, {clusters}"
 
 

@@ -17,7 +17,13 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import GATED, case_changes
-from evalharness.engine.comparing.comparison_verdict import asked, joint_verdict, shares_error_rate, verdict_of
+from evalharness.engine.comparing.comparison_verdict import (
+    asked,
+    interval_of_these,
+    joint_verdict,
+    shares_error_rate,
+    verdict_of,
+)
 from evalharness.engine.comparing.flips import judge_flips
 from evalharness.engine.comparing.metric_difference import metric_differs
 from evalharness.engine.comparing.pairs import Pair, weighing
@@ -29,10 +35,10 @@ from evalharness.stats.p_values import holm
 _NOT_FOLLOWED = ("why", "settle", "notes", "source", "divergence", "flip_alarm")
 """Words, and what rests on runs that may be gone."""
 _OWN = ("new", "n_cases", "n_trials_new")
-_BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method")
+_BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method", "interval_formula")
 _ABOUT_RUN = ("run_id", "run_name", "suite_name", "variant", "timestamp")
 _LISTS = ("changed", "added", "removed", "unjudged")
-_BY_RUNS = ("low", "high", "lower_bound", "interval_method")
+_BY_RUNS = ("low", "high", "lower_bound", "interval_method", "interval_formula")
 _CHANGED = ("new_passed", "new_trials", "new_score", "delta", "p", "critical", "flipped")
 
 
@@ -186,6 +192,7 @@ def _consistent(place: str, reported: Difference, p_adjusted: float | None, rule
         yield f"{place}.low", reported.low, min(reported.low, reported.value)
     if reported.high is not None:
         yield f"{place}.high", reported.high, max(reported.high, reported.value)
+    yield f"{place}.these_cases", reported.these_cases, interval_of_these(reported, rule.alpha)
     if reported.metric not in ("score", "cost"):
         yield f"{place}.lacking", reported.lacking, 0
     if reported.n_cases:  # else nothing was tested
