@@ -79,7 +79,7 @@ def test_an_improvement_counts_as_no_regression_everywhere(tmp_path: Path) -> No
     better = drive(folder, "run", "suite.yaml", "--target", "agent.py:answer", "-o", "run.json", "-o", "run.xml")
     report = json.loads((folder / "run.json").read_text(encoding="utf-8"))["eval_report"]
     assert (better.code, report["verdict"], report["comparison"]["verdict"]) == (0, "PASSED", "IMPROVEMENT")
-    [check] = report["gate"]["checks"]
+    [check, _] = report["gate"]["checks"]
     assert check["passed"] and check["text"]["text"].startswith("IMPROVEMENT: 20 points more trials pass")
     assert "IMPROVEMENT" in better.out and "<failure" not in (folder / "run.xml").read_text(encoding="utf-8")
     for words in (("regressions", "many"), ("regressions", "many", "--inconclusive", "fail"), ("gate", "latest")):

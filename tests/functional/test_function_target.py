@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from asking import run_once
 
-from evalharness import Answer, Case, Suite, TargetUnavailable, ToolCall, Usage, evaluate
+from evalharness import Answer, Case, Suite, TargetUnavailable, ToolCall, Usage, UsageError, evaluate
 from evalharness.reports.words import say
 
 
@@ -71,7 +71,6 @@ class TestWhatIsCalled:
     @pytest.mark.parametrize(
         ("reference", "said"),
         [
-            ("agent.py:anser", "answer"),
             ("agent.py:number", "not callable"),
             ("missing.py:answer", "missing.py"),
             ("no_such_module_here:answer", "no_such_module_here"),
@@ -87,6 +86,14 @@ class TestWhatIsCalled:
         with pytest.raises(TargetUnavailable) as raised:
             run_once(reference)
         assert said in f"{raised.value.message} {say(raised.value.hint)}"
+
+    def test_a_misspelt_function_of_a_file_is_wrong_usage(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "agent.py").write_text("def answer(question):\n    return '4'\n")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match="Did you mean 'answer'"):
+            run_once("agent.py:anser")
 
 
 class TestContext:

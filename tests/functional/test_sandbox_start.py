@@ -84,21 +84,24 @@ def test_a_program_runs_within_what_the_harness_itself_may_use(mode: str, folder
     assert trial["output"] == ("200\nran\n" if "nofile" in limit else "1024\nran\n")
 
 
-@pytest.mark.parametrize("program", ["prlimit", "bwrap"])
+# As root, a test needs bwrap itself to become an ordinary user.
+NEEDED = [(mode, program) for mode in MODES if mode in (GROUPS, USER) for program in ("prlimit", "bwrap")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "program"), [each for each in NEEDED if os.geteuid() or each != (USER, "bwrap")], indirect=["mode"]
+)
 def test_a_program_of_the_sandbox_that_fails_is_no_answer(mode: str, folder: Path, program: str) -> None:
     write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="echo ran; exit 1")
     first = machine_with(f"/usr/bin/{program}", Path("/bin/false"))
-    if mode == USER and program == "bwrap" and os.geteuid() == 0:
-        pytest.skip("the test itself needs it to become an ordinary user")
     outcome = run_suite(mode, folder, machine=first)
     assert outcome.code == 3, outcome.both
     assert "passed" not in outcome.out
 
 
+@pytest.mark.parametrize("mode", [USER], indirect=True)  # those of root are bounded by their control group
 def test_a_number_of_processes_that_cannot_be_limited_is_no_answer(mode: str, folder: Path) -> None:
     """Without control groups that happens while the sandbox waits to start its program."""
-    if mode != USER:
-        pytest.skip("root's sandboxes are bounded by their control group")
     shutil.copy("/usr/bin/prlimit", folder / "real")
     fake = folder / "prlimit"
     fake.write_text(f'#!/bin/sh\ncase "$*" in *--pid=*) echo refused >&2; exit 1;; esac\nexec {folder}/real "$@"\n')

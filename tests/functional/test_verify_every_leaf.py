@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from driving import drive, write
 
-from evalharness.actions.verify_report import verify_document
+from evalharness.actions.verify_report import _verify_document as verify_document
 from evalharness.errors import UsageError
 
 AGENT = """
@@ -81,10 +81,11 @@ BELIEVED = {
     "histories": r"failures\.\*\.details\.(failure_count|last_passed)",
     "gate": r"gate\.asked\..*",
     "comparison_rule": r"comparison\.(alpha|power|margin|tolerance)",
-    "baseline_run": r"comparison\.old\..*",
+    "baseline_run": r"comparison\.(old|before\.\*)\..*",
     "baseline_trials": (
         r"comparison\.(critical|differences\.\w+)\.(p|p_better|method|n_trials_old|detectable|lacking|seed)"
-        r"|comparison\.differences\.(latency|cost)\.(old|value|low|high|upper_bound|interval_method|n_cases|n_trials_new)"
+        r"|comparison\.differences\.(latency|cost)\.(old|value|low|high|upper_bound|n_cases|n_trials_new)"
+        r"|comparison\.differences\.(latency|cost)\.interval_(method|formula)"
         r"|comparison\.(cases\.\*\.q|flip_alarm)"
     ),
     "sequential_plan": r"sequential\.(seed|baseline_name|baseline_run|fixed_n|alpha|beta|effect|floor)",

@@ -37,7 +37,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.sequential_plan": "what the sequential run was planned to decide",
         "believed.sequential_decision": "what the sequential run decided, and from which trials",
         "believed.comparison_rule": "the rule of the comparison (metrics, alpha, power, margin, tolerance)",
-        "believed.baseline_run": "which run the baseline was (comparison.old)",
+        "believed.baseline_run": "which runs the baseline had (comparison.old, comparison.before)",
         "believed.baseline_trials": (
             "of the comparison: p-values, methods, detectable losses and false alarms, which rest on how often the "
             "baseline was tried, and its scores, times and costs, with their intervals and how many trials lack one"

@@ -107,7 +107,7 @@ class TestNoiseBetweenRuns:
 
         found = compared(runs(one(0), one(1), one(2, fewer=1), one(3, fewer=2)), report(*one(4, fewer=2)))
         assert found.verdict == "INCONCLUSIVE"
-        assert "like these (now 40) would mean NO REGRESSION" in say(found.settle)
+        assert "like these (now 40) would show NO REGRESSION" in say(found.settle)
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_fewer_than_three_runs_show_nothing_of_it_and_say_so(self, number: int) -> None:

@@ -148,7 +148,11 @@ class TrialTask:
         """While it is locked, no other process takes it for a leftover."""
         while True:
             folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self._run_id}-")).resolve()
-            self._lock = _locked(folder)
+            try:
+                self._lock = _locked(folder)
+            except OSError:  # too many open files
+                folder.rmdir()
+                raise
             if self._lock is not None:
                 return folder
 
