@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
-from evalharness.errors import UsageError
+from evalharness.errors import Hint, UsageError
 from evalharness.redaction import Redactor, is_secret_name
 
 _STORE_TIMEOUT = "EVALHARNESS_STORE_TIMEOUT"
@@ -94,13 +94,22 @@ class Settings:
             # Messages name the key alone: the value may be a secret.
             name, equals, value = item.partition("=")
             if not name:
-                raise UsageError(f"{flag} needs a key before the '='", hint=f"write {flag} KEY=VALUE")
+                raise UsageError(
+                    f"{flag} needs a key before the '='",
+                    hint=Hint("hint.write_assignment", flag=flag, key="KEY", value="VALUE"),
+                )
             if any(character.isspace() for character in name):
-                raise UsageError(f"{flag} has a key with spaces: '{name}'", hint=f'write {flag} "KEY=a value"')
+                raise UsageError(
+                    f"{flag} has a key with spaces: '{name}'",
+                    hint=Hint("hint.write_assignment", flag=flag, key='"KEY', value='a value"'),
+                )
             if equals:
                 assignments[name] = value
             elif flag != "--env":
-                raise UsageError(f"{flag} '{name}' has no value", hint=f"write {flag} {name}=VALUE")
+                raise UsageError(
+                    f"{flag} '{name}' has no value",
+                    hint=Hint("hint.write_assignment", flag=flag, key=name, value="VALUE"),
+                )
             elif name in self.environment:
                 assignments[name] = self.environment[name]
         return assignments

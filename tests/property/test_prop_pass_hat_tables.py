@@ -36,7 +36,7 @@ def test_a_rounded_true_row_is_never_refused(histogram: list[int], decimals: int
         assert sum(found.histogram) == sum(histogram)
         assert pass_hats(found.histogram) == pytest.approx(row, abs=0.5 * 10.0**-decimals + 1e-8)
     assert is_possible_rate(row[0], sum(histogram) * len(row), decimals)
-    assert contradiction(dict(enumerate(row, start=1)), len(row), decimals) == ""
+    assert contradiction(dict(enumerate(row, start=1)), len(row), decimals) is None
 
 
 @given(histograms, st.data())
@@ -49,4 +49,4 @@ def test_a_row_with_one_changed_figure_is_refused_or_explained(histogram: list[i
         assert found.histogram is not None
         assert pass_hats(found.histogram) == pytest.approx(row, abs=1e-8)
     else:
-        assert found.reason
+        assert found.objection

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.errors import UsageError
+from evalharness.reports.words import say
 from evalharness.settings import Settings, find_project_folder, timestamp
 
 
@@ -99,8 +100,8 @@ def test_a_broken_assignment_says_what_is_wrong_without_the_value(item: str, fla
     with pytest.raises(UsageError) as caught:
         Settings().parse_assignments([item], flag)
     assert caught.value.message == message
-    assert flag in caught.value.hint
-    assert "hidden" not in caught.value.message + caught.value.hint
+    assert flag in say(caught.value.hint)
+    assert "hidden" not in caught.value.message + say(caught.value.hint)
 
 
 @pytest.mark.parametrize(("written", "expected"), [(None, 30.0), ("", 30.0), ("0", 0.0), (" 2.5 ", 2.5)])

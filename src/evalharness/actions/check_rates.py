@@ -8,13 +8,22 @@ from pathlib import Path
 
 from evalharness.contracts.context import Context
 from evalharness.domain.finding import Finding, finding
+from evalharness.domain.finding_codes import Code
 from evalharness.domain.report import RateCheck
 from evalharness.errors import UnknownName
 from evalharness.formats.results.rate_tables import MOST_TASKS, MOST_TRIALS, RateRow, read_rate_table
-from evalharness.stats.pass_hat_tables import contradiction, histogram_from_pass_hats, is_possible_rate
+from evalharness.stats.pass_hat_tables import Objection, contradiction, histogram_from_pass_hats, is_possible_rate
 
 ALL_DIGITS = 9
 """With so many decimals, no other histogram gives the same figures."""
+
+_OBJECTIONS: Mapping[str, Code] = {
+    "above": "rates.above",
+    "least": "rates.least",
+    "cases": "rates.cases",
+    "together": "rates.together",
+    "untried": "rates.untried",
+}
 
 
 async def check_rates(
@@ -90,16 +99,20 @@ def _problem(row: RateRow, trials: int | None) -> Finding | None:
         return finding("rates.too_few_trials", "error", k=most, trials=trials)
     trials = None if trials is not None and trials > MOST_TRIALS else trials
     against = contradiction({k: float(rate) for k, rate in row.rates.items()}, trials, row.decimals)
-    return finding("rates.contradict", "error", trials=trials, why=against) if against else None
+    return finding("rates.contradict", "error", trials=trials, why=_why(against)) if against else None
+
+
+def _why(objection: Objection | None) -> Finding | None:
+    return finding(_OBJECTIONS[objection.kind], "error", **objection.numbers) if objection else None
 
 
 def _inverted(row: RateRow, tasks: int, trials: int) -> RateCheck:
     found = histogram_from_pass_hats([float(rate) for rate in row.rates.values()], tasks, row.decimals)
     what = {"tasks": tasks, "trials": trials}
     if not found.possible:
-        text = finding("rates.impossible", "error", **what, why=found.reason.replace("cases", "tasks"))
+        text = finding("rates.impossible", "error", **what, why=_why(found.objection))
     elif found.histogram is None:
-        text = finding("rates.perhaps", "warning", **what, why=found.reason)
+        text = finding("rates.perhaps", "warning", **what, why=_why(found.objection))
     else:
         is_only_one = row.decimals >= ALL_DIGITS
         text = finding("rates.possible", **what, histogram=list(found.histogram), is_only_one=is_only_one)

@@ -215,7 +215,7 @@ def _check_new(new: FoundReport, old: FoundReport, suite_name: str) -> None:
         itself = "a run of the baseline" if old.others else "the baseline itself"
         raise UsageError(f"{about.run_name} is {itself}", hint=Hint("hint.later_run"))
     if new.run is not None and new.run.finished_at is None:
-        raise UsageError(f"{about.run_name} is not finished", hint=Hint("hint.resume", run=about.run_name, first=""))
+        raise UsageError(f"{about.run_name} is not finished", hint=Hint("hint.resume", run=about.run_name))
 
 
 def _baseline_label(old: FoundReport) -> str:

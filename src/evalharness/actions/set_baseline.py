@@ -102,12 +102,12 @@ def _member(outline: RunOutline, store: Store) -> _Member:
     if outline.finished_at is None or outline.report is None:
         raise UsageError(
             f"{outline.name} is not finished: later runs would be compared with a part of it",
-            hint=Hint("hint.resume", run=outline.name, first="finish it first"),
+            hint=Hint("hint.finish_first", run=outline.name),
         )
     if outline.report.is_broken:
         raise UsageError(
             f"{outline.name} is INVALID and cannot be a baseline: {say(outline.report.why)}",
-            hint=Hint("hint.resume", run=outline.name, first="mend it first"),
+            hint=Hint("hint.repair_first", run=outline.name),
         )
     report = report_of(outline, store)
     if not any(case.trials for case in report.cases):

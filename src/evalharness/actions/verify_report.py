@@ -88,7 +88,7 @@ def _hint(path: Path) -> str | Hint:
         return "a table begins with the names of its columns: model,pass^1,pass^2,tasks"
     if path.suffix.lower() == ".json":
         return HOW_TO
-    return Hint("hint.write_report", first="reports are verified as JSON, tables as JSON or CSV")
+    return Hint("hint.verifiable")
 
 
 def _verify_document(path: Path, document: Any) -> list[Verified]:

@@ -55,5 +55,5 @@ class Services:
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:
-            raise SandboxUnavailable("there is no sandbox here, and code that nobody vouches for needs one")
+            raise SandboxUnavailable("there is no sandbox here, and untrusted code needs one")
         return self.isolation

@@ -24,7 +24,15 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.prune_store": "remove old runs: eval-harness store prune",
         "hint.remove_baseline": lambda name, suite: f"give that up first: {removal_command(name, suite)}",
         "hint.other_store": lambda first: _or(first, "name another store with --store"),
-        "hint.unprotected": "{first}; or run without isolation: --sandbox none",
+        "hint.unprotected": (
+            "bubblewrap 0.8 or newer and user namespaces are needed; or run without isolation: --sandbox none"
+        ),
+        "hint.install_sandbox": (
+            "install the package: apt-get install {package}; or run without isolation: --sandbox none"
+        ),
+        "hint.write_assignment": "write {flag} {key}={value}",
+        "hint.finish_first": "finish it first: eval-harness resume {run}",
+        "hint.repair_first": "repair it first: eval-harness resume {run}",
         "hint.own_artifact": (
             "move it into that folder, or ask for it yourself: write `artifact: {file}` into a target file of your own "
             "and give --target FILE.yaml"
@@ -53,8 +61,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.results_beside": (
             "take the results beside it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json"
         ),
-        "hint.write_report": lambda first: (
-            f"{f'{first}; ' if first else ''}write one: eval-harness show RUN --json > report.json"
+        "hint.write_report": "write one: eval-harness show RUN --json > report.json",
+        "hint.verifiable": (
+            "reports are verified as JSON, tables as JSON or CSV; write one: eval-harness show RUN --json > report.json"
         ),
         "hint.map_input": "add --map input=COLUMN",
         "hint.name_judge": "name one: --judge-model provider/model",
@@ -74,7 +83,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.several_targets": "run several: --target A --target B",
         "hint.later_run": "name a later run with --run",
         "hint.which_run": "run it, or say which run is meant: eval-harness regressions {suite} --run RUN",
-        "hint.resume": lambda run, first: f"{f'{first}: ' if first else ''}eval-harness resume {run}",
+        "hint.resume": "eval-harness resume {run}",
         "hint.sequential_floor": "for --sequential, --fail-under lies below 100 and above --sequential-effect",
         "hint.sequential_gate": "run without --sequential, or ask the gate for pass_rate and regression alone",
         "hint.sequential_question": (

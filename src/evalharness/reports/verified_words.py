@@ -70,6 +70,11 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "rates.contradict": lambda trials, why: (
             f"cannot come from {trials or 'any number of'} trials of each task: {why}"
         ),
+        "rates.above": "pass^{k:g} cannot be above pass^{j:g}",
+        "rates.least": "where pass^{j:g} is {rate:.4g}, pass^{k:g} is at least {least:.4g}",
+        "rates.cases": "{number:.4g} of {cases:g} tasks would have to have passed {passes:g} of {trials:g} trials",
+        "rates.together": "no whole numbers of tasks give all these figures together",
+        "rates.untried": "too many histograms fit such rounding to try them all",
         "rates.no_multiple": (
             "cannot come from {tasks} tasks × {trials} trials: pass^{k} is no multiple of 1/{parts:,}"
         ),

@@ -76,8 +76,8 @@ class Bubblewrap(Sandbox, SandboxSession):
             for program, package in NEEDED.items():
                 if not os.access(f"/usr/bin/{program}", os.X_OK):
                     raise SandboxUnavailable(
-                        f"code that nobody vouches for is run in a sandbox, and {package} is not installed",
-                        hint=Hint("hint.unprotected", first=f"install the package: apt-get install {package}"),
+                        f"untrusted code is run in a sandbox, and {package} is not installed",
+                        hint=Hint("hint.install_sandbox", package=package),
                     )
             self._groups = Cgroups.find() if self.options.control_groups else None
             self._filter = filter_program()
@@ -280,5 +280,5 @@ def _check_started(request: ProcessRequest, result: ProcessResult, reported: byt
         )
     raise SandboxUnavailable(
         f"bubblewrap cannot isolate '{request.argv[0]}': {said}",
-        hint=Hint("hint.unprotected", first="bubblewrap 0.8 or newer and user namespaces are needed"),
+        hint=Hint("hint.unprotected"),
     )

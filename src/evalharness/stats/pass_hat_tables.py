@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Literal, NamedTuple
 
 from evalharness.errors import UsageError
 
@@ -22,18 +23,29 @@ _FULL_PRECISION = 1e-9
 _MOST_STEPS = 100_000
 
 
+class Objection(NamedTuple):
+    """Why figures cannot go together, by its kind and the numbers that show it.
+
+    `above`: pass^k above pass^j. `least`: pass^k below what pass^j at `rate` leaves. `cases`: so many cases would have
+    to have passed so many trials. `together`: no whole numbers give all figures. `untried`: too many would fit.
+    """
+
+    kind: Literal["above", "least", "cases", "together", "untried"]
+    numbers: dict[str, float]
+
+
 @dataclass(frozen=True, slots=True)
 class PassHatInversion:
     """`counts[j]` cases passed j times, as the figures say it (not whole if rounded or wrong).
 
     `histogram` is a whole-numbered one that gives these figures, if there is one and it was found; after rounding
-    others may exist. `reason` is empty if all is well.
+    others may exist. `objection` is None if all is well.
     """
 
     counts: tuple[float, ...]
     histogram: tuple[int, ...] | None
     possible: bool
-    reason: str
+    objection: Objection | None
 
 
 def histogram_from_pass_hats(pass_1_to_n: Sequence[float], cases: int, decimals: int | None = None) -> PassHatInversion:
@@ -46,9 +58,9 @@ def histogram_from_pass_hats(pass_1_to_n: Sequence[float], cases: int, decimals:
     counts = _inverted(pass_1_to_n, cases)
     histogram, tried_all = _whole_histogram(pass_1_to_n, cases, slack)
     if histogram:
-        return PassHatInversion(counts, histogram, True, "")
+        return PassHatInversion(counts, histogram, True, None)
     if not tried_all:
-        return PassHatInversion(counts, None, True, "too many histograms fit such rounding to try them all")
+        return PassHatInversion(counts, None, True, Objection("untried", {}))
     return PassHatInversion(counts, None, False, _objection(counts, cases, slack))
 
 
@@ -61,8 +73,10 @@ def is_possible_rate(rate: float, trials: int, decimals: int | None = None) -> b
     return abs(round(rate * trials) / trials - rate) <= _slack(decimals)
 
 
-def contradiction(rates: Mapping[int, float], trials: int | None = None, decimals: int | None = None) -> str:
-    """Why two of these rates (by k, as shares) cannot both be true, or nothing; `trials` per case if they are known.
+def contradiction(
+    rates: Mapping[int, float], trials: int | None = None, decimals: int | None = None
+) -> Objection | None:
+    """Why two of these rates (by k, as shares) cannot both be true, or None; `trials` per case if they are known.
 
     A case that passed c of n trials adds the point (C(c,j)/C(n,j), C(c,k)/C(n,k)), and reported are means of such
     points: so pass^k lies on or below pass^j, and on or above the convex chain of these points.
@@ -71,11 +85,11 @@ def contradiction(rates: Mapping[int, float], trials: int | None = None, decimal
     by_passes = {k: _by_passes(k, trials) for k in rates} if trials is not None else {}
     for j, k in combinations(sorted(rates), 2):
         if rates[k] - slack > rates[j] + slack:
-            return f"pass^{k} cannot be above pass^{j}"
+            return Objection("above", {"j": j, "k": k})
         least = _on_chain(rates[j] - slack, by_passes[j], by_passes[k]) if by_passes else 0.0
         if least > rates[k] + slack:
-            return f"where pass^{j} is {rates[j]:.4g}, pass^{k} is at least {least:.4g}"
-    return ""
+            return Objection("least", {"j": j, "k": k, "rate": rates[j], "least": least})
+    return None
 
 
 def _by_passes(k: int, trials: int) -> list[float]:
@@ -128,15 +142,15 @@ def _whole_histogram(pass_1_to_n: Sequence[float], cases: int, slack: float) -> 
     return None, False
 
 
-def _objection(counts: Sequence[float], cases: int, slack: float) -> str:
+def _objection(counts: Sequence[float], cases: int, slack: float) -> Objection:
     n = len(counts) - 1
     for passes, count in sorted(enumerate(counts), key=lambda each: each[1]):  # what is below 0 says most
         # Every figure that enters may be off by the slack; pass^0 is 1 by definition.
         figures = 2 ** (n - passes) - (not passes)
         margin = cases * math.comb(n, passes) * figures * slack
         if math.floor(count + margin) < max(0, math.ceil(count - margin)) or count - margin > cases:
-            return f"{count:.4g} of {cases} cases would have to have passed {passes} of {n} trials"
-    return "no whole numbers of cases give all these figures together"
+            return Objection("cases", {"number": count, "cases": cases, "passes": passes, "trials": n})
+    return Objection("together", {})
 
 
 def _slack(decimals: int | None) -> float:

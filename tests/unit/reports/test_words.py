@@ -227,6 +227,11 @@ SAMPLES: dict[str, Any] = {
     "single": True,
     "excused": {"cases": ["c"], "states": [], "number": 1},
     "lost": {"cases": ["a", "b"], "states": [], "number": 9},
+    "flag": "--env",
+    "j": 1,
+    "key": "KEY",
+    "least": 0.78,
+    "package": "bubblewrap",
     "value": 0.87,
     "verdict": "INCONCLUSIVE",
     "wanted": 0.9,
@@ -247,6 +252,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "hint.choose_target": {"number": 9},
     "plan.hardly_differ": {"unit": "case"},
     "plan.noise_between_runs": {"by_chance": 0.03, "alarms": 0.2, "low": 0.01, "high": 0.1, "level": 0.95},
+    "rates.least": {"rate": 0.95},
     "rates.no_number": {"number": "2.5"},
     "regrade.graded": {"old": "quiet-sparrow-023"},
 }
@@ -255,8 +261,9 @@ NUMBERS = {
     "cases": (
         *("run.cases_in_error", "run.cases_failed", "run.cases_ungraded", "measure.not_estimable", "gate.basis"),
         *("comparison.worst_possible", "comparison.by_name_alone", "settle.more_cases", "settle.more_clusters"),
-        "plan.fewer_cases",
+        *("plan.fewer_cases", "rates.cases"),
     ),
+    "passes": ("rates.cases",),
     "clusters": ("comparison.worst_possible", "settle.more_clusters"),
     "now": ("settle.more_trials", "settle.more_cases", "settle.more_clusters", "settle.too_many_cases"),
 }
@@ -288,7 +295,7 @@ def test_every_code_is_worded(code: str) -> None:
 
 
 def test_what_a_hint_and_a_text_say() -> None:
-    assert say(Hint("hint.resume", run="brave-otter-042", first="")) == "eval-harness resume brave-otter-042"
+    assert say(Hint("hint.resume", run="brave-otter-042")) == "eval-harness resume brave-otter-042"
     assert (say("as it is"), say(None)) == ("as it is", "")
 
 

@@ -16,7 +16,7 @@ from evalharness.domain.trial import Outcome, TrialState
 from evalharness.errors import Hint, UsageError
 from evalharness.formats.problems import in_words
 
-HOW_TO = Hint("hint.write_report", first="")
+HOW_TO = Hint("hint.write_report")
 
 
 @dataclass(frozen=True, slots=True)
