@@ -129,6 +129,15 @@ def test_five_trials_all_lost_need_no_past_and_four_do(tmp_path: Path) -> None:
     assert flips(run(folder, "--baseline", "default", wrong="a")) is False, "eight passes and no failure"
 
 
+def test_a_case_lost_in_two_trials_is_named_and_left_to_the_statistics(tmp_path: Path) -> None:
+    folder = project(tmp_path, trials=2)
+    with_baseline(folder)
+    done = run(folder, "--baseline", "default", wrong="a")
+    [check] = [check for check in done.report["gate"]["checks"] if check["name"] == "flips"]
+    said = "a always passed before and never now, in too few trials for this check"
+    assert (check["passed"], check["text"]["text"].startswith(said)) == (True, True), check["text"]["text"]
+
+
 def test_regressions_follows_the_same_rule_and_keeps_its_word(tmp_path: Path) -> None:
     folder = project(tmp_path)
     with_baseline(folder)

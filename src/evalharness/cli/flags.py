@@ -103,7 +103,7 @@ _GATE = (
         "--strict-flips/--no-strict-flips",
         default=None,
         help="Fail if a case that always passed in the baseline fails once; or never because of a single case.  "
-        "[default: fail if a case that always passed does not pass at all now]",
+        "[default: fail if a case that always passed does not pass now, in 1 trial or in 5]",
     ),
     option(
         "--inconclusive",

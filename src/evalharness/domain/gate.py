@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.domain.finding import Finding, MaybeFinding
@@ -77,6 +77,15 @@ Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Minimum = Annotated[dict[Annotated[str, AfterValidator(_known_metric)], Share], BeforeValidator(_each_once)]
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _true_false_or_auto(written: Any) -> Any:
+    if not isinstance(written, bool) and written != "auto":
+        raise ValueError("must be true, false or auto")
+    return written
+
+
+StrictFlips = Annotated[bool | Literal["auto"], BeforeValidator(_true_false_or_auto)]
 
 
 class Thresholds(Record):
@@ -189,7 +198,7 @@ class Gate(Record):
     max_latency_s: Limit | None = None
     max_median_latency_s: Limit | None = None
     regression: RegressionRule | None = None
-    strict_flips: StrictBool | Literal["auto"] = "auto"
+    strict_flips: StrictFlips = "auto"
     """`true`: no case that always passed may fail once. `auto`: see `watches_flips`."""
     inconclusive: Literal["pass", "fail"] = "pass"
     quarantine: tuple[Quarantine, ...] = ()

@@ -162,16 +162,25 @@ def _false_alarms(alarm: Any) -> str:
     return f"one would in {often} of 100 runs if nothing had changed"
 
 
-def flips(lost: Mapping[str, Any], excused: Mapping[str, Any], single: bool, left_out: str | None) -> str:
+def flips(
+    lost: Mapping[str, Any],
+    excused: Mapping[str, Any],
+    single: bool,
+    left_out: str | None,
+    too_few: Mapping[str, Any] | None = None,
+) -> str:
     """`single`: one trial decided it, which an unchanged agent may fail by chance."""
-    text = "no case that always passed is lost"
+    parts = []
     if lost["number"]:
         was = "was" if lost["number"] == 1 else "were"
-        retry = "; one trial can fail by chance, and 5 trials per case tell (--trials 5)" if single else ""
-        text = f"always passed before, and never now: {_named(lost)} {was} lost{retry}"
+        retry = "; one trial can fail by chance, and 5 per case in both runs tell (--trials 5)" if single else ""
+        parts.append(f"always passed before, and never now: {_named(lost)} {was} lost{retry}")
     if excused["number"]:
-        text += f"; {_named(excused)} passed and failed in earlier runs too, so the regression check alone decides"
-    return f"{text}{_aside(left_out)}"
+        parts.append(f"{_named(excused)} passed and failed in earlier runs too, so the regression check alone decides")
+    if too_few and too_few["number"]:
+        trials = "always passed before and never now, in too few trials for this check"
+        parts.append(f"{_named(too_few)} {trials}: the regression check alone decides")
+    return f"{'; '.join(parts) or 'no case that always passed is lost'}{_aside(left_out)}"
 
 
 def _aside(left_out: str | None) -> str:

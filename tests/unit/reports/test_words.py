@@ -226,6 +226,7 @@ SAMPLES: dict[str, Any] = {
     "unjudged": 1,
     "single": True,
     "excused": {"cases": ["c"], "states": [], "number": 1},
+    "too_few": {"cases": ["d"], "states": [], "number": 1},
     "lost": {"cases": ["a", "b"], "states": [], "number": 9},
     "flag": "--env",
     "j": 1,

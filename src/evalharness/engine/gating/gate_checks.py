@@ -16,6 +16,7 @@ from evalharness.domain.finding import Finding, Severity, finding
 from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, metric_label
 from evalharness.domain.sequential import SequentialResult
 from evalharness.domain.suite import Suite
+from evalharness.engine.comparing.flips import lost_cases
 from evalharness.engine.gating.threshold_checks import Counted, limit_checks, needed_trials, threshold_checks
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
@@ -226,12 +227,14 @@ def _strict_flips(comparison: Comparison) -> GateCheck:
 
 
 def flips_check(comparison: Comparison, flips: Flips) -> GateCheck:
+    judged = {*flips.cases, *flips.excused}
     trials = {change.case_id: min(change.old_trials, change.new_trials) for change in comparison.cases}
     text = finding(
         "gate.flips",
         SEVERITIES[not flips.cases],
         lost=_listed(flips.cases),
         excused=_listed(flips.excused),
+        too_few=_listed(case.case_id for case in lost_cases(comparison) if case.case_id not in judged),
         single=any(trials.get(id_) == 1 for id_ in flips.cases),
         left_out=comparison.left_out,
     )
