@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from driving import drive, write
@@ -112,3 +113,12 @@ def test_rows_that_are_left_out_are_told_beside_the_suite(tmp_path: Path) -> Non
     assert done.code == 0
     assert "qa.csv:4: warning: [2]: the row is left out: nothing in answer" in done.err
     assert "No answer?" not in done.out
+
+
+def test_the_advice_for_a_table_is_a_field_of_its_own_in_json(tmp_path: Path) -> None:
+    write(tmp_path, qa_csv=TABLE)
+    done = drive(tmp_path, "validate", "qa.csv", "--json")
+    (file,) = json.loads(done.out)["files"]
+    (problem,) = file["problems"]
+    assert problem["message"] == "is a table, not a suite"
+    assert problem["hint"].startswith("make it a suite with: eval-harness import qa.csv --map input=COLUMN")

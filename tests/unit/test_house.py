@@ -204,7 +204,6 @@ NAMES_COMMANDS = {
     "actions/import_suite.py",
     "domain/suite.py",
     "formats/results/rate_tables.py",
-    "formats/syntax/source.py",
     "formats/tables/columns.py",
     "formats/tables/presets.py",
     "formats/tables/table_suites.py",

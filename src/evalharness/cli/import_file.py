@@ -44,6 +44,7 @@ def command(file: str, **flags: Any) -> int:
     from evalharness.domain.problem import shortened
     from evalharness.harness import MEMORY, Harness
     from evalharness.reports.wording import harmless
+    from evalharness.reports.words import say
 
     request = ImportRequest(
         Path(file), flags["mapping"], flags["name"], flags["limit"], flags["format_name"], flags["preset"]
@@ -51,7 +52,7 @@ def command(file: str, **flags: Any) -> int:
     with Harness.open(MEMORY) as harness:
         imported = harness.call(import_suite, request)
         for problem in shortened(imported.problems):
-            print(harmless(str(problem)), file=sys.stderr)
+            print(harmless(say(problem)), file=sys.stderr)
         if flags["output"] == "-":
             print(imported.text, end="")
             return 0

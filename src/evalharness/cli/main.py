@@ -158,17 +158,17 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
     """Words for people on stderr; with --json, one document on stdout and nothing else there."""
     from evalharness.domain.problem import shortened
     from evalharness.reports.wording import harmless
-    from evalharness.reports.words import say
+    from evalharness.reports.words import problem_fields, say
 
     hint = say(hint)
     redact = Settings.read().redactor().redact
     if _asked("json", words):
-        listed = [{name: getattr(p, name) for name in p.__slots__} for p in problems]
+        listed = [problem_fields(problem) for problem in problems]
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
         return code
     for problem in shortened(problems):
-        print(harmless(redact(str(problem))), file=sys.stderr)
+        print(harmless(redact(say(problem))), file=sys.stderr)
     print(harmless(redact(f"error: {message}")), file=sys.stderr)
     if hint:
         print(harmless(redact(f"  {hint}")), file=sys.stderr)

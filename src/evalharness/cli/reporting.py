@@ -24,6 +24,7 @@ from evalharness.reports.report_files import print_report, write_reports
 from evalharness.reports.screen import Screen
 from evalharness.reports.sequential_text import announced
 from evalharness.reports.wording import harmless, money
+from evalharness.reports.words import say
 
 
 class Announcer:
@@ -120,7 +121,7 @@ def _progress(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> An
 def print_warnings(files: Sequence[LoadedFile]) -> None:
     warnings = (problem for file in files for problem in file.problems if problem.severity == "warning")
     for problem in shortened(warnings):
-        print(harmless(str(problem)), file=sys.stderr)
+        print(harmless(say(problem)), file=sys.stderr)
 
 
 def _print_saved(files: Sequence[tuple[str, Path]], screen: Screen) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -27,6 +26,7 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import MEMORY, Harness
     from evalharness.reports.wording import harmless
+    from evalharness.reports.words import problem_fields, say
 
     with Harness.open(MEMORY) as harness:
         met = harness.call(validate_suites, [Path(path) for path in paths], format_name)
@@ -39,16 +39,16 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
                 "file": str(file.path),
                 "format": file.format or None,
                 "valid": not any(problem.severity == "error" for problem in file.problems),
-                "problems": [asdict(p) for p in file.problems],
+                "problems": [problem_fields(problem) for problem in file.problems],
             }
             for file in loaded
         ]
-        fields = {"files": files, "passed_over": [asdict(problem) for problem in rest]}
+        fields = {"files": files, "passed_over": [problem_fields(problem) for problem in rest]}
         print(json.dumps(fields, ensure_ascii=False, indent=1))
         return 2 if errors else 0
     for file in loaded:
         for problem in shortened(file.problems):
-            print(harmless(str(problem)), file=sys.stderr if problem.severity == "error" else sys.stdout)
+            print(harmless(say(problem)), file=sys.stderr if problem.severity == "error" else sys.stdout)
         if file.suite is not None:
             found = f"{file.format} suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}"
             print(harmless(f"{file.path}: ok: {found}"))
@@ -63,8 +63,10 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
 
 def _in_few_lines(passed_over: Sequence[Problem]) -> Iterator[str]:
     """Every warning, and as many notes as somebody may read."""
-    notes = [str(problem) for problem in passed_over if problem.severity == "note"]
-    yield from (str(problem) for problem in passed_over if problem.severity != "note")
+    from evalharness.reports.words import say
+
+    notes = [say(problem) for problem in passed_over if problem.severity == "note"]
+    yield from (say(problem) for problem in passed_over if problem.severity != "note")
     yield from notes[:MAX_NOTES]
     if len(notes) > MAX_NOTES:
         yield f"note: {len(notes) - MAX_NOTES} more files were passed over; --json lists them all"

@@ -264,6 +264,7 @@ HintCode: TypeAlias = Literal[
     "hint.one_report",
     "hint.results_beside",
     "hint.write_report",
+    "hint.import_table",
     "hint.map_input",
     "hint.name_judge",
     "hint.write_examples",

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from evalharness.errors import Hint
 from evalharness.values.text import head
 
 Severity = Literal["error", "warning", "note"]
@@ -27,7 +28,8 @@ _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d[\d.]*")
 class Problem:
     """`line` is 1-based, 0 when the file as a whole is meant; `field` is written by `field_text`.
 
-    `allowed` lists all that may stand there; in words it is reported only where nothing can be suggested.
+    `allowed` lists all that may stand there; in words it is reported only where nothing can be suggested. `hint` says
+    what to do next where that takes a command: `reports.words.say` puts it into words.
     """
 
     file: str
@@ -37,6 +39,7 @@ class Problem:
     allowed: str = ""
     suggestion: str = ""
     severity: Severity = "error"
+    hint: Hint | None = None
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file

@@ -14,7 +14,7 @@ from evalharness.formats.native.folder import GRADERS, is_config
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source, import_advice
+from evalharness.formats.syntax.source import Source, import_hint
 from evalharness.formats.tables.columns import columns_of
 from evalharness.formats.tables.rows import looks_like_table
 
@@ -114,8 +114,8 @@ def not_a_suite(source: Source) -> Problem:
         held = "graders by name" if source.path.match(GRADERS) else "what evals must reach"
         return _problem(source, f"holds {held} and is no suite; it is checked with the evals that use it")
     if looks_like_table(source.data):
-        message = f"looks like a table of {', '.join(columns_of(source.data))}; {import_advice(source.path)}"
-        return Problem(str(source.path), 0, "", message)
+        message = f"looks like a table of {', '.join(columns_of(source.data))}"
+        return Problem(str(source.path), 0, "", message, hint=import_hint(source.path))
     if not source.data:
         return _problem(source, "is empty")
     needed = "" if _misspelled(source.data) else f": {NEEDED}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -11,6 +12,11 @@ from evalharness.reports.wording import Words, removal_command, shortened
 def _give_variables(names: Sequence[str]) -> str:
     flags = " ".join(f"--var {name}=…" for name in names)
     return f"give {flags}, set the environment variable, or write \\{{{{ for literal braces"
+
+
+def _import_table(file: str) -> str:
+    words = f"eval-harness import {shlex.quote(file)} --map input=COLUMN --map expected=COLUMN -o suite.yaml"
+    return f"make it a suite with: {words}"
 
 
 def _or(first: str, then: str) -> str:
@@ -65,6 +71,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.verifiable": (
             "reports are verified as JSON, tables as JSON or CSV; write one: eval-harness show RUN --json > report.json"
         ),
+        "hint.import_table": _import_table,
         "hint.map_input": "add --map input=COLUMN",
         "hint.name_judge": "name one: --judge-model provider/model",
         "hint.write_examples": (

@@ -6,12 +6,14 @@ are worded there, too; nothing is concluded.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from evalharness.domain.finding import TEXT_WRITER, Finding
+from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.errors import Hint
 from evalharness.reports import (
@@ -47,10 +49,12 @@ WORDS: Mapping[str, Words] = MappingProxyType(
 """By code."""
 
 
-def say(found: Finding | Hint | str | None) -> str:
+def say(found: Finding | Hint | Problem | str | None) -> str:
     """Empty where there is nothing to say; a text is said as it is."""
     if found is None or isinstance(found, str):
         return found or ""
+    if isinstance(found, Problem):
+        return f"{found}; {say(found.hint)}" if found.hint else str(found)
     words = WORDS[found.code]
     params = {name: _worded(value) for name, value in found.params.items()}
     try:
@@ -71,3 +75,9 @@ def with_texts(record: Record, **options: Any) -> dict[str, Json]:
     """A record as JSON, with the text of every finding in it."""
     written: dict[str, Json] = record.model_dump(mode="json", context={TEXT_WRITER: say}, **options)
     return written
+
+
+def problem_fields(problem: Problem) -> dict[str, Json]:
+    """A problem as JSON, with its hint in words."""
+    fields: dict[str, Json] = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
+    return {**fields, "hint": say(problem.hint)}

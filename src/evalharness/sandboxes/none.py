@@ -39,6 +39,7 @@ class NoSandbox(Sandbox, SandboxSession):
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
         self._guard: Guard | None = None
         self._looks_around = False
+        self._has_started_any = False
 
     @asynccontextmanager
     async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:  # noqa: ARG002 - each request names it
@@ -51,6 +52,7 @@ class NoSandbox(Sandbox, SandboxSession):
         if self._guard is None and process_tree.has_proc():
             self._looks_around = not process_tree.adopts_orphans()
             self._guard = _guard(self._marks)
+        self._has_started_any = True
         mark = next(self._unused_marks)
         popen = _start(request, mark, pass_fds)
         process_tree.set_mark(popen.pid, mark)
@@ -70,6 +72,8 @@ class NoSandbox(Sandbox, SandboxSession):
 
     async def close(self) -> None:
         """Kill and reap what is still running, what a second interrupt left, and orphans found late."""
+        if not self._has_started_any:
+            return
         await asyncio.gather(*(self._kill(running, mark) for running, mark in self._running.items()))
         deadline_s = time.monotonic() + _KILL_S
         while not self._sweep(self._marks, others=self._pids(), unmarked_too=True):

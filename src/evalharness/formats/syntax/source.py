@@ -6,7 +6,6 @@ the data means is not decided here.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from evalharness.domain import problem
 from evalharness.domain.problem import Problem
-from evalharness.errors import InvalidFile
+from evalharness.errors import Hint, InvalidFile
 from evalharness.formats.syntax import limits
 from evalharness.formats.syntax.json_source import parse_json, parse_jsonl
 from evalharness.formats.syntax.lines import Lines, line_at
@@ -75,7 +74,7 @@ def parse_text(text: str, ending: str, path: Path) -> Source:
     """`text` as if it stood in the file `path`; `ending` decides the syntax."""
     parse = _PARSERS.get(ending.lower())
     if parse is None and ending.lower() in DELIMITED:
-        raise InvalidFile([_whole_file(path, f"is a table; {import_advice(path)}")])
+        raise InvalidFile([Problem(str(path), 0, "", "is a table, not a suite", hint=import_hint(path))])
     if parse is None:
         message = f"unknown file ending {problem.quoted(ending)}"
         raise InvalidFile([Problem(str(path), 0, "", message, allowed=", ".join(_PARSERS))])
@@ -94,9 +93,8 @@ def parse_text(text: str, ending: str, path: Path) -> Source:
         raise
 
 
-def import_advice(path: Path) -> str:
-    words = f"eval-harness import {shlex.quote(str(path))} --map input=COLUMN --map expected=COLUMN -o suite.yaml"
-    return f"make it a suite with: {words}"
+def import_hint(path: Path) -> Hint:
+    return Hint("hint.import_table", file=str(path))
 
 
 def _whole_file(path: Path, message: str) -> Problem:
