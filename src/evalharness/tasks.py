@@ -78,20 +78,29 @@ __all__ = [
 WrittenRun: TypeAlias = EvalRunSummary | Run | Report | str | Path
 
 
-def score_response(output: str | None, expected_patterns: Sequence[str] | None = None) -> ResponseScore:
+def score_response(output: str | None, expected_patterns: Sequence[str] | str | None = None) -> ResponseScore:
     """All patterns must match, and the score is the share that does; without any, more than 10 characters pass.
 
-    No output at all is the empty one.
+    One pattern alone may be given as a text. No output at all is the empty one.
 
-    Raises UsageError for a pattern that is no regular expression, or that takes too long.
+    Raises UsageError for what is no text, and for a pattern that is no regular expression or takes too long.
     """
+    if output is not None and not isinstance(output, str):
+        raise UsageError(f"the output is a text, got {output!r:.80}")
     try:
-        checks = check_patterns(output or "", tuple(expected_patterns or ()))
+        checks = check_patterns(output or "", _patterns(expected_patterns))
     except Unscored as error:
         raise UsageError(str(error)) from None
     details = tuple(CheckDetail(**asdict(check)) for check in checks)
     matched = sum(detail.passed for detail in details)
     return ResponseScore(passed=matched == len(details), score=matched / len(details), details=details)
+
+
+def _patterns(written: Any) -> tuple[str, ...]:
+    patterns = () if written is None else (written,) if isinstance(written, str) else written
+    if not isinstance(patterns, Sequence) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise UsageError(f"expected patterns are a text or a list of texts, got {written!r:.80}")
+    return tuple(patterns)
 
 
 def score_file_content(content: str | None, should_contain: str = "", path: str = "") -> CheckDetail:

@@ -78,6 +78,22 @@ def test_a_pattern_that_is_no_expression_is_a_usage_error() -> None:
         score_response("x", ["regex:("])
 
 
+def test_one_pattern_alone_is_taken_as_a_whole() -> None:
+    assert score_response("Hello Ada", "hello") == score_response("Hello Ada", ["hello"])
+    assert score_response("h e l o", "hello").score == 0, "not letter by letter"
+
+
+@pytest.mark.parametrize("patterns", [[1], [None, "x"], [["x"]], 5, {"x": 1}, b"x", {"x"}])
+def test_patterns_that_are_no_texts_are_a_usage_error(patterns: Any) -> None:
+    with pytest.raises(UsageError, match="expected patterns are a text or a list of texts, got"):
+        score_response("x", patterns)
+
+
+def test_an_output_that_is_no_text_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="the output is a text, got 5"):
+        score_response(5, ["x"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("content", "needle", "passed", "check", "actual"),
     [
