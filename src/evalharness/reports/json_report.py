@@ -82,6 +82,7 @@ def _grounds(grade: Grade) -> dict[str, Any]:
 def trial_data(trial: Trial) -> dict[str, Any]:
     transcript = trial.last.transcript
     output = None if transcript is None or transcript.output is None else as_text(transcript.output)[:OUTPUT_HEAD]
+    measured = {} if trial.measured_s is None else {"measured_s": round(trial.measured_s, 6)}
     broke = trial.state == "error" or (trial.state == "failed" and not trial.grades)
     return {
         "case_id": trial.case_id,
@@ -89,6 +90,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
         "state": trial.state,
         "score": trial.score,
         "duration_s": round(trial.duration_s, 6),
+        **measured,
         "output": output,
         "error": trial.reason if broke else None,
         "reason": trial.reason,

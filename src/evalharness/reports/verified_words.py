@@ -53,7 +53,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "their weight"
         ),
         "believed.seeds": "the seeds of trials",
-        "believed.unjudged_durations": "how long trials took that were not judged",
+        "believed.unjudged_durations": (
+            "how long trials took that were not judged, and the harness's own clock beside a reported time (measured_s)"
+        ),
         "believed.histories": "the history of cases (failure_count, last_passed)",
         "believed.lacking": "how many judged trials lack a score or a cost",
         "believed.other_runs": "what other runs say about flaky cases, false alarms of flips, and items",
