@@ -153,11 +153,19 @@ def list_baselines(*, store: str | None = None) -> list[Baseline]:
         return harness.context.store.baselines()
 
 
-def check_regression(previous_score: float, current_score: float, threshold: float = THRESHOLD) -> ScoreChange:
-    """Whether a score fell by more than the threshold; rounding does not count, so 0.8 → 0.7 is no degradation."""
-    _check_numbers(previous_score, current_score)
+def check_regression(
+    previous: EvalResult | ResponseScore | float,
+    current: EvalResult | ResponseScore | float,
+    threshold: float = THRESHOLD,
+) -> ScoreChange:
+    """Whether a score, or that of a result, fell by more than the threshold.
+
+    Rounding does not count, so 0.8 → 0.7 is no degradation. Raises UsageError for a result that was not judged.
+    """
+    before, now = _compared_score(previous), _compared_score(current)
+    _check_numbers(before, now)
     _check_threshold(threshold)
-    degraded, delta = degradation(previous_score, current_score, threshold)
+    degraded, delta = degradation(before, now, threshold)
     return ScoreChange(degraded=degraded, delta=delta)
 
 
@@ -173,6 +181,13 @@ def detect_regressions(
     changes = task_changes(earlier_cases(before, now[0]), now[0], threshold)
     fields = set(RegressionCheck.model_fields)
     return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
+
+
+def _compared_score(given: Any) -> Any:
+    """Whatever is no result is taken for a score."""
+    if isinstance(given, EvalResult) and (given.state not in GRADED or given.score is None):
+        raise UsageError(f"the result of task '{given.task_id}' has no score to compare: its state is {given.state}")
+    return given.score if isinstance(given, EvalResult | ResponseScore) else given
 
 
 def _check_numbers(*numbers: Any) -> None:

@@ -241,6 +241,19 @@ def test_check_regression(previous: float, current: float, threshold: float, deg
     assert (checked.degraded, checked.delta) == (degraded, pytest.approx(delta))
 
 
+def test_check_regression_takes_results() -> None:
+    before, now = (run_suite(SUITE, answers, store=":memory:").results for answers in (agent, lambda prompt: "no"))
+    good, worse = (next(each for each in results if each.task_id == "greet") for results in (before, now))
+    checked = check_regression(good, worse)
+    assert (checked.degraded, checked.delta) == (True, good.score)
+    assert check_regression(good, good).degraded is False
+    assert check_regression(score_response("hello", "hello"), 0.95).delta == pytest.approx(0.05)
+
+    unjudged = good.model_copy(update={"state": "error", "score": 0.0})
+    with pytest.raises(UsageError, match="the result of task 'greet' has no score to compare: its state is error"):
+        check_regression(good, unjudged)
+
+
 def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
     store = str(tmp_path / "store.db")
     answers = {"right": "found it here", "wrong": "nothing at all"}

@@ -50,7 +50,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.answers": "what the target answered (output)",
         "believed.grades": (
             "of single grades what their trial does not depend on: who gave them, whether they were required, "
-            "their weight"
+            "their weight, the F1 of tool calls"
         ),
         "believed.seeds": "the seeds of trials",
         "believed.unjudged_durations": (
