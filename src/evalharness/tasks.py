@@ -78,20 +78,29 @@ __all__ = [
 WrittenRun: TypeAlias = EvalRunSummary | Run | Report | str | Path
 
 
-def score_response(output: str | None, expected_patterns: Sequence[str] | None = None) -> ResponseScore:
+def score_response(output: str | None, expected_patterns: Sequence[str] | str | None = None) -> ResponseScore:
     """All patterns must match, and the score is the share that does; without any, more than 10 characters pass.
 
-    No output at all is the empty one.
+    One pattern alone may be given as a text. No output at all is the empty one.
 
-    Raises UsageError for a pattern that is no regular expression, or that takes too long.
+    Raises UsageError for what is no text, and for a pattern that is no regular expression or takes too long.
     """
+    if output is not None and not isinstance(output, str):
+        raise UsageError(f"the output is a text, got {output!r:.80}")
     try:
-        checks = check_patterns(output or "", tuple(expected_patterns or ()))
+        checks = check_patterns(output or "", _patterns(expected_patterns))
     except Unscored as error:
         raise UsageError(str(error)) from None
     details = tuple(CheckDetail(**asdict(check)) for check in checks)
     matched = sum(detail.passed for detail in details)
     return ResponseScore(passed=matched == len(details), score=matched / len(details), details=details)
+
+
+def _patterns(written: Any) -> tuple[str, ...]:
+    patterns = () if written is None else (written,) if isinstance(written, str) else written
+    if not isinstance(patterns, Sequence) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise UsageError(f"expected patterns are a text or a list of texts, got {written!r:.80}")
+    return tuple(patterns)
 
 
 def score_file_content(content: str | None, should_contain: str = "", path: str = "") -> CheckDetail:
@@ -144,11 +153,19 @@ def list_baselines(*, store: str | None = None) -> list[Baseline]:
         return harness.context.store.baselines()
 
 
-def check_regression(previous_score: float, current_score: float, threshold: float = THRESHOLD) -> ScoreChange:
-    """Whether a score fell by more than the threshold; rounding does not count, so 0.8 → 0.7 is no degradation."""
-    _check_numbers(previous_score, current_score)
+def check_regression(
+    previous: EvalResult | ResponseScore | float,
+    current: EvalResult | ResponseScore | float,
+    threshold: float = THRESHOLD,
+) -> ScoreChange:
+    """Whether a score, or that of a result, fell by more than the threshold.
+
+    Rounding does not count, so 0.8 → 0.7 is no degradation. Raises UsageError for a result that was not judged.
+    """
+    before, now = _compared_score(previous), _compared_score(current)
+    _check_numbers(before, now)
     _check_threshold(threshold)
-    degraded, delta = degradation(previous_score, current_score, threshold)
+    degraded, delta = degradation(before, now, threshold)
     return ScoreChange(degraded=degraded, delta=delta)
 
 
@@ -164,6 +181,13 @@ def detect_regressions(
     changes = task_changes(earlier_cases(before, now[0]), now[0], threshold)
     fields = set(RegressionCheck.model_fields)
     return [RegressionCheck.model_validate(each.model_dump(include=fields)) for each in changes if each.degraded]
+
+
+def _compared_score(given: Any) -> Any:
+    """Whatever is no result is taken for a score."""
+    if isinstance(given, EvalResult) and (given.state not in GRADED or given.score is None):
+        raise UsageError(f"the result of task '{given.task_id}' has no score to compare: its state is {given.state}")
+    return given.score if isinstance(given, EvalResult | ResponseScore) else given
 
 
 def _check_numbers(*numbers: Any) -> None:

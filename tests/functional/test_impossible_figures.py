@@ -68,6 +68,20 @@ def test_what_an_agent_of_a_workflow_took(figures: dict[str, Any], field: str) -
     assert field in trial.reason
 
 
+@pytest.mark.parametrize("duration_s", [1e10, -0.5, NAN, float("inf")])
+def test_a_duration(duration_s: float) -> None:
+    trial = run_once(lambda question: Answer(output="4", duration_s=duration_s))
+    assert (trial.state, trial.reason) == ("error", f"the answer's duration_s cannot be {duration_s:g}")
+    assert trial.duration_s < 60, "by the harness's clock"
+
+
+def test_the_duration_of_a_workflow() -> None:
+    events = ({"type": "flow:start", "timestamp": 1}, {"type": "flow:complete", "timestamp": 1e299})
+    trial = run_once(lambda question: Answer(output="4", events=events))
+    assert trial.state == "error"
+    assert "the answer's duration_s cannot be 1e+296" in trial.reason
+
+
 def test_figures_at_the_limit_are_kept() -> None:
     usage = Usage(input_tokens=10**12, output_tokens=0)
     events = agent_complete(durationMs=1e12, totalCostUsd=0, usage={"inputTokens": 0})

@@ -50,6 +50,107 @@ def test_worse_is_1_and_the_tasks_say_where(project: Path) -> None:
     assert accepted == 0
 
 
+STRICT = """
+test_cases:
+  - {id: half, input: France, expected: Paris, graders: [{function: 'agent.py:score', required: false}]}
+  - {id: whole, input: Japan, expected: Tokyo}
+"""
+SCORE = "\nimport os\ndef score(output):\n    return float(os.environ['SCORE'])\n"
+
+
+def scored_runs(project: Path, before: str, now: str) -> None:
+    """One trial each; the first task's score is the mean of 1 and what is given."""
+    head = SUITE.partition("test_cases")[0].replace("trials: 4", "trials: 1")
+    write(project, agent_py=AGENT + SCORE, suite_yaml=head + STRICT)
+    drive(project, "baseline", drive(project, "run", "suite.yaml", "--json", env={"SCORE": before}).run_name)
+    drive(project, "run", "suite.yaml", env={"SCORE": now})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "threshold", "code"),
+    [
+        ("1", "0.6", "0.1", 1),
+        ("1", "0.6", "0.19", 1),
+        ("1", "0.6", "0.2", 0),
+        ("0.8", "0.6", "0.1", 0),
+        ("0.6", "1", "0", 0),
+        ("0.6", "0.6", "0", 0),
+        ("0.6", "0.59", "0", 1),
+    ],
+)
+def test_a_threshold_that_is_given_decides(project: Path, before: str, now: str, threshold: str, code: int) -> None:
+    scored_runs(project, before, now)
+    found_code, found = checked(project, "capitals", "--threshold", threshold)
+    assert (found_code, found["exit_code"], found["rule"], found["threshold"]) == (
+        code,
+        code,
+        "threshold",
+        float(threshold),
+    )
+    assert found["verdict"] == ("REGRESSION" if code else "NO REGRESSION")
+    assert any(task["degraded"] for task in found["tasks"]) is bool(code)
+    last = drive(project, "regressions", "capitals", "--threshold", threshold).out.splitlines()[-1]
+    what = f"{'1 task' if code else 'no task'} fell by more than {threshold}"
+    assert last == f"{found['verdict']}  capitals: {what} (--threshold decides, not the comparison)"
+    by_comparison = checked(project, "capitals")[1]
+    assert (by_comparison["exit_code"], by_comparison["rule"], by_comparison["threshold"]) == (0, "comparison", 0.1)
+
+
+def test_the_threshold_overrules_a_regression_and_can_be_a_variable(project: Path) -> None:
+    drive(project, "baseline", run(project, "good"))
+    run(project, "bad")
+    assert checked(project, "capitals")[0] == 1
+    code, found = checked(project, "capitals", "--threshold", "1")
+    assert (code, found["verdict"], found["comparisons"][0]["verdict"]) == (0, "NO REGRESSION", "REGRESSION")
+    asked = drive(project, "regressions", "capitals", "--json", env={"EVALHARNESS_THRESHOLD": "1"})
+    assert (asked.code, asked.json["regressions"]["rule"]) == (0, "threshold")
+
+
+def test_a_threshold_decides_nothing_about_what_broke_or_is_quarantined(project: Path) -> None:
+    drive(project, "baseline", run(project, "good"))
+    run(project, "unreachable")
+    code, found = checked(project, "capitals", "--threshold", "0.1")
+    assert (code, found["verdict"]) == (3, "INVALID")
+    held = "gate: {quarantine: [{case: peru, reason: moved, owner: Ada, expires: 2999-01-01}]}\ntest_cases:"
+    write(project, suite_yaml=SUITE.replace("test_cases:", held))
+    run(project, "bad")
+    code, found = checked(project, "capitals", "--threshold", "0.1")
+    assert (code, list(tasks(found))) == (0, ["france", "japan"])
+
+
+@pytest.mark.parametrize("threshold", ["-0.1", "1.5", "nan", "high"])
+def test_a_threshold_is_a_difference_of_scores(project: Path, threshold: str) -> None:
+    refused = drive(project, "regressions", "capitals", "--threshold", threshold)
+    assert (refused.code, "--threshold" in refused.err) == (2, True)
+
+
+def test_by_a_threshold_nothing_is_undecided(project: Path) -> None:
+    refused = drive(project, "regressions", "capitals", "--threshold", "0.1", "--inconclusive", "fail")
+    assert (refused.code, "nothing is undecided" in refused.err) == (2, True)
+
+
+def test_further_tool_calls_are_no_degradation(project: Path) -> None:
+    agent = """
+from evalharness import Answer
+
+def direct(text):
+    return Answer(output="done", tool_calls=[{"name": "search"}, {"name": "read"}])
+
+def thorough(text):
+    return Answer(output="done", tool_calls=[{"name": name} for name in ("list", "search", "list", "read", "list")])
+"""
+    task = {"id": "find", "category": "tool_use_sequence", "prompt": "Find it", "expectedPatterns": ["done"]}
+    suite = {"name": "tools", "tasks": [{**task, "expectedToolSequence": ["search", "read"]}]}
+    write(project, agent_py=agent, suite_json=json.dumps(suite))
+    drive(project, "baseline", drive(project, "run", "suite.json", "--target", "agent.py:direct", "--json").run_name)
+    now = drive(project, "run", "suite.json", "--target", "agent.py:thorough", "--json")
+    [grade] = [grade for grade in now.report["trials"][0]["grades"] if grade["kind"] == "tool_sequence"]
+    assert (grade["state"], grade["score"]) == ("pass", 1)
+    assert grade["evidence"] == {"f1": pytest.approx(4 / 7)}
+    code, found = checked(project, "tools", "--threshold", "0.1")
+    assert (code, tasks(found)["find"]["degraded"], tasks(found)["find"]["delta"]) == (0, False, 0)
+
+
 def test_not_worse_is_0_and_undecided_is_what_was_asked_for(project: Path) -> None:
     drive(project, "baseline", run(project, "good"))
     run(project, "good")

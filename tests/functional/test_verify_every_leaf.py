@@ -23,7 +23,8 @@ def answer(text, broken_at, fails, cost_usd, index):
     if text == "down" and index == broken_at:
         raise TargetUnavailable("the line is down")
     said = "no" if text in fails and index else text
-    return Answer(output=said, cost_usd=cost_usd, usage={"input_tokens": 10, "output_tokens": 3})
+    spent = {"cost_usd": cost_usd, "usage": {"input_tokens": 10, "output_tokens": 3}}
+    return Answer(output=said, duration_s=2.0 if text == "c" else None, **spent)
 
 def before(text, context):
     return answer(text, 0, (), 0.0 if text == "free" else 0.5, context.index)
@@ -93,7 +94,7 @@ BELIEVED = {
     "answers": r"trials\.\*\.output",
     "grades": r"trials\.\*\.grades\.\*\.(grader|kind|required|weight)",
     "seeds": r"trials\.\*\.seed",
-    "unjudged_durations": r"trials\.\*\.duration_s",
+    "unjudged_durations": r"trials\.\*\.(duration_s|measured_s)",
     # Of a report without trials:
     "cases": r"cases\.\*\.(case_id|score|duration_s|longest_s|cost_usd|dearest_usd|least_score)",
     "grades_and_tokens": (

@@ -78,6 +78,22 @@ def test_a_pattern_that_is_no_expression_is_a_usage_error() -> None:
         score_response("x", ["regex:("])
 
 
+def test_one_pattern_alone_is_taken_as_a_whole() -> None:
+    assert score_response("Hello Ada", "hello") == score_response("Hello Ada", ["hello"])
+    assert score_response("h e l o", "hello").score == 0, "not letter by letter"
+
+
+@pytest.mark.parametrize("patterns", [[1], [None, "x"], [["x"]], 5, {"x": 1}, b"x", {"x"}])
+def test_patterns_that_are_no_texts_are_a_usage_error(patterns: Any) -> None:
+    with pytest.raises(UsageError, match="expected patterns are a text or a list of texts, got"):
+        score_response("x", patterns)
+
+
+def test_an_output_that_is_no_text_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="the output is a text, got 5"):
+        score_response(5, ["x"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("content", "needle", "passed", "check", "actual"),
     [
@@ -223,6 +239,19 @@ def test_suites_are_kept_by_name(tmp_path: Path) -> None:
 def test_check_regression(previous: float, current: float, threshold: float, degraded: bool, delta: float) -> None:
     checked = check_regression(previous, current, threshold)
     assert (checked.degraded, checked.delta) == (degraded, pytest.approx(delta))
+
+
+def test_check_regression_takes_results() -> None:
+    before, now = (run_suite(SUITE, answers, store=":memory:").results for answers in (agent, lambda prompt: "no"))
+    good, worse = (next(each for each in results if each.task_id == "greet") for results in (before, now))
+    checked = check_regression(good, worse)
+    assert (checked.degraded, checked.delta) == (True, good.score)
+    assert check_regression(good, good).degraded is False
+    assert check_regression(score_response("hello", "hello"), 0.95).delta == pytest.approx(0.05)
+
+    unjudged = good.model_copy(update={"state": "error", "score": 0.0})
+    with pytest.raises(UsageError, match="the result of task 'greet' has no score to compare: its state is error"):
+        check_regression(good, unjudged)
 
 
 def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -11,7 +11,15 @@ from typing import Any, Literal
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.case_result import earlier_cases
-from evalharness.domain.comparison import ORDER, THRESHOLD, Comparison, Regressions, TaskChange, task_changes
+from evalharness.domain.comparison import (
+    ORDER,
+    THRESHOLD,
+    Comparison,
+    ComparisonVerdict,
+    Regressions,
+    TaskChange,
+    task_changes,
+)
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import worst
@@ -33,7 +41,8 @@ BROKE = 3
 class RegressionRequest:
     """What is None is decided by the suite: by its gate, its newest baseline, its newest run.
 
-    `rule` holds what flags say about the rule, by the names of its fields.
+    `rule` holds what flags say about the rule, by the names of its fields. A `threshold` that is given decides in place
+    of the comparisons.
     """
 
     suite: str
@@ -42,7 +51,7 @@ class RegressionRequest:
     run: str | None = None
     rule: dict[str, Any] = field(default_factory=dict)
     inconclusive: Literal["pass", "fail"] | None = None
-    threshold: float = THRESHOLD
+    threshold: float | None = None
 
 
 async def check_regressions(context: Context, request: RegressionRequest) -> Regressions:
@@ -52,32 +61,45 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
     gated = with_gates(new, store)
     refused = _refused(old, gated, today)
     comparable = [(each, gate) for each, gate in gated if each.report.metadata.run_id not in refused]
-    comparisons = [
-        _with_flips(comparison, each, gate, request.rule, store)
-        for comparison, (each, gate) in zip(
-            compare_reports(old, comparable, request.rule, store, today), comparable, strict=True
-        )
-    ]
+    comparisons = compare_reports(old, comparable, request.rule, store, today)
+    threshold = THRESHOLD if request.threshold is None else request.threshold
+    tasks = [change for each, gate in gated for change in _tasks(old, each, threshold, gate.quarantined_on(today))]
+    if request.threshold is None:
+        comparisons = [
+            _with_flips(comparison, *run, request.rule, store)
+            for comparison, run in zip(comparisons, comparable, strict=True)
+        ]
+        verdict, codes = _by_comparisons(comparisons, comparable, request.inconclusive)
+    else:
+        verdict, codes = ("REGRESSION", [1]) if any(task.degraded for task in tasks) else ("NO REGRESSION", [0])
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
-    found = [comparison.verdict for comparison in comparisons]
-    codes = [
-        _exit_code(comparison, request.inconclusive or gate.inconclusive)
-        for comparison, (_, gate) in zip(comparisons, comparable, strict=True)
-    ]
     bad = [*(BROKE for _ in broken), *(UsageError.exit_code for run_id in refused if run_id not in broken)]
     return Regressions(
         suite_name=suite_name,
-        verdict="INVALID" if bad else next(verdict for verdict in ORDER if verdict in found),
+        verdict="INVALID" if bad else verdict,
         exit_code=worst([*codes, *bad]),
+        rule="comparison" if request.threshold is None else "threshold",
         notes=(
             *notes,
             *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values()),
             *_lost(comparisons),
         ),
         comparisons=tuple(comparisons),
-        threshold=request.threshold,
-        tasks=tuple(change for each in new for change in _tasks(old, each, request.threshold)),
+        threshold=threshold,
+        tasks=tuple(tasks),
     )
+
+
+def _by_comparisons(
+    comparisons: list[Comparison], new: list[Gated], inconclusive: Literal["pass", "fail"] | None
+) -> tuple[ComparisonVerdict, list[int]]:
+    """The worst verdict, and the exit code of each; without any, nothing is known."""
+    found = [comparison.verdict for comparison in comparisons]
+    codes = [
+        _exit_code(comparison, inconclusive or gate.inconclusive)
+        for comparison, (_, gate) in zip(comparisons, new, strict=True)
+    ]
+    return next((verdict for verdict in ORDER if verdict in found), "INCONCLUSIVE"), codes
 
 
 def _exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
@@ -118,8 +140,8 @@ def _refused(old: FoundReport, new: list[Gated], today: date) -> dict[str, str]:
     return {run_id: error.message for run_id, error in refused.items()}
 
 
-def _tasks(old: FoundReport, new: FoundReport, threshold: float) -> Iterator[TaskChange]:
-    now = new.report.cases
+def _tasks(old: FoundReport, new: FoundReport, threshold: float, left_out: Container[str]) -> Iterator[TaskChange]:
+    now = [case for case in new.report.cases if case.case_id not in left_out]
     before = earlier_cases([report.cases for report in old.reports], now)
     return task_changes(before, now, threshold, new.report.metadata.variant)
 

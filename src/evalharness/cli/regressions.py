@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from evalharness.cli.flags import asked_rule, rule_options
-from evalharness.cli.options import Number, debug_option, json_option, json_output_option, option, store_option
+from evalharness.cli.options import Number, debug_option, json_option, json_output_option, option, refuse, store_option
 
 
 @click.command("regressions")
@@ -27,10 +27,9 @@ from evalharness.cli.options import Number, debug_option, json_option, json_outp
 @option(
     "--threshold",
     type=Number(0, 1),
-    default=0.1,
-    show_default=True,
     metavar="SHARE",
-    help="For the list of tasks: a score that fell by more than this is degraded.",
+    help="Let the scores of single tasks decide: exit code 1 if one fell by more than this, else 0.  "
+    "[default: 0.1, and only to list them]",
 )
 @json_output_option
 @store_option
@@ -39,11 +38,14 @@ from evalharness.cli.options import Number, debug_option, json_option, json_outp
 def command(suite: str, **flags: Any) -> int:
     """Did SUITE (a name or a file) get worse than its baseline? Exit code 1 if so, else 0.
 
+    With --threshold, single tasks decide in place of the comparison.
     4 is undecided where --inconclusive fail is set; 3 a run that broke and tells nothing.
     """
     from evalharness.actions.check_regressions import RegressionRequest, check_regressions
     from evalharness.harness import Harness
 
+    if flags["threshold"] is not None and flags["inconclusive"] is not None:
+        refuse("inconclusive", "--threshold decides by single scores, so nothing is undecided")
     request = RegressionRequest(
         suite=suite,
         baseline=flags["baseline"],

@@ -190,6 +190,20 @@ def _taken(transcript: Transcript, duration_s: float) -> Event:
     }
 
 
+def reported_duration_s(answer: Answer) -> float | None:
+    """How long a target says that it took: what it says itself, else its agents in all, else its workflow.
+
+    None where nothing says so: an agent that completed need not say how long it took.
+    """
+    if answer.duration_s is not None or not answer.events:
+        return answer.duration_s
+    completed = [event for event in answer.events if event.get("type") == AGENT_COMPLETE]
+    if any(said(event, "durationMs", "duration_ms") is not None for event in completed):
+        return read_metrics(completed).total.duration_ms / 1000
+    workflow_ms = read_metrics(answer.events).workflow.duration_ms
+    return None if workflow_ms is None else workflow_ms / 1000
+
+
 def answer_of(artifact: EvalArtifact) -> Answer:
     """Its primary output, else all its outputs; usage and cost as far as its agents told them."""
     outputs, snapshot = artifact.outputs, artifact.snapshot

@@ -326,14 +326,16 @@ ORDER: tuple[ComparisonVerdict, ...] = ("REGRESSION", "INCONCLUSIVE", "NO REGRES
 
 
 class Regressions(Record):
-    """The worst comparison decides; a run that is INVALID decides nothing, and says so.
+    """By `rule`, the worst comparison decides, or whether a task's score fell by more than the threshold that was asked
+    for. A run that is INVALID decides nothing, and says so.
 
-    `tasks` has every case that the old run and a new one share, whatever became of it.
+    `tasks` has every case that the old run and a new one share, whatever became of it, but for quarantined ones.
     """
 
     suite_name: str
     verdict: ComparisonVerdict | Literal["INVALID"]
     exit_code: int
+    rule: Literal["comparison", "threshold"] = "comparison"
     notes: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...]
     threshold: float

@@ -115,19 +115,29 @@ def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:
     kind, options = next(iter(rest.items()))
     extra = {key: value for key, value in rest.items() if key != kind}
     if extra:
-        if isinstance(options, Mapping):
-            raise ValueError(_stray_key(str(next(iter(extra))), kind, common))
-        options = {kind: options, **extra}
+        options = _with_options_beside(kind, options, extra, noun, common)
     if kind == "function" and callable(options):
         return {**expand_short_form(options, noun, common), **shared}
     return {"kind": kind, "options": options, **shared}
 
 
-def _stray_key(key: str, kind: str, common: tuple[str, ...]) -> str:
-    """A mapping may be a value of its own (json_equals), so a stray key is never taken for a part of it."""
-    meant = closest(key, common)
-    advice = f"did you mean '{meant}'?" if meant else f"write all options of {kind} inside its mapping"
-    return f"'{key}' beside the mapping of '{kind}' is not understood; {advice}"
+def _with_options_beside(
+    kind: str, options: Json, extra: dict[str, Json], noun: str, common: tuple[str, ...]
+) -> dict[str, Json]:
+    """`{http: URL, result: json}` and `{http: {url: URL}, result: json}` are the same.
+
+    The mapping of a grader may be a value of its own (json_equals), so a stray key is never taken for a part of it.
+    """
+    if not isinstance(options, Mapping):
+        return {kind: options, **extra}
+    for key in extra:
+        meant = closest(str(key), common)
+        if meant or noun != "target":
+            advice = f"did you mean '{meant}'?" if meant else f"write all options of {kind} inside its mapping"
+            raise ValueError(f"'{key}' beside the mapping of '{kind}' is not understood; {advice}")
+        if key in options:
+            raise ValueError(f"'{key}' is given twice: beside the mapping of '{kind}' and inside it")
+    return {**options, **extra}
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -35,6 +35,8 @@ class Answer(Record):
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     cost_usd: float | None = None
+    duration_s: float | None = None
+    """How long the target says that it took; without it, what its events say, else the harness's clock."""
     files: dict[str, str] = Field(default_factory=dict)
     events: tuple[dict[str, Json], ...] = ()
     snapshot: dict[str, Json] | None = None
@@ -61,7 +63,7 @@ class Transcript(Answer):
         return "" if self.output is None else as_text(self.output)
 
 
-FIGURES = frozenset(("cost_usd", "usage"))
+FIGURES = frozenset(("cost_usd", "usage", "duration_s"))
 """Fields that say what an answer took: a mistake in one of them says nothing about the answer."""
 
 

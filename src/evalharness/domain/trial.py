@@ -24,6 +24,9 @@ class Attempt(Record):
     score: float | None = None
     reason: str = ""
     duration_s: float = 0.0
+    """As the target reports it; where it reports nothing, and where it gave no answer, by the harness's clock."""
+    measured_s: float | None = None
+    """By the harness's clock, where the target reports a time of its own."""
     grades: tuple[Grade, ...] = ()
     transcript: Transcript | None = None
 
@@ -94,6 +97,10 @@ class Trial(Record):
     @property
     def duration_s(self) -> float:
         return self.last.duration_s
+
+    @property
+    def measured_s(self) -> float | None:
+        return self.last.measured_s
 
     @property
     def cost_usd(self) -> float | None:

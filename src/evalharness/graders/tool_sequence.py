@@ -64,9 +64,11 @@ class ToolSequenceOptions(Options):
 class ToolSequence(Grader):
     """subsequence: these calls in this order, others between them; exact: these and no others; any_order: each of them.
 
-    The score is the F1 of the longest common subsequence, or, in any order, of the largest pairing.
+    What passes has the score 1: further calls are no loss. Else the score is the F1 of the longest common subsequence,
+    or, in any order, of the largest pairing. The F1 is among the evidence in any case.
     """
 
+    version = "2"
     Options: ClassVar[type[Options]] = ToolSequenceOptions
     options: ToolSequenceOptions
 
@@ -85,7 +87,7 @@ class ToolSequence(Grader):
         pairs = largest_pairing(accepted) if mode == "any_order" else {}
         common = len(pairs) if mode == "any_order" else longest_common(accepted, len(calls))
         passed = common == len(expected) and (mode != "exact" or len(calls) == len(expected))
-        score = 2 * common / (len(expected) + len(calls)) if expected else float(passed)
+        f1 = 2 * common / (len(expected) + len(calls)) if expected else float(passed)
         if passed:
             reason = ""
         elif mode == "any_order":
@@ -97,8 +99,9 @@ class ToolSequence(Grader):
             "expected": [str(wanted) for wanted in expected[:SHOWN_CALLS]],
             "actual": [call.name for call in calls[:SHOWN_CALLS]],
             "common": common,
+            "f1": f1,
         }
-        return Grade.of(passed, score=score, reason=reason, evidence=evidence)
+        return Grade.of(passed, score=1.0 if passed else f1, reason=reason, evidence=evidence)
 
     def example(self) -> Example:
         return Example(

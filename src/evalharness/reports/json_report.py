@@ -70,11 +70,15 @@ def _advice(recommendations: list[dict[str, Any]]) -> tuple[list[dict[str, Any]]
 
 
 def _grounds(grade: Grade) -> dict[str, Any]:
-    """What a judge said and what it took. Of other evidence only whether a score of 0 stands for one that raised."""
+    """What a judge said and what it took. Of other evidence only what the score does not say: the F1 of tool calls, and
+    whether a score of 0 stands for one that raised."""
     if grade.type == "model":
         judging = [took.model_dump(mode="json") for took in grade.judging]
         return {"evidence": grade.evidence, "judging": judging} if judging else {"evidence": grade.evidence}
-    metadata = grade.evidence.get("metadata") if isinstance(grade.evidence, Mapping) else None
+    evidence = grade.evidence if isinstance(grade.evidence, Mapping) else {}
+    if grade.kind == "tool_sequence" and "f1" in evidence:
+        return {"evidence": {"f1": evidence["f1"]}}
+    metadata = evidence.get("metadata")
     error = metadata.get("error") if isinstance(metadata, Mapping) else None
     return {} if error is None else {"evidence": {"metadata": {"error": error}}}
 
@@ -82,6 +86,7 @@ def _grounds(grade: Grade) -> dict[str, Any]:
 def trial_data(trial: Trial) -> dict[str, Any]:
     transcript = trial.last.transcript
     output = None if transcript is None or transcript.output is None else as_text(transcript.output)[:OUTPUT_HEAD]
+    measured = {} if trial.measured_s is None else {"measured_s": round(trial.measured_s, 6)}
     broke = trial.state == "error" or (trial.state == "failed" and not trial.grades)
     return {
         "case_id": trial.case_id,
@@ -89,6 +94,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
         "state": trial.state,
         "score": trial.score,
         "duration_s": round(trial.duration_s, 6),
+        **measured,
         "output": output,
         "error": trial.reason if broke else None,
         "reason": trial.reason,

@@ -27,7 +27,7 @@ class RegressionsReport:
             self._screen.line("scores", line)
         for note in found.notes:
             self._screen.line("note", say(note))
-        if found.verdict == "INVALID" or len(found.comparisons) > 1:
+        if found.verdict == "INVALID" or len(found.comparisons) > 1 or found.rule == "threshold":
             self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
 
 
@@ -66,5 +66,9 @@ def _why(found: Regressions) -> str:
         return "not every run could be compared"
     if found.verdict == "INVALID":
         return "a run that broke tells nothing about the agent; mend it with resume"
+    if found.rule == "threshold":
+        degraded = sum(task.degraded for task in found.tasks)
+        tasks = count(degraded, "task") if degraded else "no task"
+        return f"{tasks} fell by more than {found.threshold:g} (--threshold decides, not the comparison)"
     decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]
     return f"{', '.join(decisive)} against {_old_runs(found.comparisons[0])}"

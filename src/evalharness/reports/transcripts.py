@@ -41,7 +41,8 @@ class TranscriptReport:
 
     def _trial(self, trial: Trial) -> None:
         self._say()
-        head = f"  {duration(trial.duration_s)}   seed {trial.seed}"
+        measured = "" if trial.measured_s is None else f" (as reported; measured {duration(trial.measured_s)})"
+        head = f"  {duration(trial.duration_s)}{measured}   seed {trial.seed}"
         if trial.cost_usd is not None:
             head += f"   {money(trial.cost_usd)}"
         self._say(

@@ -50,10 +50,12 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.answers": "what the target answered (output)",
         "believed.grades": (
             "of single grades what their trial does not depend on: who gave them, whether they were required, "
-            "their weight"
+            "their weight, the F1 of tool calls"
         ),
         "believed.seeds": "the seeds of trials",
-        "believed.unjudged_durations": "how long trials took that were not judged",
+        "believed.unjudged_durations": (
+            "how long trials took that were not judged, and the harness's own clock beside a reported time (measured_s)"
+        ),
         "believed.histories": "the history of cases (failure_count, last_passed)",
         "believed.lacking": "how many judged trials lack a score or a cost",
         "believed.other_runs": "what other runs say about flaky cases, false alarms of flips, and items",

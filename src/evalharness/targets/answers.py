@@ -6,6 +6,7 @@ Nothing is called, started or fetched here.
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ValidationError
@@ -26,6 +27,9 @@ MORE_THAN_ALLOWED = {
     "processes": "process limit: it started more processes and threads",
     "disk": "disk limit: it put more into its workspace",
 }
+_ARTIFACT_WORDS = ('"snapshot"', '"events"')
+_BEGINNING = re.compile(r'\s*\{\s*"(?:runId|run_id|caseId|case_id|snapshot|events)"\s*:')
+"""Of an artifact whose end is not known."""
 WHAT_TO_RETURN = "return text, a JSON value, evalharness.Answer or an artifact"
 
 
@@ -100,6 +104,23 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
     except ValidationError as error:
         raise wrong_shape(error, evidence) from None
     return evidence.model_copy(update=answer.given())
+
+
+def recognised_form(text: str, *, is_cut: bool = False) -> ResultForm | None:
+    """How a reply is read that is an artifact as a whole, where no option says so; None for any other reply.
+
+    With an `output` of its own it is an answer. Of one that was cut, its beginning shows what it was: read as such,
+    it fails, where a text would pass unseen.
+    """
+    if not all(word in text for word in _ARTIFACT_WORDS):  # most texts need not be parsed
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return "artifact" if is_cut and _BEGINNING.match(text) else None
+    if not looks_like_artifact(value):
+        return None
+    return "answer" if "output" in value else "artifact"
 
 
 def _answer_in(value: Any, evidence: Transcript | None) -> Answer:

@@ -28,6 +28,7 @@ from evalharness.targets.answers import (
     limit_passed,
     read_events,
     read_result,
+    recognised_form,
     refuse_both_forms,
     user_messages,
 )
@@ -52,7 +53,8 @@ KEPT_EVENT_BYTES = 16_777_216
 class CommandOptions(SandboxOptions):
     """`command` is an argument list, or one line for the shell.
 
-    The question comes on stdin, unless `input` says otherwise or `{input}` stands in the command. A word that names a
+    The question comes on stdin, unless `input` says otherwise or `{input}` stands in the command. Where `result` is not
+    given, an output that is an artifact as a whole is read as one. A word that names a
     file beside the suite stands for that file, wherever the trial's workspace is.
     """
 
@@ -132,9 +134,10 @@ class CommandTarget(Target):
         result = await session.run(request)
         self._check_started(result, folder)
         stdout = result.stdout.decode(errors="replace")
+        form = self._form_of(stdout, is_cut=result.truncated)
         evidence = Transcript(
             output=stdout,
-            stdout="" if self.options.result == "text" and not self.options.events else stdout,
+            stdout="" if form == "text" and not self.options.events else stdout,
             stderr=result.stderr.decode(errors="replace"),
             exit_code=result.exit_code,
             truncated=result.truncated,
@@ -145,7 +148,11 @@ class CommandTarget(Target):
             return _read_events(stdout, self.options.events, evidence, problem or cut)
         if problem:
             raise TargetFailed(problem, evidence=evidence)
-        return read_result(stdout, self.options.result, evidence)
+        return read_result(stdout, form, evidence)
+
+    def _form_of(self, stdout: str, *, is_cut: bool) -> ResultForm:
+        is_said = "result" in self.options.model_fields_set or self.options.events
+        return self.options.result if is_said else recognised_form(stdout, is_cut=is_cut) or "text"
 
     def _argv(self, task: Task) -> tuple[str, ...]:
         command = self.options.command

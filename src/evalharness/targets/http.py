@@ -25,6 +25,7 @@ from evalharness.targets.answers import (
     look_up,
     read_events,
     read_result,
+    recognised_form,
     refuse_both_forms,
     why_not_json,
 )
@@ -179,9 +180,10 @@ class HttpTarget(Target):
             raise TargetFailed(f"the response has no answer: {error.args[0]}", evidence=evidence) from None
         if self.options.events:
             return _read_events(as_text(value), self.options.events, evidence)
-        if self.options.result is None:
+        form = self.options.result or recognised_form(as_text(value))
+        if form is None:
             return evidence.model_copy(update={"output": value})
-        return read_result(as_text(value), self.options.result, evidence)
+        return read_result(as_text(value), form, evidence)
 
 
 def _read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
@@ -215,7 +217,10 @@ def _decoded(body: bytes, charset: str | None) -> str:
 
 
 def _form_of(content_type: str, text: str) -> ResultForm:
-    """Unless told: JSON with an `output` is a whole answer, other JSON is the output, anything else is text."""
+    """Where no option says it: an artifact is one, whatever the server calls it. JSON with an `output` is a whole
+    answer, other JSON is the output, anything else is text."""
+    if form := recognised_form(text):
+        return form
     if not content_type.endswith("json"):
         return "text"
     try:

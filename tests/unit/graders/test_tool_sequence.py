@@ -24,7 +24,7 @@ def calls(*names: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected", "called", "passes", "score"),
+    ("mode", "expected", "called", "passes", "f1"),
     [
         ("subsequence", "a b", "a b", True, 1),
         ("subsequence", "a b", "x a x b", True, 4 / 6),
@@ -46,10 +46,11 @@ def calls(*names: str) -> list[dict[str, Any]]:
         ("any_order", "search read_file", "search", False, 2 / 3),
     ],
 )
-def test_modes(mode: str, expected: str, called: str, passes: bool, score: float, grade: Grading) -> None:
+def test_modes(mode: str, expected: str, called: str, passes: bool, f1: float, grade: Grading) -> None:
     verdict = grade({"tool_sequence": expected.split(), "mode": mode}, tool_calls=calls(*called.split()))
     assert verdict.passed is passes
-    assert verdict.score == pytest.approx(score)
+    assert verdict.score == pytest.approx(1 if passes else f1), "further calls are no loss where they are allowed"
+    assert verdict.evidence["f1"] == pytest.approx(f1)
     assert bool(verdict.reason) is not passes
 
 

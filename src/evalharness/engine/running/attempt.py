@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
+from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.grade import SPEND_CAP, Grade, kept_evidence
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
@@ -172,7 +173,7 @@ class Attempting:
             started = time.perf_counter()
             # Whatever it is that went wrong before the target was asked, the target did not do it.
             answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
-            duration_s = time.perf_counter() - started
+            measured_s = time.perf_counter() - started
             try:
                 changes = await task.changes()
             except TargetUnavailable as error:
@@ -182,9 +183,9 @@ class Attempting:
                 evidence = _with_files(evidence, *changes) if evidence else None
                 score = 0.0 if state == "failed" else None
                 return Attempt(
-                    state=state, score=score, reason=shortened(reason), duration_s=duration_s, transcript=evidence
+                    state=state, score=score, reason=shortened(reason), duration_s=measured_s, transcript=evidence
                 )
-            return await _graded(task, planned, _with_files(answered, *changes), duration_s)
+            return await _graded(task, planned, _with_files(answered, *changes), measured_s)
         finally:
             await task.end()
 
@@ -192,7 +193,8 @@ class Attempting:
         """The answer of an attempt whose grading went wrong; its cost stays with the attempt that asked for it."""
         assert before.transcript is not None
         answer = before.transcript.model_copy(update={"cost_usd": None, "usage": None})
-        return await _graded(task, planned, answer, before.duration_s)
+        measured_s = before.duration_s if before.measured_s is None else before.measured_s
+        return await _graded(task, planned, answer, measured_s)
 
     async def _answer(self, target: Target, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
         result: Any = None
@@ -238,7 +240,9 @@ class Attempting:
         )
 
 
-async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, duration_s: float) -> Attempt:
+async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, measured_s: float) -> Attempt:
+    reported_s = reported_duration_s(answer)
+    duration_s = measured_s if reported_s is None else reported_s
     context = GradeContext(planned.case, answer, task.index, task.seed, duration_s)
     grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
     state, score, reason = decide(grades)
@@ -248,6 +252,7 @@ async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, dur
             "score": score,
             "reason": reason,
             "duration_s": duration_s,
+            "measured_s": None if reported_s is None else measured_s,
             "grades": grades,
             "transcript": answer,
         }

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalharness.documents.artifact import spending_of
+from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.bounds import LONGEST_MS, MOST_TOKENS, MOST_USD
 from evalharness.domain.transcript import FIGURES, Transcript, wrong_shape
 from evalharness.errors import ImpossibleFigure, TargetFailed
@@ -29,7 +30,7 @@ def recorded(answer: Transcript) -> Transcript:
     plain = _checked({name: _plain(name, value) for name, value in _given(answer)})
     for field, value, most in _figures(plain):
         if not 0 <= value <= most:
-            raise ImpossibleFigure(field, value, evidence=plain.model_copy(update={"cost_usd": None, "usage": None}))
+            raise ImpossibleFigure(field, value, evidence=plain.model_copy(update=dict.fromkeys(FIGURES)))
     return plain
 
 
@@ -69,3 +70,5 @@ def _figures(answer: Transcript) -> Iterator[tuple[str, float, float]]:
     most = {"duration": LONGEST_MS, "cost": MOST_USD, "tokens": MOST_TOKENS}
     for field, what, value in spending_of(answer.events) if answer.events else ():
         yield field, value, most[what]
+    if (duration_s := reported_duration_s(answer)) is not None:
+        yield "duration_s", duration_s, LONGEST_MS / 1000
