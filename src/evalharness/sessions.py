@@ -102,13 +102,15 @@ class Judge:
             await try_judge(llm)
 
 
-def evaluate_sessions(config: Config, *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
+def evaluate_sessions(
+    config: Config, run_name: str = "", *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX
+) -> EvalRun:
     """Every session of `config.evals_dir`, asked `config.repeat` times. Works inside a running event loop, too.
 
-    `config.judge_model` judges their criteria; without one these stay open.
+    `config.judge_model` judges their criteria; without one these stay open. Without `run_name` a name is made up.
     """
     with Harness.open(store) as harness:
-        return harness.call(evaluating.evaluate_sessions, config, sandbox)
+        return harness.call(evaluating.evaluate_sessions, config, sandbox, run_name)
 
 
 def new_judge(model: str | Llm, concurrency: int = 1) -> Judge:
@@ -127,8 +129,8 @@ class Runner:
         with Harness.open(MEMORY) as harness:
             return harness.call(input_sessions, self.config)
 
-    def run(self) -> EvalRun:
-        return evaluate_sessions(self.config, store=self.store)
+    def run(self, run_name: str = "") -> EvalRun:
+        return evaluate_sessions(self.config, run_name, store=self.store)
 
 
 def generate_run_name() -> str:

@@ -14,6 +14,8 @@ from driving import Outcome, drive
 from missing_parts import missing
 from recorded import AGENT, TARGET, asked, item, save, session
 
+JUDGE = """replies: [{when: '"nonce": "(\\w+)"', object: {nonce: '{match:1}', reason: it says so, result: pass}}]"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -39,6 +41,11 @@ def bubblewrap() -> None:
 
 def run(project: Path, *words: str) -> Outcome:
     return drive(project, "run", "evals", "--target", "target.yaml", *words)
+
+
+def saved_document(folder: Path) -> Any:
+    [document] = folder.glob("*-sessions.json")
+    return json.loads(document.read_text())
 
 
 def rows(path: Path, sql: str) -> list[Any]:
@@ -102,6 +109,41 @@ def test_a_run_that_is_shown_or_graded_again_can_be_saved_then(project: Path) ->
         assert [one["title"] for one in json.loads(document.read_text())["sessions"]] == ["Files", "Talk"]
 
 
+def test_the_saved_files_name_the_judge(project: Path) -> None:
+    (project / "judge.yaml").write_text(JUDGE)
+    save(project / "evals", files=asked("list them", "list_directory", evals={"relevance": ["It lists two files"]}))
+    judged = ("--judge-model", "scripted/judge.yaml", "--store", "store.db", "--save-sessions")
+    name = run(project, "--json", "--store", "store.db", "--save-sessions", "open").run_name
+    assert "judge_model" not in saved_document(project / "open")["config"]
+    assert drive(project, "regrade", name, *judged, "regraded").code == 0
+    assert run(project, *judged, "judged").code == 0
+    for folder in ("regraded", "judged"):
+        assert saved_document(project / folder)["config"]["judge_model"] == "scripted/judge.yaml"
+        [log] = (project / folder).glob("*.log")
+        assert "Judge model: scripted/judge.yaml\n" in log.read_text()
+
+
+def test_a_run_is_called_as_its_user_wants(project: Path) -> None:
+    done = run(project, "--run-name", "nightly-7", "--save-sessions", "out", "--json")
+    assert (done.code, done.run_name) == (0, "nightly-7")
+    assert (project / "out" / "nightly-7.db").exists()
+    assert drive(project, "show", "nightly-7").code == 0
+    again = run(project, "--run-name", "nightly-7")
+    assert (again.code, "there is a run named nightly-7 already" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["latest", "a/b", "-1", "report.json", "eval-20260105-100000-00ff", "x" * 61, "a b"])
+def test_an_unfit_name_of_a_run_is_refused_before_anything_is_run(project: Path, name: str) -> None:
+    done = run(project, f"--run-name={name}")
+    assert (done.code, "name of a run" in done.err) == (2, True)
+    assert drive(project, "runs", "--json").json == {"runs": []}
+
+
+def test_only_a_single_run_can_be_named(project: Path) -> None:
+    done = run(project, "--target", "oracle", "--run-name", "both")
+    assert (done.code, "2 runs cannot all be named both" in done.err) == (2, True)
+
+
 def test_an_agent_that_calls_other_tools_fails(project: Path) -> None:
     save(project / "evals", files=asked("list them", "list_directory", "read_file", title="Files"))
     done = run(project, "--only", "files.json", "--save-sessions", "out", "--json")
@@ -162,6 +204,7 @@ def test_a_failing_setup_is_an_error_and_is_among_what_is_saved(project: Path) -
     [document] = (project / "out").glob("*-sessions.json")
     [saved] = json.loads(document.read_text())["sessions"]
     assert saved["eval_result"]["error"] == "the setup failed: exit code 4: no disk"
+    assert saved["eval_result"]["failures"] == ["the setup failed: exit code 4: no disk"]
     [database] = (project / "out").glob("*.db")
     assert rows(database, "SELECT title, error FROM eval_results") == [
         ("Files", "the setup failed: exit code 4: no disk")

@@ -243,6 +243,16 @@ def test_what_breaks_is_a_result_with_an_error(evals: Path) -> None:
     assert (run.summary.failed_evals, result.session is not None) == (1, True)
 
 
+def test_a_run_has_the_name_it_was_given(evals: Path) -> None:
+    config = Config(agent_filename="oracle", evals_dir=str(evals))
+    assert evaluate_sessions(config, "friday", store="store.db").name == "friday"
+    assert Runner(config, store="store.db").run("saturday").name == "saturday"
+    with pytest.raises(UsageError, match="there is a run named friday already"):
+        evaluate_sessions(config, "friday", store="store.db")
+    with pytest.raises(UsageError, match="'a/b' cannot be the name of a run"):
+        evaluate_sessions(config, "a/b", store="store.db")
+
+
 def test_any_target_can_be_asked(evals: Path) -> None:
     (evals.parent / "mine.py").write_text("def answer(messages):\n    return messages[-1]['content'].upper()\n")
     [talk] = evaluated(evals, agent_filename="mine.py:answer", only=("talk",)).results

@@ -14,6 +14,7 @@ from evalharness.documents.session_results import Config, EvalRun
 from evalharness.domain.run import Run
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
+from evalharness.graders.judges.judge_part import NO_JUDGE
 from evalharness.redaction import Redactor
 from evalharness.reports.session_database import save_run_sessions
 from evalharness.reports.session_files import save_run_json, save_run_log, save_run_sessions_json, write_new
@@ -51,7 +52,17 @@ def _collected(run: Run, store: Store) -> EvalRun:
     config = Config(
         agent_filename=run.target.source_file or run.target.label,
         evals_dir=run.root,
+        judge_model=_judge_of(run),
         concurrency=concurrency_of(run.options, run.suite.config),
         repeat=run.lock.trials,
     )
     return eval_run_of(run, store.trials(run.id), config)
+
+
+def _judge_of(run: Run) -> str:
+    """Who judges unless a grader names somebody; where only graders do, those who judged."""
+    named = run.options.judge_model or run.suite.config.judge_model
+    if named == NO_JUDGE:
+        return ""
+    judging = run.report.judging if run.report else ()
+    return named or ", ".join(each.model for each in judging)

@@ -118,10 +118,10 @@ def eval_result(result: Result) -> dict[str, Json]:
     fields: dict[str, Json] = {"passed": state == "passed", "state": state}
     if lines.successes:
         fields["successes"] = list(lines.successes)
+    if lines.failures and state != "skipped":
+        fields["failures"] = list(lines.failures)
     if result.error:
         fields["error"] = result.error
-    elif lines.failures:
-        fields["failures"] = list(lines.failures)
     if lines.awaiting:
         fields["awaiting"] = list(lines.awaiting)
     return {**fields, "cost": result.cost, "output_tokens": result.output_tokens, "checks": _checks(result)}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from evalharness.documents.session import Session
 from evalharness.documents.session_checks import check_lines, eval_result, state_of
@@ -51,14 +52,21 @@ def run_output(run: EvalRun) -> RunOutput:
             base_image=config.base_image,
         ),
         summary=run.summary,
-        sessions=tuple(map(judged_session, run.results)),
+        sessions=tuple(judged_sessions(run)),
     )
 
 
-def judged_session(result: Result) -> Session:
+def judged_sessions(run: EvalRun) -> Iterator[Session]:
     """An eval that broke before there was a session is not left out: its title and its result are what there is."""
-    session = result.session or Session(title=result.title)
-    return session.model_copy(update={"eval_result": eval_result(result)})
+    for position, result in enumerate(run.results):
+        session = result.session or Session(title=result.title)
+        changes = {"id": session.id or made_up_id(run, position), "eval_result": eval_result(result)}
+        yield session.model_copy(update=changes)
+
+
+def made_up_id(run: EvalRun, position: int) -> str:
+    """For a session without one: the same whenever the run is saved, and another in every run."""
+    return str(uuid5(NAMESPACE_OID, f"{run.name}/{run.timestamp.isoformat()}/{position}"))
 
 
 def result_lines(result: Result) -> Iterator[str]:
