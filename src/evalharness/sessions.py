@@ -29,7 +29,7 @@ from evalharness.documents.session_results import (
     Summary,
 )
 from evalharness.domain import run
-from evalharness.errors import HarnessError, UsageError
+from evalharness.errors import IncompleteVerdict, UsageError
 from evalharness.formats.recorded_sessions import rebuilt_sessions
 from evalharness.graders.judges.question import Asking
 from evalharness.graders.judges.relevance import check_each, failures_in
@@ -84,7 +84,10 @@ class Judge:
         object.__setattr__(self, "concurrency", max(1, self.concurrency))
 
     async def check_relevance(self, response: str, criteria: Sequence[str]) -> list[RelevanceResult]:
-        """A result with a reason for each criterion, in their order. Where any has none, raises, with all reasons."""
+        """A result with a reason for each criterion, in their order.
+
+        Where any has none, raises IncompleteVerdict: with the reasons why, and with the results of the others.
+        """
         if not isinstance(response, str):
             raise UsageError(f"the response is a text, and no {type(response).__name__}")
         is_list = isinstance(criteria, Sequence) and not isinstance(criteria, str)
@@ -92,9 +95,10 @@ class Judge:
             raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
         async with opened_judge(self.model, self.concurrency) as llm:
             answers = await check_each(Asking(llm), response, criteria, self.concurrency)
+        results = [answer for answer in answers if isinstance(answer, RelevanceResult)]
         if failures := failures_in(criteria, answers):
-            raise HarnessError(f"relevance check failed: {'; '.join(failures)}")
-        return [answer for answer in answers if isinstance(answer, RelevanceResult)]
+            raise IncompleteVerdict(f"relevance check failed: {'; '.join(failures)}", results)
+        return results
 
     async def validate(self) -> None:
         """One trivial question; raises UsageError or ModelUnavailable where this model cannot judge."""

@@ -123,6 +123,17 @@ def test_the_saved_files_name_the_judge(project: Path) -> None:
         assert "Judge model: scripted/judge.yaml\n" in log.read_text()
 
 
+def test_verdicts_stay_where_the_judge_gives_none_on_another_criterion(project: Path) -> None:
+    (project / "judge.yaml").write_text(JUDGE.replace("[", "[{when: It is BLUE, text: no idea}, ", 1))
+    criteria = {"relevance": ["It lists two files", "It is BLUE"]}
+    save(project / "evals", files=asked("list them", "list_directory", title="Files", evals=criteria))
+    done = run(project, "--only", "files", "--judge-model", "scripted/judge.yaml", "--save-sessions", "out")
+    assert done.code == 3, done.both
+    [result] = json.loads(next((project / "out").glob("*[0-9].json")).read_text())["results"]
+    assert "the judge gave no verdict on 'It is BLUE'" in result["error"]
+    assert result["relevance_results"] == [{"criterion": "It lists two files", "passed": True, "reason": "it says so"}]
+
+
 def test_a_run_is_called_as_its_user_wants(project: Path) -> None:
     done = run(project, "--run-name", "nightly-7", "--save-sessions", "out", "--json")
     assert (done.code, done.run_name) == (0, "nightly-7")

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged import HonestLlm, SayingLlm, told
+from judged import HonestLlm, SayingLlm, nonce_in, told
 from recorded import AGENT, TARGET, asked, item, save, session
 
 from evalharness import sessions
 from evalharness.domain.case import Case
 from evalharness.domain.language_model import ChatRequest
 from evalharness.domain.suite import matches
-from evalharness.errors import HarnessError, InvalidFile, NothingSelected, UsageError
+from evalharness.errors import IncompleteVerdict, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load
 from evalharness.sessions import Config, Judge, Runner, Session, evaluate_sessions
 
@@ -85,9 +85,26 @@ def test_a_judge_raises_with_every_criterion_that_has_no_answer() -> None:
         return HonestLlm("Ada").reply(request) if "is kind" in told(request) else "plain text"
 
     judge = Judge(SayingLlm(say), 2)
-    with pytest.raises(HarnessError) as caught:
+    with pytest.raises(IncompleteVerdict) as caught:
         asyncio.run(judge.check_relevance("Ada", ["names Ada", "is kind", "is short"]))
+    assert [(result.criterion, result.passed, result.reason) for result in caught.value.results] == [
+        ("is kind", True, "so it is")
+    ]
     assert re.findall(r"'([\w ]+)': test/judge gave no usable reply", str(caught.value)) == ["names Ada", "is short"]
+
+
+@pytest.mark.parametrize("result", [{}, {"result": ""}, {"result": None}])
+def test_a_reason_without_a_result_is_a_failed_verdict(result: dict[str, Any]) -> None:
+    llm = SayingLlm(lambda request: json.dumps({"nonce": nonce_in(request), "reason": "it names Bob", **result}))
+    [found] = asyncio.run(Judge(llm).check_relevance("Hello Bob", ["names Ada"]))
+    assert (found.passed, found.reason, len(llm.requests)) == (False, "it names Bob", 1)
+
+
+@pytest.mark.parametrize("reply", [{"reason": ""}, {}, {"reason": "so", "verdict": "fail"}, {"result": "maybe"}])
+def test_a_reply_without_a_reason_or_of_another_form_is_no_verdict(reply: dict[str, Any]) -> None:
+    llm = SayingLlm(lambda request: json.dumps({"nonce": nonce_in(request), **reply}))
+    with pytest.raises(IncompleteVerdict, match="gave no usable reply"):
+        asyncio.run(Judge(llm).check_relevance("Hello Bob", ["names Ada"]))
 
 
 @pytest.mark.parametrize("criteria", ["polite", ["is kind", ""], [1], None, 5, {"is kind"}, b"polite"])
