@@ -225,7 +225,8 @@ def test_a_folder_is_evaluated(evals: Path) -> None:
     assert (files.size, files.size_expected, files.tool_calls_score, files.tool_calls_expected) == ("S", "S", 1.0, 1.0)
     assert (files.input_path, files.error) == (str(evals / "files.json"), "")
     assert (talk.question, talk.response) == ("Hi\nBye", "You said: Hi.You said: Bye.")
-    assert (talk.tool_calls_expected, talk.cost, talk.output_tokens) == (0.0, 1.0, 2)
+    assert (talk.tool_calls_expected, talk.cost) == (0.0, 1.0)
+    assert (talk.output_tokens, talk.last_message_output_tokens) == (2, 1), "in all, and of the last message"
     assert talk.session is not None
     assert [each.message.message.role for each in talk.session.messages if each.message] == [
         "user", "assistant", "user", "assistant",
@@ -268,6 +269,15 @@ def test_a_run_has_the_name_it_was_given(evals: Path) -> None:
         evaluate_sessions(config, "friday", store="store.db")
     with pytest.raises(UsageError, match="'a/b' cannot be the name of a run"):
         evaluate_sessions(config, "a/b", store="store.db")
+
+
+def test_an_error_after_the_answer_fails_the_eval(evals: Path) -> None:
+    (evals.parent / "agent.py").write_text(AGENT + 'tell("error", error="out of quota")\n')
+    run = evaluated(evals, only=("talk",))
+    [result] = run.results
+    assert (result.state, result.error) == ("failed", "out of quota")
+    assert result.response == "You said: Hi.You said: Bye."
+    assert run.summary.failed_evals == 1
 
 
 def test_any_target_can_be_asked(evals: Path) -> None:
@@ -359,6 +369,7 @@ def test_what_was_left_out_of_a_long_stream_is_in_its_session(evals: Path) -> No
     said = [each.message.message for each in result.session.messages if each.message]
     assert [len(message.tool_calls) for message in said if message.role == "assistant"] == [1, 0] * 3
     assert (result.session.cost, result.session.output_tokens) == (result.cost, result.output_tokens) == (1.5, 3)
+    assert result.last_message_output_tokens == 0, "its end was not kept"
 
 
 def test_a_stream_that_was_cut_is_not_judged(evals: Path) -> None:

@@ -124,7 +124,10 @@ def eval_result(result: Result) -> dict[str, Json]:
         fields["error"] = result.error
     if lines.awaiting:
         fields["awaiting"] = list(lines.awaiting)
-    return {**fields, "cost": result.cost, "output_tokens": result.output_tokens, "checks": _checks(result)}
+    fields |= {"cost": result.cost, "output_tokens": result.output_tokens}
+    if result.last_message_output_tokens:
+        fields["last_message_output_tokens"] = result.last_message_output_tokens
+    return {**fields, "checks": _checks(result)}
 
 
 def _checks(result: Result) -> dict[str, Json]:

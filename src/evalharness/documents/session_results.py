@@ -115,7 +115,9 @@ class Result(GoRecord):
     """One session asked once. Where there is an `error` the rest says nothing about the agent."""
 
     model_config = ConfigDict(extra="ignore")
-    omitempty = ("state", "relevance_results", "assertion_results", "error", "raw_output")
+    omitempty = (
+        "state", "last_message_output_tokens", "relevance_results", "assertion_results", "error", "raw_output",
+    )  # fmt: skip
 
     input_path: str = ""
     title: str = ""
@@ -125,6 +127,9 @@ class Result(GoRecord):
     """What the run says; None where the checks alone decide."""
     cost: float = 0.0
     output_tokens: int = 0
+    """In all, sub-agents included."""
+    last_message_output_tokens: int = 0
+    """Of the last message alone, where the agent reports it."""
     size: str = ""
     size_expected: str = ""
     tool_calls_score: float = 0.0

@@ -22,6 +22,7 @@ from evalharness.engine.planning.planned_cases import filled_case, filled_suite
 from evalharness.errors import HarnessError
 from evalharness.formats.recorded_sessions.rebuilt_sessions import (
     is_whole_event_stream,
+    last_message_output_tokens,
     session_from_events,
     session_from_transcript,
 )
@@ -100,6 +101,7 @@ class _Asked:
             state=trial.state,
             cost=trial.cost_usd or 0.0,
             output_tokens=trial.output_tokens or 0,
+            last_message_output_tokens=last_message_output_tokens(transcript.events),
             size=size_class(transcript.text) if trial.last.transcript else "",
             error=_error(trial),
             raw_output=transcript.events,
