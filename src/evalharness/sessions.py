@@ -23,6 +23,7 @@ from evalharness.documents.session_results import (
     EvalRun,
     InputSession,
     RelevanceResult,
+    Repeats,
     Result,
     RunOutput,
     RunOutputConfig,
@@ -48,6 +49,7 @@ __all__ = [
     "InputSession",
     "Judge",
     "RelevanceResult",
+    "Repeats",
     "Result",
     "RunOutput",
     "RunOutputConfig",
@@ -178,7 +180,7 @@ def save_run_log(run: EvalRun, output_dir: str | Path) -> Path:
 
 
 def summary_text(run: EvalRun) -> str:
-    return "\n".join(session_files.summary_lines(run.summary, run.duration))
+    return _redactor().redact("\n".join(session_files.summary_lines(run.summary, run.duration)))
 
 
 def _redactor() -> Redactor:

@@ -15,6 +15,15 @@ from missing_parts import missing
 from recorded import AGENT, TARGET, asked, item, save, session
 
 JUDGE = """replies: [{when: '"nonce": "(\\w+)"', object: {nonce: '{match:1}', reason: it says so, result: pass}}]"""
+COUNTING = """
+count_file = pathlib.Path(__file__).with_name("count")
+count = 0
+if "list" in sys.argv[1]:
+    count = len(count_file.read_text()) + 1 if count_file.exists() else 1
+    count_file.write_text("x" * count)
+if count == 2:
+    tell("tool_call", tool_call=CALL, tool_definition={"name": "list_directory"})
+"""
 
 
 @pytest.fixture
@@ -132,6 +141,32 @@ def test_verdicts_stay_where_the_judge_gives_none_on_another_criterion(project: 
     [result] = json.loads(next((project / "out").glob("*[0-9].json")).read_text())["results"]
     assert "the judge gave no verdict on 'It is BLUE'" in result["error"]
     assert result["relevance_results"] == [{"criterion": "It lists two files", "passed": True, "reason": "it says so"}]
+
+
+def test_repeats_are_diagnosed_on_the_screen_and_in_every_file(project: Path) -> None:
+    """The second answer of `files` lists twice; the fourth costs ten times as much."""
+    unreliable = AGENT.replace("import json, os, sys", "import json, os, sys, pathlib").replace(
+        "\nfor number", f"{COUNTING}for number"
+    )
+    (project / "agent.py").write_text(unreliable.replace('"cost": 0.5', '"cost": (5.0 if count == 4 else 0.5)'))
+    done = run(project, "--repeat", "5", "-j", "1", "--save-sessions", "out")
+    assert done.code == 1, done.both
+    diagnosed = f"""
+✅         pass@5: 2/2 evals passed at least once (100.0%)
+❌         pass^5: 1/2 evals passed every time (50.0%)
+
+Repeats: 1 flaky, 1 stable
+  ~ {project}/evals/files.json: 4/5 passed, cost $0.500000 [$0.500000, $5.000000] (n=5)
+      ✗ Files #2: tool calls score 0.67
+      $ Files #4: $5.000000, 10.0 × the median
+"""
+    assert f"{diagnosed}  … and 1 more eval in the log\n" in done.out
+    [log] = (project / "out").glob("*.log")
+    assert f"{diagnosed}  ✓ {project}/evals/talk.json: 5/5 passed, cost $1.0" in log.read_text()
+    repeats = saved_document(project / "out")["summary"]["repeats"]
+    assert (repeats["k"], repeats["pass_at_k"], repeats["pass_hat_k"]) == (5, 1.0, 0.5)
+    assert repeats["evals"][0]["reasons"] == {"Files #2": ["tool calls score 0.67"]}
+    assert repeats["evals"][0]["cost"]["outliers"] == [{"title": "Files #4", "cost": 5.0, "ratio": 10.0}]
 
 
 def test_a_run_is_called_as_its_user_wants(project: Path) -> None:

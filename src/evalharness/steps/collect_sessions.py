@@ -11,7 +11,8 @@ from uuid import NAMESPACE_OID, uuid5
 from evalharness import registry
 from evalharness.documents.session import EvalCriteria, Session, moment_of
 from evalharness.documents.session_checks import size_class, summarise_results
-from evalharness.documents.session_results import AssertionResult, Config, EvalRun, Result, SessionCheck
+from evalharness.documents.session_repeats import diagnose_repeats
+from evalharness.documents.session_results import NOT_RUN, AssertionResult, Config, EvalRun, Result, SessionCheck
 from evalharness.domain.case import Case, recorded, session_file
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.run import Run
@@ -28,8 +29,6 @@ from evalharness.formats.recorded_sessions.rebuilt_sessions import (
 )
 from evalharness.values.json_value import Json
 
-NOT_RUN = "not run: the run was stopped before"
-
 
 def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
     """Round by round, the cases in the order of the suite; what was not tried has a result that says so."""
@@ -44,7 +43,7 @@ def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
         duration=timedelta(seconds=run.report.metadata.duration_seconds if run.report else 0.0),
         config=config,
         results=results,
-        summary=summarise_results(results),
+        summary=summarise_results(results).model_copy(update={"repeats": diagnose_repeats(results, run.lock.trials)}),
     )
 
 
