@@ -27,6 +27,7 @@ for number, question in enumerate(sys.argv[1:], start=1):
     for piece in ("You said: ", question, "."):
         tell("agent_choice", content=piece)
     usage = {"input_tokens": 10 * number, "output_tokens": number, "cost": 0.5 * number}
+    usage["last_message"] = {"OutputTokens": 1}
     tell("token_usage", session_id="s", usage=usage)
     tell("stream_stopped", session_id="s")
 """

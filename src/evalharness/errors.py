@@ -13,6 +13,7 @@
     │   └── RunBusy                2  another process is running this run
     ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
     ├── StoreError                 3  the store cannot be read or written
+    ├── IncompleteVerdict          3  a judge gave no verdict on some criteria; carries those it gave
     ├── SpendCapReached            3  the run may cost no more; what is finished is kept, the rest stays pending
     └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
         ├── ModelUnavailable       3  a language model gave no reply: limits, faults, refused keys
@@ -163,6 +164,14 @@ class Interrupted(HarnessError):
 
 class StoreError(HarnessError):
     pass
+
+
+class IncompleteVerdict(HarnessError):
+    """`results` are the verdicts that a judge did give (`sessions.RelevanceResult`), in the order of the criteria."""
+
+    def __init__(self, message: str, results: Sequence[Any]) -> None:
+        super().__init__(message)
+        self.results = tuple(results)
 
 
 class SpendCapReached(HarnessError):

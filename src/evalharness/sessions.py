@@ -23,13 +23,14 @@ from evalharness.documents.session_results import (
     EvalRun,
     InputSession,
     RelevanceResult,
+    Repeats,
     Result,
     RunOutput,
     RunOutputConfig,
     Summary,
 )
 from evalharness.domain import run
-from evalharness.errors import HarnessError, UsageError
+from evalharness.errors import IncompleteVerdict, UsageError
 from evalharness.formats.recorded_sessions import rebuilt_sessions
 from evalharness.graders.judges.question import Asking
 from evalharness.graders.judges.relevance import check_each, failures_in
@@ -48,6 +49,7 @@ __all__ = [
     "InputSession",
     "Judge",
     "RelevanceResult",
+    "Repeats",
     "Result",
     "RunOutput",
     "RunOutputConfig",
@@ -84,7 +86,10 @@ class Judge:
         object.__setattr__(self, "concurrency", max(1, self.concurrency))
 
     async def check_relevance(self, response: str, criteria: Sequence[str]) -> list[RelevanceResult]:
-        """A result with a reason for each criterion, in their order. Where any has none, raises, with all reasons."""
+        """A result with a reason for each criterion, in their order.
+
+        Where any has none, raises IncompleteVerdict: with the reasons why, and with the results of the others.
+        """
         if not isinstance(response, str):
             raise UsageError(f"the response is a text, and no {type(response).__name__}")
         is_list = isinstance(criteria, Sequence) and not isinstance(criteria, str)
@@ -92,9 +97,10 @@ class Judge:
             raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
         async with opened_judge(self.model, self.concurrency) as llm:
             answers = await check_each(Asking(llm), response, criteria, self.concurrency)
+        results = [answer for answer in answers if isinstance(answer, RelevanceResult)]
         if failures := failures_in(criteria, answers):
-            raise HarnessError(f"relevance check failed: {'; '.join(failures)}")
-        return [answer for answer in answers if isinstance(answer, RelevanceResult)]
+            raise IncompleteVerdict(f"relevance check failed: {'; '.join(failures)}", results)
+        return results
 
     async def validate(self) -> None:
         """One trivial question; raises UsageError or ModelUnavailable where this model cannot judge."""
@@ -102,13 +108,15 @@ class Judge:
             await try_judge(llm)
 
 
-def evaluate_sessions(config: Config, *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
+def evaluate_sessions(
+    config: Config, run_name: str = "", *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX
+) -> EvalRun:
     """Every session of `config.evals_dir`, asked `config.repeat` times. Works inside a running event loop, too.
 
-    `config.judge_model` judges their criteria; without one these stay open.
+    `config.judge_model` judges their criteria; without one these stay open. Without `run_name` a name is made up.
     """
     with Harness.open(store) as harness:
-        return harness.call(evaluating.evaluate_sessions, config, sandbox)
+        return harness.call(evaluating.evaluate_sessions, config, sandbox, run_name)
 
 
 def new_judge(model: str | Llm, concurrency: int = 1) -> Judge:
@@ -127,8 +135,8 @@ class Runner:
         with Harness.open(MEMORY) as harness:
             return harness.call(input_sessions, self.config)
 
-    def run(self) -> EvalRun:
-        return evaluate_sessions(self.config, store=self.store)
+    def run(self, run_name: str = "") -> EvalRun:
+        return evaluate_sessions(self.config, run_name, store=self.store)
 
 
 def generate_run_name() -> str:
@@ -172,7 +180,7 @@ def save_run_log(run: EvalRun, output_dir: str | Path) -> Path:
 
 
 def summary_text(run: EvalRun) -> str:
-    return "\n".join(session_files.summary_lines(run.summary, run.duration))
+    return _redactor().redact("\n".join(session_files.summary_lines(run.summary, run.duration)))
 
 
 def _redactor() -> Redactor:

@@ -145,7 +145,13 @@ class TestFailures:
         assert (trial.state, trial.reason) == ("failed", "model not found")
         assert transcript_of(trial).events[0]["message"] == "model not found"
 
-    def test_an_error_beside_an_answer_is_graded(self) -> None:
+    def test_an_error_after_an_answer(self) -> None:
+        """The original never failed for an error event."""
+        stream = lines({"type": "agent_choice", "content": "4"}, {"type": "error", "error": "out of quota"})
+        trial = ask(printing(stream), expected="4")
+        assert (trial.state, trial.reason, trial.output) == ("failed", "out of quota", "4")
+
+    def test_an_error_before_an_answer_is_graded(self) -> None:
         stream = lines({"type": "error", "error": "try again"}, {"type": "agent_choice", "content": "4"})
         assert ask(printing(stream), expected="4").state == "passed"
 

@@ -14,6 +14,17 @@ from driving import Outcome, drive
 from missing_parts import missing
 from recorded import AGENT, TARGET, asked, item, save, session
 
+JUDGE = """replies: [{when: '"nonce": "(\\w+)"', object: {nonce: '{match:1}', reason: it says so, result: pass}}]"""
+COUNTING = """
+count_file = pathlib.Path(__file__).with_name("count")
+count = 0
+if "list" in sys.argv[1]:
+    count = len(count_file.read_text()) + 1 if count_file.exists() else 1
+    count_file.write_text("x" * count)
+if count == 2:
+    tell("tool_call", tool_call=CALL, tool_definition={"name": "list_directory"})
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -39,6 +50,11 @@ def bubblewrap() -> None:
 
 def run(project: Path, *words: str) -> Outcome:
     return drive(project, "run", "evals", "--target", "target.yaml", *words)
+
+
+def saved_document(folder: Path) -> Any:
+    [document] = folder.glob("*-sessions.json")
+    return json.loads(document.read_text())
 
 
 def rows(path: Path, sql: str) -> list[Any]:
@@ -102,6 +118,78 @@ def test_a_run_that_is_shown_or_graded_again_can_be_saved_then(project: Path) ->
         assert [one["title"] for one in json.loads(document.read_text())["sessions"]] == ["Files", "Talk"]
 
 
+def test_the_saved_files_name_the_judge(project: Path) -> None:
+    (project / "judge.yaml").write_text(JUDGE)
+    save(project / "evals", files=asked("list them", "list_directory", evals={"relevance": ["It lists two files"]}))
+    judged = ("--judge-model", "scripted/judge.yaml", "--store", "store.db", "--save-sessions")
+    name = run(project, "--json", "--store", "store.db", "--save-sessions", "open").run_name
+    assert "judge_model" not in saved_document(project / "open")["config"]
+    assert drive(project, "regrade", name, *judged, "regraded").code == 0
+    assert run(project, *judged, "judged").code == 0
+    for folder in ("regraded", "judged"):
+        assert saved_document(project / folder)["config"]["judge_model"] == "scripted/judge.yaml"
+        [log] = (project / folder).glob("*.log")
+        assert "Judge model: scripted/judge.yaml\n" in log.read_text()
+
+
+def test_verdicts_stay_where_the_judge_gives_none_on_another_criterion(project: Path) -> None:
+    (project / "judge.yaml").write_text(JUDGE.replace("[", "[{when: It is BLUE, text: no idea}, ", 1))
+    criteria = {"relevance": ["It lists two files", "It is BLUE"]}
+    save(project / "evals", files=asked("list them", "list_directory", title="Files", evals=criteria))
+    done = run(project, "--only", "files", "--judge-model", "scripted/judge.yaml", "--save-sessions", "out")
+    assert done.code == 3, done.both
+    [result] = json.loads(next((project / "out").glob("*[0-9].json")).read_text())["results"]
+    assert "the judge gave no verdict on 'It is BLUE'" in result["error"]
+    assert result["relevance_results"] == [{"criterion": "It lists two files", "passed": True, "reason": "it says so"}]
+
+
+def test_repeats_are_diagnosed_on_the_screen_and_in_every_file(project: Path) -> None:
+    """The second answer of `files` lists twice; the fourth costs ten times as much."""
+    unreliable = AGENT.replace("import json, os, sys", "import json, os, sys, pathlib").replace(
+        "\nfor number", f"{COUNTING}for number"
+    )
+    (project / "agent.py").write_text(unreliable.replace('"cost": 0.5', '"cost": (5.0 if count == 4 else 0.5)'))
+    done = run(project, "--repeat", "5", "-j", "1", "--save-sessions", "out")
+    assert done.code == 1, done.both
+    diagnosed = f"""
+✅         pass@5: 2/2 evals passed at least once (100.0%)
+❌         pass^5: 1/2 evals passed every time (50.0%)
+
+Repeats: 1 flaky, 1 stable
+  ~ {project}/evals/files.json: 4/5 passed, cost $0.500000 [$0.500000, $5.000000] (n=5)
+      ✗ Files #2: tool calls score 0.67
+      $ Files #4: $5.000000, 10.0 × the median
+"""
+    assert f"{diagnosed}  … and 1 more eval in the log\n" in done.out
+    [log] = (project / "out").glob("*.log")
+    assert f"{diagnosed}  ✓ {project}/evals/talk.json: 5/5 passed, cost $1.0" in log.read_text()
+    repeats = saved_document(project / "out")["summary"]["repeats"]
+    assert (repeats["k"], repeats["pass_at_k"], repeats["pass_hat_k"]) == (5, 1.0, 0.5)
+    assert repeats["evals"][0]["reasons"] == {"Files #2": ["tool calls score 0.67"]}
+    assert repeats["evals"][0]["cost"]["outliers"] == [{"title": "Files #4", "cost": 5.0, "ratio": 10.0}]
+
+
+def test_a_run_is_called_as_its_user_wants(project: Path) -> None:
+    done = run(project, "--run-name", "nightly-7", "--save-sessions", "out", "--json")
+    assert (done.code, done.run_name) == (0, "nightly-7")
+    assert (project / "out" / "nightly-7.db").exists()
+    assert drive(project, "show", "nightly-7").code == 0
+    again = run(project, "--run-name", "nightly-7")
+    assert (again.code, "there is a run named nightly-7 already" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["latest", "a/b", "-1", "report.json", "eval-20260105-100000-00ff", "x" * 61, "a b"])
+def test_an_unfit_name_of_a_run_is_refused_before_anything_is_run(project: Path, name: str) -> None:
+    done = run(project, f"--run-name={name}")
+    assert (done.code, "name of a run" in done.err) == (2, True)
+    assert drive(project, "runs", "--json").json == {"runs": []}
+
+
+def test_only_a_single_run_can_be_named(project: Path) -> None:
+    done = run(project, "--target", "oracle", "--run-name", "both")
+    assert (done.code, "2 runs cannot all be named both" in done.err) == (2, True)
+
+
 def test_an_agent_that_calls_other_tools_fails(project: Path) -> None:
     save(project / "evals", files=asked("list them", "list_directory", "read_file", title="Files"))
     done = run(project, "--only", "files.json", "--save-sessions", "out", "--json")
@@ -162,6 +250,7 @@ def test_a_failing_setup_is_an_error_and_is_among_what_is_saved(project: Path) -
     [document] = (project / "out").glob("*-sessions.json")
     [saved] = json.loads(document.read_text())["sessions"]
     assert saved["eval_result"]["error"] == "the setup failed: exit code 4: no disk"
+    assert saved["eval_result"]["failures"] == ["the setup failed: exit code 4: no disk"]
     [database] = (project / "out").glob("*.db")
     assert rows(database, "SELECT title, error FROM eval_results") == [
         ("Files", "the setup failed: exit code 4: no disk")

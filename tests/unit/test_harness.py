@@ -553,6 +553,19 @@ class TestDoor:
         vague = [each.__name__ for each in methods if "Any" in str(inspect.signature(each).return_annotation)]
         assert vague == []
 
+    def test_runs_and_regrades_have_the_names_they_are_given(self) -> None:
+        with Harness.open(":memory:", settings=Settings({"MY_TOKEN": "hunter22hunter"})) as harness:
+            first = harness.run(suite_of(1), "echo", run_name="first")
+            assert harness.load_run("first").id == first.id
+            assert harness.regrade("first", run_name="second").name == "second"
+            assert harness.run(suite_of(1), "echo", resume="first", run_name="first").name == "first"
+            harness.baseline("first", "good")
+            for name, why in (("good", "that of a baseline"), ("hunter22hunter", "a secret"), ("second", "already")):
+                with pytest.raises(UsageError, match=why):
+                    harness.run(suite_of(1), "echo", run_name=name)
+            with pytest.raises(UsageError, match="keeps its name"):
+                harness.run(suite_of(1), "echo", resume="first", run_name="third")
+
     def test_a_baseline_of_several_runs(self) -> None:
         with Harness.open(":memory:", settings=Settings()) as harness:
             old = [harness.run(suite_of(4, trials=2), "echo") for _ in range(3)]

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged import HonestLlm, SayingLlm, told
+from judged import HonestLlm, SayingLlm, nonce_in, told
 from recorded import AGENT, TARGET, asked, item, save, session
 
 from evalharness import sessions
 from evalharness.domain.case import Case
 from evalharness.domain.language_model import ChatRequest
 from evalharness.domain.suite import matches
-from evalharness.errors import HarnessError, InvalidFile, NothingSelected, UsageError
+from evalharness.errors import IncompleteVerdict, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load
 from evalharness.sessions import Config, Judge, Runner, Session, evaluate_sessions
 
@@ -85,9 +85,26 @@ def test_a_judge_raises_with_every_criterion_that_has_no_answer() -> None:
         return HonestLlm("Ada").reply(request) if "is kind" in told(request) else "plain text"
 
     judge = Judge(SayingLlm(say), 2)
-    with pytest.raises(HarnessError) as caught:
+    with pytest.raises(IncompleteVerdict) as caught:
         asyncio.run(judge.check_relevance("Ada", ["names Ada", "is kind", "is short"]))
+    assert [(result.criterion, result.passed, result.reason) for result in caught.value.results] == [
+        ("is kind", True, "so it is")
+    ]
     assert re.findall(r"'([\w ]+)': test/judge gave no usable reply", str(caught.value)) == ["names Ada", "is short"]
+
+
+@pytest.mark.parametrize("result", [{}, {"result": ""}, {"result": None}])
+def test_a_reason_without_a_result_is_a_failed_verdict(result: dict[str, Any]) -> None:
+    llm = SayingLlm(lambda request: json.dumps({"nonce": nonce_in(request), "reason": "it names Bob", **result}))
+    [found] = asyncio.run(Judge(llm).check_relevance("Hello Bob", ["names Ada"]))
+    assert (found.passed, found.reason, len(llm.requests)) == (False, "it names Bob", 1)
+
+
+@pytest.mark.parametrize("reply", [{"reason": ""}, {}, {"reason": "so", "verdict": "fail"}, {"result": "maybe"}])
+def test_a_reply_without_a_reason_or_of_another_form_is_no_verdict(reply: dict[str, Any]) -> None:
+    llm = SayingLlm(lambda request: json.dumps({"nonce": nonce_in(request), **reply}))
+    with pytest.raises(IncompleteVerdict, match="gave no usable reply"):
+        asyncio.run(Judge(llm).check_relevance("Hello Bob", ["names Ada"]))
 
 
 @pytest.mark.parametrize("criteria", ["polite", ["is kind", ""], [1], None, 5, {"is kind"}, b"polite"])
@@ -208,7 +225,8 @@ def test_a_folder_is_evaluated(evals: Path) -> None:
     assert (files.size, files.size_expected, files.tool_calls_score, files.tool_calls_expected) == ("S", "S", 1.0, 1.0)
     assert (files.input_path, files.error) == (str(evals / "files.json"), "")
     assert (talk.question, talk.response) == ("Hi\nBye", "You said: Hi.You said: Bye.")
-    assert (talk.tool_calls_expected, talk.cost, talk.output_tokens) == (0.0, 1.0, 2)
+    assert (talk.tool_calls_expected, talk.cost) == (0.0, 1.0)
+    assert (talk.output_tokens, talk.last_message_output_tokens) == (2, 1), "in all, and of the last message"
     assert talk.session is not None
     assert [each.message.message.role for each in talk.session.messages if each.message] == [
         "user", "assistant", "user", "assistant",
@@ -241,6 +259,25 @@ def test_what_breaks_is_a_result_with_an_error(evals: Path) -> None:
     [result] = run.results
     assert "no model" in result.error
     assert (run.summary.failed_evals, result.session is not None) == (1, True)
+
+
+def test_a_run_has_the_name_it_was_given(evals: Path) -> None:
+    config = Config(agent_filename="oracle", evals_dir=str(evals))
+    assert evaluate_sessions(config, "friday", store="store.db").name == "friday"
+    assert Runner(config, store="store.db").run("saturday").name == "saturday"
+    with pytest.raises(UsageError, match="there is a run named friday already"):
+        evaluate_sessions(config, "friday", store="store.db")
+    with pytest.raises(UsageError, match="'a/b' cannot be the name of a run"):
+        evaluate_sessions(config, "a/b", store="store.db")
+
+
+def test_an_error_after_the_answer_fails_the_eval(evals: Path) -> None:
+    (evals.parent / "agent.py").write_text(AGENT + 'tell("error", error="out of quota")\n')
+    run = evaluated(evals, only=("talk",))
+    [result] = run.results
+    assert (result.state, result.error) == ("failed", "out of quota")
+    assert result.response == "You said: Hi.You said: Bye."
+    assert run.summary.failed_evals == 1
 
 
 def test_any_target_can_be_asked(evals: Path) -> None:
@@ -332,6 +369,7 @@ def test_what_was_left_out_of_a_long_stream_is_in_its_session(evals: Path) -> No
     said = [each.message.message for each in result.session.messages if each.message]
     assert [len(message.tool_calls) for message in said if message.role == "assistant"] == [1, 0] * 3
     assert (result.session.cost, result.session.output_tokens) == (result.cost, result.output_tokens) == (1.5, 3)
+    assert result.last_message_output_tokens == 0, "its end was not kept"
 
 
 def test_a_stream_that_was_cut_is_not_judged(evals: Path) -> None:

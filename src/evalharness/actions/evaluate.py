@@ -114,6 +114,8 @@ async def _resume(
     options = request.options
     if options.judge_model not in ("", stored.options.judge_model):
         raise CannotResume(f"run {stored.name} goes on with its own judge", hint="leave judge_model out, or regrade it")
+    if options.run_name not in ("", stored.name):
+        raise CannotResume(f"run {stored.name} keeps its name", hint="leave run_name out")
     asked = ResumeRequest(
         variables=request.variables,
         max_concurrency=options.max_concurrency,

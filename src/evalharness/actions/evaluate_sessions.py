@@ -19,7 +19,9 @@ from evalharness.steps.find_suites import checked, find_suites
 DEFAULT_SANDBOX = "bubblewrap"
 
 
-async def evaluate_sessions(context: Context, config: Config, sandbox: str = DEFAULT_SANDBOX) -> EvalRun:
+async def evaluate_sessions(
+    context: Context, config: Config, sandbox: str = DEFAULT_SANDBOX, run_name: str = ""
+) -> EvalRun:
     """Every session of `config.evals_dir`, asked `config.repeat` times.
 
     `config.judge_model` judges their criteria; without one these stay open.
@@ -32,7 +34,12 @@ async def evaluate_sessions(context: Context, config: Config, sandbox: str = DEF
         trials=max(1, config.repeat),
         selection=Selection(only=config.only),
         env=context.settings.parse_assignments(config.env_vars, "--env"),
-        options=RunOptions(max_concurrency=config.concurrency, sandbox=sandbox, judge_model=config.judge_model),
+        options=RunOptions(
+            max_concurrency=config.concurrency,
+            sandbox=sandbox,
+            judge_model=config.judge_model,
+            run_name=run_name,
+        ),
     )
     [run] = await run_suites(context, request)
     concurrency = concurrency_of(run.options, run.suite.config)

@@ -38,7 +38,7 @@ from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
-from evalharness.steps.execute_runs import PreparedRun, claimed, drive, opened
+from evalharness.steps.execute_runs import PreparedRun, check_run_name, claimed, drive, opened
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
@@ -91,6 +91,7 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
     execution = execution or Execution()
     files = find_suites(context.store, [request.suite], request.format_name) if request.suite else []
     olds = _regraded_runs(context.store, request)
+    check_run_name(request.options.run_name, len(olds), context.store)
     graded_by = [(file.root, file.suite) for file in files if file.suite]
     graded_by = graded_by or [(Path(old.root), stored_suite(old)) for old in olds]
     check_compared(request.outputs, graded_by, request.gate.baseline)
@@ -174,7 +175,7 @@ def _prepare(
         lock = locked_as_judged(old.lock, before, lock, judged)
     run = Run(
         id="",
-        name="",
+        name=options.run_name,
         matrix_id="",
         variant=old.variant,
         root=str(root),

@@ -25,7 +25,7 @@ from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
-from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_run
+from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
 from evalharness.steps.find_suites import find_suites, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
@@ -154,6 +154,7 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
             prepared.append(_prepared(context, chosen, variant, request, file, shared))
     if not prepared:
         raise nothing or NothingSelected("nothing to run")
+    check_run_name(request.options.run_name, len(prepared), store)
     return prepared
 
 

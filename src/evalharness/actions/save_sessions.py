@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.documents.session import EvalCriteria, Session
-from evalharness.documents.session_results import Config, EvalRun
+from evalharness.documents.session_results import Config, EvalRun, Summary
 from evalharness.domain.run import Run
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
+from evalharness.graders.judges.judge_part import NO_JUDGE
 from evalharness.redaction import Redactor
 from evalharness.reports.session_database import save_run_sessions
 from evalharness.reports.session_files import save_run_json, save_run_log, save_run_sessions_json, write_new
@@ -38,20 +40,37 @@ async def save_session(context: Context, session: Session, filename: str, folder
     return write_new(folder, names, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
 
-async def save_runs(context: Context, runs: Iterable[Run], redactor: Redactor, folder: Path) -> list[tuple[str, Path]]:
-    """The files of all these runs, each with its label."""
-    return [saved for run in runs for saved in _save_run(_collected(run, context.store), folder, redactor)]
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """A run of sessions in figures, and its files by label."""
+
+    summary: Summary
+    files: dict[str, Path]
 
 
-def _save_run(run: EvalRun, folder: Path, redactor: Redactor) -> list[tuple[str, Path]]:
-    return [(label, write(run, folder, redactor)) for label, write in WRITERS.items()]
+async def save_runs(context: Context, runs: Iterable[Run], redactor: Redactor, folder: Path) -> list[SavedRun]:
+    return [_save_run(_collected(run, context.store), folder, redactor) for run in runs]
+
+
+def _save_run(run: EvalRun, folder: Path, redactor: Redactor) -> SavedRun:
+    return SavedRun(run.summary, {label: write(run, folder, redactor) for label, write in WRITERS.items()})
 
 
 def _collected(run: Run, store: Store) -> EvalRun:
     config = Config(
         agent_filename=run.target.source_file or run.target.label,
         evals_dir=run.root,
+        judge_model=_judge_of(run),
         concurrency=concurrency_of(run.options, run.suite.config),
         repeat=run.lock.trials,
     )
     return eval_run_of(run, store.trials(run.id), config)
+
+
+def _judge_of(run: Run) -> str:
+    """Who judges unless a grader names somebody; where only graders do, those who judged."""
+    named = run.options.judge_model or run.suite.config.judge_model
+    if named == NO_JUDGE:
+        return ""
+    judging = run.report.judging if run.report else ()
+    return named or ", ".join(each.model for each in judging)

@@ -5,7 +5,6 @@ Only a run that can be trusted is one; several must be runs of one target, each 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
-from evalharness.domain.run import Run
+from evalharness.domain.run import Run, check_given_name
 from evalharness.domain.stored import Baseline, RunOutline
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.written_reports import ENDING, read_reports
@@ -26,9 +25,6 @@ from evalharness.steps.find_reports import check_pool, named_baseline, report_of
 
 DEFAULT_NAME = "default"
 LONGEST_NAME = 100
-_NAME = re.compile(r"\w[\w.@+-]*")
-_TAKEN = ("none", "list", "set", "add", "rm")
-"""`--baseline none` means that there is nothing to compare with; the others are words of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +193,7 @@ def _make_folder(folder: Path) -> None:
 
 def _check_name(name: str, store: Store) -> None:
     """What names a baseline must not name a run or a file as well."""
-    if len(name) > LONGEST_NAME:
-        raise UsageError(f"the name of a baseline has at most {LONGEST_NAME} characters, and this one {len(name):,}")
-    if not _NAME.fullmatch(name) or name.lower().endswith(".json") or name in _TAKEN:
-        raise UsageError(
-            f"'{name}' cannot be the name of a baseline",
-            hint="take letters, digits and . _ - + @; not none, list, set, add or rm, and nothing that ends in .json",
-        )
+    check_given_name(name, "baseline", LONGEST_NAME)
     try:
         run = store.outline(name)
     except UnknownName:

@@ -26,6 +26,9 @@ from evalharness.reports.sequential_text import announced
 from evalharness.reports.wording import harmless, money
 from evalharness.reports.words import say
 
+MOST_REPEATED = 10
+"""Evals whose repeats are shown; the files have all of them."""
+
 
 class Announcer:
     """Hears how a command goes: prints what was noticed in its files, then shows progress."""
@@ -124,9 +127,14 @@ def print_warnings(files: Sequence[LoadedFile]) -> None:
         print(harmless(say(problem)), file=sys.stderr)
 
 
-def _print_saved(files: Sequence[tuple[str, Path]], screen: Screen) -> None:
-    for label, path in files:
-        screen.say(f"{label}: {path}")
+def _print_saved(saved: Sequence[Any], screen: Screen) -> None:
+    from evalharness.reports.session_files import repeat_lines
+
+    for run in saved:
+        for line in ("", *repeat_lines(run.summary.repeats, MOST_REPEATED)) if run.summary.repeats else ():
+            screen.say(line)
+        for label, path in run.files.items():
+            screen.say(f"{label}: {path}")
 
 
 def print_dry_run(planned: Sequence[Any], announcer: Announcer, *, as_json: bool) -> int:

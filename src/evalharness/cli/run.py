@@ -65,6 +65,7 @@ from evalharness.cli.options import (
     metavar="[RUN]",
     help="Only cases that did not pass last time, or in RUN.",
 )
+@option("--run-name", default="", metavar="NAME", help="What to call the run, in place of a name that is made up.")
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
 @save_sessions_option
 @gate_options
@@ -150,6 +151,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             max_failures=flags["max_failures"],
             grader_type=flags["grader_type"],
             sandbox=flags["sandbox"],
+            run_name=flags["run_name"],
             **model_wishes(flags),
         ),
     )

@@ -44,8 +44,8 @@ class RunStore(Protocol):
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
         """Store new runs together, each under an id and a name of its own, and register the suites they came from.
 
-        All of them or none. Raises UsageError for a case id with a secret in it: rows are found by case id, so an id is
-        stored as it is or not at all.
+        A run that has a name keeps it. All of them or none. Raises UsageError for a name that another run has, and for
+        a case id with a secret in it: rows are found by case id, so an id is stored as it is or not at all.
         """
         ...
 

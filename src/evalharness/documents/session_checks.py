@@ -118,13 +118,16 @@ def eval_result(result: Result) -> dict[str, Json]:
     fields: dict[str, Json] = {"passed": state == "passed", "state": state}
     if lines.successes:
         fields["successes"] = list(lines.successes)
+    if lines.failures and state != "skipped":
+        fields["failures"] = list(lines.failures)
     if result.error:
         fields["error"] = result.error
-    elif lines.failures:
-        fields["failures"] = list(lines.failures)
     if lines.awaiting:
         fields["awaiting"] = list(lines.awaiting)
-    return {**fields, "cost": result.cost, "output_tokens": result.output_tokens, "checks": _checks(result)}
+    fields |= {"cost": result.cost, "output_tokens": result.output_tokens}
+    if result.last_message_output_tokens:
+        fields["last_message_output_tokens"] = result.last_message_output_tokens
+    return {**fields, "checks": _checks(result)}
 
 
 def _checks(result: Result) -> dict[str, Json]:

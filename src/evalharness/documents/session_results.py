@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
@@ -59,6 +59,10 @@ def _to_nanoseconds(duration: timedelta) -> int:
 
 
 GoDuration = Annotated[timedelta, BeforeValidator(_from_nanoseconds), PlainSerializer(_to_nanoseconds, return_type=int)]
+
+
+NOT_RUN = "not run: the run was stopped before"
+"""The error of an eval that was never asked."""
 
 
 class Config(Record):
@@ -115,7 +119,9 @@ class Result(GoRecord):
     """One session asked once. Where there is an `error` the rest says nothing about the agent."""
 
     model_config = ConfigDict(extra="ignore")
-    omitempty = ("state", "relevance_results", "assertion_results", "error", "raw_output")
+    omitempty = (
+        "state", "last_message_output_tokens", "relevance_results", "assertion_results", "error", "raw_output",
+    )  # fmt: skip
 
     input_path: str = ""
     title: str = ""
@@ -125,6 +131,9 @@ class Result(GoRecord):
     """What the run says; None where the checks alone decide."""
     cost: float = 0.0
     output_tokens: int = 0
+    """In all, sub-agents included."""
+    last_message_output_tokens: int = 0
+    """Of the last message alone, where the agent reports it."""
     size: str = ""
     size_expected: str = ""
     tool_calls_score: float = 0.0
@@ -144,11 +153,57 @@ class Result(GoRecord):
         return bool(self.relevance_results or self.relevance_passed)
 
 
+RepeatStatus = Literal["stable", "flaky", "failing", "incomplete"]
+"""All repeats passed, some, none; fewer ended than were asked for."""
+
+
+class CostOutlier(GoRecord):
+    """`ratio` is its cost in medians."""
+
+    title: str
+    cost: float
+    ratio: float
+
+
+class RepeatCost(GoRecord):
+    """Of the repeats that ended without an error."""
+
+    samples: int
+    median: float
+    min: float
+    max: float
+    outliers: tuple[CostOutlier, ...] = ()
+
+
+class RepeatedEval(GoRecord):
+    """One session asked several times. `reasons` says by title why a repeat did not pass."""
+
+    omitempty = ("cost",)
+
+    input_path: str
+    status: RepeatStatus
+    passed: int = 0
+    total: int = 0
+    errors: int = 0
+    failed_runs: tuple[str, ...] = ()
+    reasons: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    cost: RepeatCost | None = None
+
+
+class Repeats(GoRecord):
+    """Shares of evals: `pass_at_k` passed at least once, `pass_hat_k` every time."""
+
+    k: int
+    pass_at_k: float
+    pass_hat_k: float
+    evals: tuple[RepeatedEval, ...] = ()
+
+
 class Summary(GoRecord):
     """`failed_evals` are those with an error. They and those that were skipped enter no other number but the cost."""
 
     model_config = ConfigDict(extra="ignore")
-    omitempty = ("assertions_passed", "assertions_total")
+    omitempty = ("assertions_passed", "assertions_total", "repeats")
 
     total_evals: int = 0
     failed_evals: int = 0
@@ -161,6 +216,8 @@ class Summary(GoRecord):
     relevance_total: float = 0.0
     assertions_passed: int = 0
     assertions_total: int = 0
+    repeats: Repeats | None = None
+    """Where each session was asked more than once."""
 
 
 class EvalRun(GoRecord):

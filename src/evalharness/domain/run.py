@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from random import Random
 from typing import TypedDict
@@ -75,6 +76,8 @@ class RunOptions(Record):
     max_tokens: int | None = None
     use_cache: bool = True
     """Whether verdicts that a judge gave before are used again."""
+    run_name: str = ""
+    """What the run is called; empty for a name that the store makes up."""
 
     @property
     def is_capped(self) -> bool:
@@ -93,6 +96,8 @@ class EvaluateOptions(TypedDict, total=False):
     use_cache: bool
     sandbox: str
     """Where to run untrusted code."""
+    run_name: str
+    """What the run is called, in place of a made-up name."""
 
 
 class Run(Record):
@@ -170,6 +175,31 @@ def generate_run_name(rng: Random) -> str:
 
 def generate_run_id(now: datetime, rng: Random) -> str:
     return f"eval-{now:%Y%m%d-%H%M%S}-{rng.randrange(16**4):04x}"
+
+
+LONGEST_RUN_NAME = 60
+"""Characters: files are named after runs, and a file's name has at most 255 bytes."""
+_GIVEN_NAME = re.compile(r"\w[\w.@+-]*")
+_RUN_ID = re.compile(r"eval-\d{8}-\d{6}-[0-9a-f]{4}")
+_TAKEN = ("none", "list", "set", "add", "rm", "latest")
+"""Words that commands take where they take a name."""
+
+
+def check_given_name(name: str, kind: str, longest: int) -> None:
+    """Raises UsageError for a name that would also be a file's, a command's word or the id of a run."""
+    if len(name) > longest:
+        raise UsageError(f"the name of a {kind} has at most {longest} characters, and this one {len(name):,}")
+    is_fit = _GIVEN_NAME.fullmatch(name) and not name.lower().endswith(".json") and not _RUN_ID.fullmatch(name)
+    if not is_fit or name in _TAKEN:
+        raise UsageError(
+            f"'{name}' cannot be the name of a {kind}",
+            hint="take letters, digits and . _ - + @; not none, list, set, add, rm or latest, not the id of a run, and "
+            "nothing that ends in .json",
+        )
+
+
+def name_taken(name: str) -> UsageError:
+    return UsageError(f"there is a run named {name} already", hint="take another name")
 
 
 def checked_options(options: EvaluateOptions) -> RunOptions:

@@ -81,6 +81,8 @@ def wrong_shape(error: ValidationError, evidence: Transcript | None = None) -> T
 # Whether an error fails a trial is the target's business.
 
 ERROR = "error"
+ENDED_WITH_ERROR = "ended_with_error"
+"""The type of an event that repeats the message of an error after which the agent said nothing more in that turn."""
 LEFT_OUT = "left_out_events"
 """The type of the last event of a stream that was too long to be kept whole."""
 
@@ -90,7 +92,7 @@ def error_event(message: str, said: dict[str, Json] | None = None) -> dict[str, 
     return {**(said or {}), "type": ERROR, "message": message}
 
 
-def errors_of(transcript: Transcript) -> list[str]:
+def errors_of(transcript: Transcript, kind: str = ERROR) -> list[str]:
     """The messages of a transcript's error events, in order."""
-    found = [event.get("message") for event in transcript.events if event.get("type") == ERROR]
+    found = [event.get("message") for event in transcript.events if event.get("type") == kind]
     return [message for message in found if isinstance(message, str)]

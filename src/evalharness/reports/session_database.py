@@ -18,7 +18,7 @@ from evalharness.documents.session_checks import eval_result
 from evalharness.documents.session_results import EvalRun
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
-from evalharness.reports.session_files import make_folder, run_output
+from evalharness.reports.session_files import made_up_id, make_folder, run_output
 from evalharness.values.json_value import Json
 
 TABLES = """
@@ -130,11 +130,11 @@ class _Writing:
             config=_text(head["config"]),
             summary=_text(head["summary"]),
         )
-        for result in run.results:
+        for position, result in enumerate(run.results):
             session = self._clean(result.session.model_dump(mode="json")) if result.session else {}
             reported, judged = self._clean(result.model_dump(mode="json")), self._clean(eval_result(result))
             if session:
-                session["id"] = self._free_id(session["id"] or run.name)
+                session["id"] = self._free_id(session["id"] or made_up_id(run, position))
                 self._session(session, None)
             self._insert(
                 "eval_results",

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from evalharness.documents.session import Session
 from evalharness.documents.session_checks import check_lines, eval_result, state_of
-from evalharness.documents.session_results import EvalRun, Result, RunOutput, RunOutputConfig, Summary, duration_text
+from evalharness.documents.session_results import (
+    EvalRun,
+    RepeatedEval,
+    Repeats,
+    Result,
+    RunOutput,
+    RunOutputConfig,
+    Summary,
+    duration_text,
+)
+from evalharness.domain.plain_numbers import count
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
 from evalharness.reports.wording import harmless
 
 GOOD, FAIR = 0.75, 0.5
 LABEL_WIDTH = 14
+STATUS_MARKS = {"flaky": "~", "failing": "✗", "incomplete": "?", "stable": "✓"}
 MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "skipped": "-", "awaiting": "?"}
 
 
@@ -51,14 +64,21 @@ def run_output(run: EvalRun) -> RunOutput:
             base_image=config.base_image,
         ),
         summary=run.summary,
-        sessions=tuple(map(judged_session, run.results)),
+        sessions=tuple(judged_sessions(run)),
     )
 
 
-def judged_session(result: Result) -> Session:
+def judged_sessions(run: EvalRun) -> Iterator[Session]:
     """An eval that broke before there was a session is not left out: its title and its result are what there is."""
-    session = result.session or Session(title=result.title)
-    return session.model_copy(update={"eval_result": eval_result(result)})
+    for position, result in enumerate(run.results):
+        session = result.session or Session(title=result.title)
+        changes = {"id": session.id or made_up_id(run, position), "eval_result": eval_result(result)}
+        yield session.model_copy(update=changes)
+
+
+def made_up_id(run: EvalRun, position: int) -> str:
+    """For a session without one: the same whenever the run is saved, and another in every run."""
+    return str(uuid5(NAMESPACE_OID, f"{run.name}/{run.timestamp.isoformat()}/{position}"))
 
 
 def result_lines(result: Result) -> Iterator[str]:
@@ -82,14 +102,50 @@ def summary_lines(summary: Summary, duration: timedelta) -> Iterator[str]:
         yield _summary_line(_icon(mean), "Tool Calls", f"{mean:.1%} avg F1 {evals}")
     yield from _share("Relevance", int(summary.relevance_passed), int(summary.relevance_total))
     yield from _share("Assertions", summary.assertions_passed, summary.assertions_total)
+    if summary.repeats:
+        yield from repeat_lines(summary.repeats)
     yield ""
     yield f"Total Cost: ${summary.total_cost:.6f}"
     yield f"Total Time: {duration_text(duration, timedelta(seconds=1))}"
 
 
-def _share(label: str, passed: int, total: int) -> Iterator[str]:
+def repeat_lines(repeats: Repeats, most: int | None = None) -> Iterator[str]:
+    """How reliable the evals are, the most unreliable first, with reasons and with costs far from the others.
+
+    With `most`, only so many, and only those that deserve a look.
+    """
+    evals, k = repeats.evals, repeats.k
+    yield from _share(f"pass@{k}", sum(each.passed > 0 for each in evals), len(evals), "evals passed at least once")
+    yield from _share(
+        f"pass^{k}", sum(each.status == "stable" for each in evals), len(evals), "evals passed every time"
+    )
+    yield ""
+    counts = Counter(each.status for each in evals)
+    yield f"Repeats: {', '.join(f'{number} {status}' for status, number in counts.items())}"
+    shown = evals if most is None else tuple(filter(_deserves_a_look, evals))[:most]
+    for each in shown:
+        yield from map(harmless, _repeated_lines(each))
+    if hidden := len(evals) - len(shown):
+        yield f"  … and {count(hidden, 'more eval')} in the log"
+
+
+def _deserves_a_look(found: RepeatedEval) -> bool:
+    return found.status != "stable" or (found.cost is not None and bool(found.cost.outliers))
+
+
+def _repeated_lines(found: RepeatedEval) -> Iterator[str]:
+    cost = found.cost
+    spread = f"${cost.median:.6f} [${cost.min:.6f}, ${cost.max:.6f}] (n={cost.samples})" if cost else "n/a"
+    yield f"  {STATUS_MARKS[found.status]} {found.input_path}: {found.passed}/{found.total} passed, cost {spread}"
+    for title in found.failed_runs:
+        yield f"      {MARKS['failed']} {title}: {'; '.join(found.reasons.get(title, ()))}"
+    for outlier in cost.outliers if cost else ():
+        yield f"      $ {outlier.title}: ${outlier.cost:.6f}, {outlier.ratio:.1f} × the median"
+
+
+def _share(label: str, passed: int, total: int, what: str = "passed") -> Iterator[str]:
     if total:
-        yield _summary_line(_icon(passed / total), label, f"{passed}/{total} passed ({passed / total:.1%})")
+        yield _summary_line(_icon(passed / total), label, f"{passed}/{total} {what} ({passed / total:.1%})")
 
 
 def _summary_line(icon: str, label: str, reported: str) -> str:

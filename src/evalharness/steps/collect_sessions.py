@@ -11,7 +11,8 @@ from uuid import NAMESPACE_OID, uuid5
 from evalharness import registry
 from evalharness.documents.session import EvalCriteria, Session, moment_of
 from evalharness.documents.session_checks import size_class, summarise_results
-from evalharness.documents.session_results import AssertionResult, Config, EvalRun, Result, SessionCheck
+from evalharness.documents.session_repeats import diagnose_repeats
+from evalharness.documents.session_results import NOT_RUN, AssertionResult, Config, EvalRun, Result, SessionCheck
 from evalharness.domain.case import Case, recorded, session_file
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.run import Run
@@ -22,12 +23,11 @@ from evalharness.engine.planning.planned_cases import filled_case, filled_suite
 from evalharness.errors import HarnessError
 from evalharness.formats.recorded_sessions.rebuilt_sessions import (
     is_whole_event_stream,
+    last_message_output_tokens,
     session_from_events,
     session_from_transcript,
 )
 from evalharness.values.json_value import Json
-
-NOT_RUN = "not run: the run was stopped before"
 
 
 def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
@@ -43,7 +43,7 @@ def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
         duration=timedelta(seconds=run.report.metadata.duration_seconds if run.report else 0.0),
         config=config,
         results=results,
-        summary=summarise_results(results),
+        summary=summarise_results(results).model_copy(update={"repeats": diagnose_repeats(results, run.lock.trials)}),
     )
 
 
@@ -100,6 +100,7 @@ class _Asked:
             state=trial.state,
             cost=trial.cost_usd or 0.0,
             output_tokens=trial.output_tokens or 0,
+            last_message_output_tokens=last_message_output_tokens(transcript.events),
             size=size_class(transcript.text) if trial.last.transcript else "",
             error=_error(trial),
             raw_output=transcript.events,

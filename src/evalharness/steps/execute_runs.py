@@ -16,7 +16,7 @@ from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
-from evalharness.domain.run import Run, RunLock, RunOptions
+from evalharness.domain.run import LONGEST_RUN_NAME, Run, RunLock, RunOptions, check_given_name
 from evalharness.domain.sequential import is_not_needed
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
@@ -207,6 +207,22 @@ def finished_before(store: Store, run: Run) -> tuple[dict[str, int], dict[TrialK
     return done, taken_up
 
 
+# Names that users give to runs.
+
+
+def check_run_name(name: str, runs: int, store: Store) -> None:
+    """Whether one may be called so, and only one is; whether the name is free is known when it is stored."""
+    if not name:
+        return
+    check_given_name(name, "run", LONGEST_RUN_NAME)
+    if runs > 1:
+        raise UsageError(f"{runs} runs cannot all be named {name}", hint="name a run of one suite on one target")
+    if store.redactor.redact(name) != name:
+        raise UsageError("the name of the run contains a secret", hint="take another name")
+    if any(baseline.name == name for baseline in store.baselines()):
+        raise UsageError(f"'{name}' cannot be the name of a run: it is that of a baseline")
+
+
 # Prepare runs: specification, parts and lock of a run, each made once, before anything is opened or stored.
 
 
@@ -225,13 +241,13 @@ def prepare_run(
     suite: Suite, variant: Variant, variables: Variables, options: RunOptions, file: LoadedFile, budget: RunBudget,
     context: Context,
 ) -> PreparedRun:  # fmt: skip
-    """A new run; the store will give it its id and its name."""
+    """A new run; the store will give it its id and, unless it has one, a name."""
     assert variant.target is not None, "chosen with its target"
     spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
     spec, lock = locked(spec, variables, budget, context, str(file.path))
     run = Run(
         id="",
-        name="",
+        name=options.run_name,
         matrix_id="",
         variant=variant.name,
         root=str(file.root),

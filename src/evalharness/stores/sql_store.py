@@ -19,7 +19,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
-from evalharness.domain.run import Run, generate_run_id, generate_run_name
+from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
 from evalharness.domain.stored import (
     Baseline,
     BaselineRun,
@@ -128,7 +128,7 @@ class SqlStore(Store):
         added: list[Run] = []
         with self._database.transaction() as connection:
             for run in planned:
-                run_id, name = self._free_names(connection)
+                run_id, name = self._free_names(connection, run.name)
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self._redactor))
@@ -138,11 +138,13 @@ class SqlStore(Store):
                 self._register(connection, suite)
         return added
 
-    def _free_names(self, connection: Connection) -> tuple[str, str]:
+    def _free_names(self, connection: Connection, given: str) -> tuple[str, str]:
         """Inside the transaction that stores the run, so that nobody else takes them."""
+        if given and connection.execute(statements.FIND_NAMES, (given, given)).fetchone():
+            raise name_taken(given)
         moment = self._clock()
         for _ in range(_TRIES):
-            names = generate_run_id(moment, self._rng), generate_run_name(self._rng)
+            names = generate_run_id(moment, self._rng), given or generate_run_name(self._rng)
             if not connection.execute(statements.FIND_NAMES, names).fetchone():
                 return names
         raise StoreError("no free run name was found", hint=Hint("hint.prune_store"))

@@ -16,7 +16,7 @@ from evalharness.documents.artifact import EvalArtifact, looks_like_artifact, pa
 from evalharness.documents.artifact_view import answer_of
 from evalharness.domain.case import as_text
 from evalharness.domain.process import ProcessResult
-from evalharness.domain.transcript import FIGURES, Answer, Transcript, errors_of, wrong_shape
+from evalharness.domain.transcript import ENDED_WITH_ERROR, FIGURES, Answer, Transcript, errors_of, wrong_shape
 from evalharness.errors import TargetFailed, UnknownName
 from evalharness.values.json_value import MISSING, Json, plain_json, step_into, steps
 from evalharness.values.text import head
@@ -187,10 +187,12 @@ def read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
     return evidence.model_copy(update={**reported.given(), "events": (*evidence.events, *reported.events)})
 
 
-def fail_without_answer(transcript: Transcript) -> None:
-    """An error beside an answer is for the graders to judge; an error instead of one is a failure."""
-    errors = errors_of(transcript)
-    if errors and not transcript.text.strip():
+def fail_after_error(transcript: Transcript) -> None:
+    """An error before an answer is for the graders to judge; one after it, or instead of one, is a failure."""
+    errors = errors_of(transcript, ENDED_WITH_ERROR)
+    if not transcript.text.strip():
+        errors = errors or errors_of(transcript)
+    if errors:
         raise TargetFailed(errors[-1], evidence=transcript)
 
 

@@ -24,7 +24,7 @@ from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import (
     EventsOption,
     ResultForm,
-    fail_without_answer,
+    fail_after_error,
     limit_passed,
     read_events,
     read_result,
@@ -260,7 +260,7 @@ def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -
         raise TargetFailed(problem or str(failure), evidence=evidence) from None
     if problem:
         raise TargetFailed(problem, evidence=transcript)
-    fail_without_answer(transcript)
+    fail_after_error(transcript)
     return transcript
 
 

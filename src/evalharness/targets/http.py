@@ -21,7 +21,7 @@ from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import (
     EventsOption,
     ResultForm,
-    fail_without_answer,
+    fail_after_error,
     look_up,
     read_events,
     read_result,
@@ -188,7 +188,7 @@ class HttpTarget(Target):
 
 def _read_events(text: str, parser: str, evidence: Transcript) -> Transcript:
     transcript = read_events(text, parser, evidence)
-    fail_without_answer(transcript)
+    fail_after_error(transcript)
     return transcript
 
 

@@ -15,7 +15,7 @@ from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial, TrialState
 from evalharness.engine.measuring.summary import case_results
 from evalharness.engine.measuring.trial_counts import count_trials
-from evalharness.errors import RunBusy, UnknownName
+from evalharness.errors import RunBusy, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.steps.find_reports import report_of
 from evalharness.testing.store_fixtures import OpenStore, StoreFixtures
@@ -32,6 +32,14 @@ class RunStoreContract(StoreFixtures):
         run = added(store)
         with pytest.raises(UnknownName, match=run.name):
             store.find_run(run.name[:-1])
+
+    def test_a_run_keeps_the_name_it_has_and_no_other_run_gets_it(self, store: Store) -> None:
+        [run] = store.add_runs([make_run().model_copy(update={"name": "nightly"})])
+        assert (run.name, store.find_run("nightly").id) == ("nightly", run.id)
+        for name in ("nightly", run.id):
+            with pytest.raises(UsageError, match=f"a run named {name} already"):
+                store.add_runs([make_run(), make_run().model_copy(update={"name": name})])
+        assert [line.name for line in store.list_runs(10)] == ["nightly"], "all of them or none"
 
     def test_runs_stored_together_are_a_matrix_in_order(self, store: Store) -> None:
         together = store.add_runs([make_run("one"), make_run("two")])

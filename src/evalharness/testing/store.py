@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
-from evalharness.domain.run import Run, generate_run_id, generate_run_name
+from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
 from evalharness.domain.stored import (
     Baseline,
     BaselineRun,
@@ -146,26 +146,28 @@ class FakeStore(Store):
     # Runs
 
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
-        planned, added = list(runs), list[Run]()
+        planned, added, stored = list(runs), list[Run](), dict[str, _StoredRun]()
         for run in planned:
             encoding.check_case_ids(run, self._redactor)
         with self._kept.lock:
             for run in planned:
-                run_id, name = self._free_names()
+                run_id, name = self._free_names(run.name, stored)
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
-                self._kept.runs[run_id] = _StoredRun(
-                    run_id, name, matrix_id, *about, encoding.run_body(named, self._redactor)
-                )
+                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, encoding.run_body(named, self._redactor))
                 added.append(named)
+            self._kept.runs.update(stored)
             self.register_suites(suites)
         return added
 
-    def _free_names(self) -> tuple[str, str]:
-        taken = {name for run in self._kept.runs.values() for name in (run.id, run.name)}
+    def _free_names(self, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
+        runs = (*self._kept.runs.values(), *together_with.values())
+        taken = {name for run in runs for name in (run.id, run.name)}
+        if given in taken:
+            raise name_taken(given)
         while True:
-            names = generate_run_id(self._clock(), self._rng), generate_run_name(self._rng)
+            names = generate_run_id(self._clock(), self._rng), given or generate_run_name(self._rng)
             if taken.isdisjoint(names):
                 return names
 

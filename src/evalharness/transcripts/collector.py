@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from evalharness.domain.case import as_text
-from evalharness.domain.transcript import LEFT_OUT, ToolCall, Transcript, Usage, error_event
+from evalharness.domain.transcript import ENDED_WITH_ERROR, LEFT_OUT, ToolCall, Transcript, Usage, error_event
 from evalharness.transcripts.stream import Object, json_or_text
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
@@ -41,6 +41,8 @@ class Collector:
     answer: str = ""
     """The last text of the agent itself."""
     files: dict[str, str] = field(default_factory=dict)
+    ended_with: str = ""
+    """The error with which a turn ended, where one did."""
     _calls: list[_Call] = field(default_factory=list)
     _open: dict[str, _Call] = field(default_factory=dict)
     _thoughts: list[str] = field(default_factory=list)
@@ -110,12 +112,15 @@ class Collector:
                 ToolCall(name=call.name, arguments=call.arguments, result=call.result, error=call.error)
                 for call in self._calls
             ),
-            "events": (*self._events, *self._counts()),
+            "events": (*self._events, *self._ending(), *self._counts()),
         }
         for name, value in (("usage", usage), ("cost_usd", cost_usd), ("files", self.files or None)):
             if value is not None:
                 fields[name] = value
         return Transcript(**fields)
+
+    def _ending(self) -> list[Object]:
+        return [{"type": ENDED_WITH_ERROR, "message": head(self.ended_with, LONGEST_ERROR)}] if self.ended_with else []
 
     def _counts(self) -> list[Object]:
         counts = {"ignored_lines": self.ignored_lines, LEFT_OUT: self._left_out}

@@ -47,6 +47,10 @@ class _Reading:
     pieces: list[str] = field(default_factory=list)
     last_piece: Object = field(default_factory=dict)
     totals: dict[str, dict[str, Json]] = field(default_factory=dict)
+    open_streams: int = 0
+    """Streams of sub-agents run inside the agent's own; only the end of that one ends the turn."""
+    last_error: str = ""
+    """Of this turn, as long as nothing was said after it."""
 
     def read(self, event: Object) -> None:
         kind = text_of(event.get("type"))
@@ -56,12 +60,19 @@ class _Reading:
         if kind in BOUNDARIES:
             self._end_pieces()
         if kind == "error":
-            self.found.error(error_text(event.get("error")), event)
+            self.last_error = error_text(event.get("error"))
+            self.found.error(self.last_error, event)
         elif kind != PARTIAL:
             self.found.keep(event)
         match kind:
             case "user_message":
+                self._end_turn()
                 self.found.say("user", text_of(event.get("message")))
+            case "stream_started":
+                self.open_streams += 1
+            case "stream_stopped":
+                self.open_streams = max(0, self.open_streams - 1)
+                self._end_turn()
             case "tool_call":
                 self._call(mapping(event.get("tool_call")))
             case "tool_call_response":
@@ -83,10 +94,16 @@ class _Reading:
         self.last_piece, self.pieces = {}, []
         self.found.keep({**event, "content": said})
         if event["type"] == "agent_choice":
+            self.last_error = "" if said.strip() else self.last_error
             self.answer.append(said)
             self.found.say("assistant", said, name=text_of(event.get("agent_name")))
         else:
             self.found.think(said)
+
+    def _end_turn(self) -> None:
+        if self.open_streams == 0:
+            self.found.ended_with = self.last_error or self.found.ended_with
+            self.last_error = ""
 
     def _call(self, call: Object) -> None:
         function = mapping(call.get("function"))
@@ -106,6 +123,8 @@ class _Reading:
 
     def transcript(self) -> Transcript:
         self._end_pieces()
+        self.open_streams = 0
+        self._end_turn()
         sessions = self.totals.values()
         if not sessions:
             return self.found.transcript("".join(self.answer))

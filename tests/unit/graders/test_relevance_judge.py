@@ -57,7 +57,11 @@ def test_one_statement_without_an_answer_leaves_no_verdict_and_is_named(fault: s
             return ChatReply(text="no idea")
 
     grade = judge_once(WRITTEN, "Hello", FaultyLlm("is kind"))
-    assert (grade.state, grade.score, grade.evidence) == ("unscored", None, None)
+    assert (grade.state, grade.score) == ("unscored", None)
+    kind, ada, short = grade.evidence
+    assert kind == {"criterion": "is kind", "passed": False, "reason": "not is kind"}
+    assert (ada["criterion"], list(ada)) == ("names Ada", ["criterion", "error"])
+    assert short == {"criterion": "is short", "passed": True, "reason": "it is so"}
     assert "'names Ada': " in grade.reason
     assert "is short" not in grade.reason
 
@@ -121,4 +125,24 @@ def test_a_panel_votes_on_a_statement_as_often_as_it_is_listed() -> None:
         "2 of 3 judges: it is so",
         "3 of 3 judges: it is so",
         "2 of 3 judges: it is so",
+    ]
+
+
+def test_a_judge_of_a_panel_that_skips_a_statement_still_votes_on_the_others() -> None:
+    class SilentLlm(PickyLlm):
+        """Says nothing usable about one statement."""
+
+        def __init__(self, name: str, silent: str, *denied: str) -> None:
+            super().__init__(*denied)
+            self.name, self.silent = name, silent
+
+        def reply(self, request: ChatRequest) -> str:
+            return "no idea" if self.silent and self.silent in told(request) else super().reply(request)
+
+    llms = [SilentLlm("a/x", "names Ada", "is kind"), SilentLlm("b/y", "", "is kind"), SilentLlm("c/z", "")]
+    grade = judge_once({"relevance": {"criteria": CRITERIA, "panel": ["a/x", "b/y", "c/z"]}}, "Hello", llms)
+    assert [(row["passed"], row["reason"]) for row in grade.evidence] == [
+        (False, "2 of 3 judges: not is kind"),
+        (True, "2 of 3 judges: it is so"),
+        (True, "3 of 3 judges: it is so"),
     ]

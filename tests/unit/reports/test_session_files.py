@@ -146,6 +146,19 @@ def test_every_eval_is_among_the_saved_sessions(run: EvalRun, tmp_path: Path) ->
     assert [row["eval_result"]["passed"] for row in data["sessions"]] == [True, True, False]
     assert data["sessions"][0]["evals"] == {"relevance": [], "size": "S"}
     assert data["sessions"][2]["eval_result"]["error"] == "the setup failed"
+    assert data["sessions"][2]["eval_result"]["failures"] == ["the setup failed"]
+
+
+def test_every_saved_session_has_an_id_that_stays(run: EvalRun, tmp_path: Path) -> None:
+    nameless = eval_run(Result(title="one", error="broke"), Result(title="two", session=session("")))
+    first, second = (
+        [row["id"] for row in json.loads(save_run_sessions_json(nameless, folder, NOTHING).read_text())["sessions"]]
+        for folder in (tmp_path / "a", tmp_path / "b")
+    )
+    assert first == second
+    assert len({*first, ""}) == 3
+    database = save_run_sessions(nameless, tmp_path, NOTHING)
+    assert rows(database, "SELECT session_id FROM eval_results ORDER BY id") == [(None,), (first[1],)]
 
 
 def test_the_log_tells_each_eval_and_the_summary(run: EvalRun, tmp_path: Path) -> None:
@@ -174,6 +187,8 @@ def test_what_was_skipped_or_waits_is_no_failure(tmp_path: Path) -> None:
     assert rows(path, "SELECT state, passed FROM eval_results ORDER BY id") == [(state, 0) for state in states]
     results = json.loads(save_run_json(run, tmp_path, NOTHING).read_text(encoding="utf-8"))["results"]
     assert [result["state"] for result in results] == states
+    sessions = json.loads(save_run_sessions_json(run, tmp_path, NOTHING).read_text(encoding="utf-8"))["sessions"]
+    assert not any("failures" in row["eval_result"] for row in sessions)
 
 
 def test_the_summary_tells_what_there_are_numbers_for() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from agent_streams import ANSWER, DOCKER_AGENT, PLAN, docker_call, lines
 
-from evalharness.domain.transcript import ToolCall, Usage, errors_of
+from evalharness.domain.transcript import ENDED_WITH_ERROR, ToolCall, Usage, errors_of
 from evalharness.formats.recorded_sessions.rebuilt_sessions import session_from_events
 from evalharness.transcripts.docker_agent import parse
 
@@ -119,12 +119,32 @@ def test_an_error_is_an_event_with_a_message() -> None:
     found = parse(lines(choice("half"), {"type": "error", "error": "rate limited", "agent_name": "root"}))
     assert errors_of(found) == ["rate limited"]
     assert found.output == "half"
-    assert found.events[-1] == {
+    assert found.events[-2] == {
         "type": "error",
         "error": "rate limited",
         "agent_name": "root",
         "message": "rate limited",
     }
+
+
+START, STOP = {"type": "stream_started"}, {"type": "stream_stopped"}
+ERROR = {"type": "error", "error": "rate limited"}
+
+
+@pytest.mark.parametrize(
+    ("events", "endings"),
+    [
+        ([choice("half"), ERROR], ["rate limited"]),
+        ([ERROR, choice("whole")], []),
+        ([ERROR, choice(" \n")], ["rate limited"]),
+        ([choice("one"), ERROR, STOP, {"type": "user_message"}, choice("two"), STOP], ["rate limited"]),
+        ([START, START, choice("sub", "helper"), ERROR, STOP, choice("main"), STOP], []),
+        ([START, choice("half"), ERROR], ["rate limited"]),
+        ([choice("one"), ERROR, STOP, choice("two"), {"type": "error", "error": "no quota"}], ["no quota"]),
+    ],
+)
+def test_an_error_ends_a_turn_unless_something_is_said_after_it(events: Any, endings: list[str]) -> None:
+    assert errors_of(parse(lines(*events)), ENDED_WITH_ERROR) == endings
 
 
 def test_unknown_events_and_budgets_are_no_errors() -> None:

@@ -255,6 +255,18 @@ def _amount(value: Any) -> float:
     return float(value) if is_number and 0 <= value <= LARGEST_AMOUNT else 0.0
 
 
+def last_message_output_tokens(events: Iterable[Mapping[str, Json]]) -> int:
+    """0 where the stream does not say, or where its end was not kept."""
+    tokens: Json = 0
+    for event in events:
+        if event.get("type") == LEFT_OUT:
+            return 0
+        if event.get("type") == "token_usage":
+            found = _said(_mapping(_mapping(event.get("usage")).get("last_message")), "output_tokens")
+            tokens = tokens if found is None else found
+    return int(_amount(tokens))
+
+
 # From the transcript of any target to a session: where there are no events of docker-agent, or not all of them.
 
 

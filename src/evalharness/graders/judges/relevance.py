@@ -20,7 +20,17 @@ from evalharness.graders.judges.run_for_judge import run_for_judge
 from evalharness.values.json_value import Json
 from evalharness.values.text import shown
 
-FORM = Form({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
+
+class RelevanceForm(Form):
+    """A reason without a result says what is missing: it is read as a fail, and never asked for again."""
+
+    def read(self, value: Any) -> dict[str, Json]:
+        if isinstance(value, Mapping) and value.get("result") in (None, ""):
+            value = {**value, "result": "fail"}
+        return super().read(value)
+
+
+FORM = RelevanceForm({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
 Answer = RelevanceResult | BadReply | ModelUnavailable
 
 
@@ -36,7 +46,7 @@ class RelevanceOptions(JudgeOptions, SessionCheck):
         return tuple(map(not_blank, criteria))
 
     def result_fields(self, evidence: Json, called: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG002
-        results = tuple(map(RelevanceResult.model_validate, evidence if isinstance(evidence, list) else ()))
+        results = tuple(result for result in results_in(evidence) if result)
         return {
             "relevance_passed": sum(result.passed for result in results),
             "relevance_expected": len(self.criteria),
@@ -56,7 +66,9 @@ class Relevance(JudgeGrader):
         answers = await check_each(asking, response, self.options.criteria, self.options.concurrency)
         if failures := failures_in(self.options.criteria, answers):
             is_final = not any(isinstance(answer, ModelUnavailable) for answer in answers)
-            return Grade.unscored(shortened(f"the judge gave no verdict on {'; '.join(failures)}"), is_final=is_final)
+            reason = shortened(f"the judge gave no verdict on {'; '.join(failures)}")
+            rows = [_row(*pair) for pair in zip(self.options.criteria, answers, strict=True)]
+            return Grade(state="unscored", reason=reason, evidence=rows, is_final=is_final)
         return _grade([answer for answer in answers if isinstance(answer, RelevanceResult)])
 
     def due(self) -> Grade:
@@ -66,12 +78,9 @@ class Relevance(JudgeGrader):
 
     def voted(self, names: Sequence[str], opinions: Sequence[Grade]) -> Grade:
         """Each statement has its own majority."""
-        told_by = [grade.evidence for grade in opinions if isinstance(grade.evidence, list)]
-        rows = [
-            [RelevanceResult.model_validate(reported[place]) for reported in told_by]
-            for place in range(len(self.options.criteria))
-        ]
-        results = [_voted(votes, len(opinions)) for votes in rows]
+        said_by = [found for grade in opinions if (found := results_in(grade.evidence))]
+        by_statement = [[found[place] for found in said_by] for place in range(len(self.options.criteria))]
+        results = [_voted([vote for vote in votes if vote], len(opinions)) for votes in by_statement]
         settled = [result for result in results if result is not None]
         if len(settled) < len(results):
             parts = [f"{name}: {grade.reason or grade.state}" for name, grade in zip(names, opinions, strict=True)]
@@ -115,6 +124,19 @@ def _voted(votes: Sequence[RelevanceResult], seats: int) -> RelevanceResult | No
 def _grade(results: Sequence[RelevanceResult]) -> Grade:
     failed = [result for result in results if not result.passed]
     text = "; ".join(f"{shown(result.criterion)} does not hold: {result.reason}" for result in failed)
-    rows = [{"criterion": each.criterion, "passed": each.passed, "reason": each.reason} for each in results]
+    rows = [_row(each.criterion, each) for each in results]
     score = 1 - len(failed) / len(results)
     return Grade.of(not failed, score=score, reason=shortened(text), evidence=rows)
+
+
+def _row(criterion: str, answer: Answer) -> dict[str, Json]:
+    """One criterion as evidence; `error` in place of a verdict says why there is none."""
+    if isinstance(answer, RelevanceResult):
+        return {"criterion": criterion, "passed": answer.passed, "reason": answer.reason}
+    return {"criterion": criterion, "error": shortened(str(answer))}
+
+
+def results_in(evidence: Json) -> list[RelevanceResult | None]:
+    """What `_row` wrote down, criterion by criterion: None where there is no verdict."""
+    rows = evidence if isinstance(evidence, list) else ()
+    return [RelevanceResult.model_validate(row) if "passed" in row else None for row in rows]

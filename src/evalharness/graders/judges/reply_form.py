@@ -7,7 +7,7 @@ told what is wrong by kinds (`a text is no number`), never in words of its reply
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -189,7 +189,7 @@ class Echo:
 def with_echo(form: Form, nonce: str) -> Form:
     """The form of one call; what is known of the form without its random word need not be found out again."""
     echo = Echo(nonce)
-    echoing = Form({NONCE: echo, **form.slots})
+    echoing = replace(form, slots={NONCE: echo, **form.slots})
     vars(echoing)["_schemas"] = {NONCE: echo.schema(), **form._schemas}
     vars(echoing)["_shown"] = f'"{NONCE}": {echo.shown()}, {form._shown}'
     return echoing
