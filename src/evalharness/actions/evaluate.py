@@ -52,7 +52,7 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
     for name, value in asked.variables.items():
         if not isinstance(value, str):
             raise UsageError(f"the value of the variable {name} must be text, not {type(value).__name__}")
-    file = _as_file(context, asked.suite)
+    file = as_file(context, asked.suite)
     assert file.suite is not None
     request = RunRequest(
         targets=() if asked.target is None else (asked.target,),
@@ -74,7 +74,7 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
 
 
-def _as_file(context: Context, suite: WrittenSuite | BaseModel) -> LoadedFile:
+def as_file(context: Context, suite: WrittenSuite | BaseModel) -> LoadedFile:
     if isinstance(suite, str | Path):
         [file] = find_suites(context.store, [str(suite)])
         return file
