@@ -133,11 +133,11 @@ class Harness:
         **options: Unpack[EvaluateOptions],
     ) -> Selftest:
         """Whether right answers pass and wrong ones fail; runs no target. Its `verdict` is SOUND or UNSOUND, mostly."""
-        from evalharness.actions.evaluate import as_file
         from evalharness.actions.selftest_suite import SelftestRequest, selftest_suites
+        from evalharness.steps.accept_suite import accept_suite
 
         request = SelftestRequest(
-            (as_file(self.context, suite),),
+            (accept_suite(self.context.store, suite),),
             variables=dict(variables or {}),
             env=dict(env or {}),
             options=checked_options(options),

@@ -63,6 +63,16 @@ class SelftestResult:
     spent_usd: float
     spent_tokens: int
 
+    def left_of(self, options: RunOptions) -> RunOptions:
+        """For a run that follows: with what is left of the caps. Raises SpendCapReached where that is nothing."""
+        left = {
+            "max_cost_usd": options.max_cost_usd and options.max_cost_usd - self.spent_usd,
+            "max_tokens": options.max_tokens and options.max_tokens - self.spent_tokens,
+        }
+        if any(cap is not None and cap <= 0 for cap in left.values()):
+            raise SpendCapReached("the selftest spent all that may be spent, so nothing was run", hint="raise the cap")
+        return options.model_copy(update=left)
+
 
 async def selftest_suites(
     context: Context, request: SelftestRequest, execution: Execution | None = None
@@ -83,20 +93,6 @@ async def selftest_suites(
         each_once = {id(budget): budget for budget in budgets}.values()
         spent = sum(budget.cost_usd for budget in each_once), sum(budget.tokens for budget in each_once)
         return SelftestResult(tested, testing.store.redactor, *spent)
-
-
-def left_of(options: RunOptions, result: SelftestResult) -> RunOptions:
-    """The options of a run that follows, with what is left of the caps.
-
-    Raises SpendCapReached where that is nothing.
-    """
-    left = {
-        "max_cost_usd": options.max_cost_usd and options.max_cost_usd - result.spent_usd,
-        "max_tokens": options.max_tokens and options.max_tokens - result.spent_tokens,
-    }
-    if any(cap is not None and cap <= 0 for cap in left.values()):
-        raise SpendCapReached("the selftest took all that may be spent, so nothing was run", hint="give a higher cap")
-    return options.model_copy(update=left)
 
 
 @dataclass(slots=True)

@@ -79,7 +79,7 @@ class Command:
 
         Only a selftest that keeps the run from starting is printed whole.
         """
-        from evalharness.actions.selftest_suite import SelftestRequest, left_of, selftest_suites
+        from evalharness.actions.selftest_suite import SelftestRequest, selftest_suites
         from evalharness.cli.selftest import show
 
         asked = SelftestRequest(
@@ -97,7 +97,7 @@ class Command:
         screen = screen_on(sys.stderr, result.redactor.redact)
         for each in result.selftests:
             screen.say(f"selftest of {each.suite_name}: {each.verdict}: {why(each)}")
-        return 0, replace(request, options=left_of(request.options, result))
+        return 0, replace(request, options=result.left_of(request.options))
 
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""

@@ -23,6 +23,7 @@ LABELS = {
     "selftest.never_passed": "never passed",
     "selftest.no_verdict": "no verdict",
 }
+NOTHING = {"null", "no_op"}
 COLOURS = {"SOUND": "green", "UNSOUND": "red", "INVALID": "magenta", "NOT PROVABLE": "yellow"}
 
 
@@ -83,9 +84,9 @@ def why(tested: Selftest) -> str:
 
 
 def _remedy(unsound: Sequence[Finding]) -> str:
-    """`null_passes` is named where it may be the answer."""
-    kinds = {
-        what.get("kind") for found in unsound for what in found.params.get("answers", []) if isinstance(what, dict)
-    }
-    nothing = " (or say `null_passes: true` where doing nothing is right)" if kinds & {"null", "no_op"} else ""
-    return f"correct the references or tighten the graders{nothing}"
+    """`null_passes` is named where doing nothing is all that passes: it may be right."""
+    passed = [{what["kind"] for what in found.params["answers"]} for found in unsound if "answers" in found.params]
+    steps = ["correct the references"] if len(passed) < len(unsound) else []
+    steps += ["tighten the graders"] if passed else []
+    steps += ["say `null_passes: true` where doing nothing is right"] if any(each <= NOTHING for each in passed) else []
+    return " or ".join(steps)
