@@ -53,16 +53,13 @@ class Soundness:
         for each in graded:
             self._by_case[each.case_id].append(each)
         self._graded = [each for found in self._by_case.values() for each in found]
+        self.untested = {each.case_id for each in self._graded if each.ending == "no verdict"}
+        """Cases of which an answer got no verdict."""
 
     @property
     def wrong_answers(self) -> int:
         wrong = [each for each in self._graded if not each.probe.may_pass and not each.probe.is_right]
         return sum(each.ending in ("passed", "failed", "raised") for each in wrong)
-
-    @property
-    def untested(self) -> set[str]:
-        """Cases of which an answer got no verdict."""
-        return {each.case_id for each in self._graded if each.ending == "no verdict"}
 
     def unsound(self, case_id: str) -> Iterator[Finding]:
         found = self._by_case[case_id]
