@@ -29,6 +29,7 @@ from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.run import EvaluateOptions, Run, checked_options
+from evalharness.domain.selftest import Selftest
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import ListedSuite, Suite
@@ -121,6 +122,29 @@ class Harness:
 
         asked = Evaluation(suite, target, trials, scorers, variables or {}, env or {}, resume, options)
         return self.call(evaluate_suite, asked, _execution(executor))
+
+    def selftest(
+        self,
+        suite: Suite | BaseModel | str | Path,
+        *,
+        variables: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        repeat_judges: int = 3,
+        **options: Unpack[EvaluateOptions],
+    ) -> Selftest:
+        """Whether right answers pass and wrong ones fail; runs no target. Its `verdict` is SOUND or UNSOUND, mostly."""
+        from evalharness.actions.selftest_suite import SelftestRequest, selftest_suites
+        from evalharness.steps.accept_suite import accept_suite
+
+        request = SelftestRequest(
+            (accept_suite(self.context.store, suite),),
+            variables=dict(variables or {}),
+            env=dict(env or {}),
+            options=checked_options(options),
+            repeat_judges=repeat_judges,
+        )
+        [tested] = self.call(selftest_suites, request).selftests
+        return tested
 
     def runs(self, limit: int = 20) -> list[RunLine]:
         """The newest first."""

@@ -289,6 +289,7 @@ SCENES = (
         regrade @6 -j 1 --judge-model scripted/judge.yaml
         regrade @6 -j 1 --judge-model scripted/judge.yaml --json
         calibrate judged.yaml --judge-model scripted/judge.yaml
+        selftest judged.yaml -j 1 --judge-model scripted/judge.yaml
         cache clear
         """,
         env={"EVALHARNESS_PRICES": "prices.json"},
@@ -405,5 +406,9 @@ SCENES = (
         resume
         """,
     ),
-    Scene("help", OWN, "--help\n--version\nrun --help\nresume --help\nregrade --help\ncompare --help\ngate --help"),
+    Scene(
+        "help",
+        OWN,
+        "--help\n--version\nrun --help\nresume --help\nregrade --help\ncompare --help\ngate --help\nselftest --help",
+    ),
 )

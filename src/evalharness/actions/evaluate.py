@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeAlias
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from evalharness.actions.resume_run import ResumeRequest, continue_runs
 from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
@@ -15,20 +13,12 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.domain.run import EvaluateOptions, Run, checked_options
 from evalharness.domain.specification import WrittenTarget
-from evalharness.domain.suite import LoadedFile, Suite
+from evalharness.domain.suite import LoadedFile
 from evalharness.errors import CannotResume, UsageError
-from evalharness.formats.problems import in_words
-from evalharness.formats.task_suites import reader as task_suites
-from evalharness.formats.task_suites.records import EvalSuite
-from evalharness.formats.workflow_datasets import reader as workflow_datasets
-from evalharness.formats.workflow_datasets.records import EvalDataset
+from evalharness.steps.accept_suite import WrittenSuite, accept_suite
 from evalharness.steps.choose_scorers import WrittenScorer, with_scorers
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import for_suites, stored_environment
-from evalharness.steps.find_suites import find_suites, without_file
-
-WrittenSuite: TypeAlias = Suite | EvalDataset | EvalSuite | str | Path
-"""A suite in one of its Python forms, a suite file, or the name of a suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +42,7 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
     for name, value in asked.variables.items():
         if not isinstance(value, str):
             raise UsageError(f"the value of the variable {name} must be text, not {type(value).__name__}")
-    file = _as_file(context, asked.suite)
+    file = accept_suite(context.store, asked.suite)
     assert file.suite is not None
     request = RunRequest(
         targets=() if asked.target is None else (asked.target,),
@@ -72,27 +62,6 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
                 raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
             [ended] = await start_runs(running, prepared, execution)
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
-
-
-def _as_file(context: Context, suite: WrittenSuite | BaseModel) -> LoadedFile:
-    if isinstance(suite, str | Path):
-        [file] = find_suites(context.store, [str(suite)])
-        return file
-    return without_file(_as_suite(suite), Path.cwd())
-
-
-def _as_suite(suite: BaseModel) -> Suite:
-    try:
-        if isinstance(suite, EvalDataset):
-            return workflow_datasets.suite_of(suite)
-        if isinstance(suite, EvalSuite):
-            return task_suites.suite_of(suite)
-    except ValidationError as error:
-        raise UsageError(f"this {type(suite).__name__} is no suite: {in_words(error, Suite)}") from None
-    if isinstance(suite, Suite):
-        return suite
-    kind = type(suite).__name__
-    raise UsageError(f"evaluate() takes a Suite, an EvalDataset, an EvalSuite, a file or a suite's name, not {kind}")
 
 
 async def _resume(

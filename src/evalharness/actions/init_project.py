@@ -18,13 +18,13 @@ trials: 3                      # each case is tried three times
 test_cases:
   - id: polite
     input: Say hello to Ada
-    expected: {contains: Ada}
+    expected: {contains: 'Hello, Ada'}
 
   - id: short
     input: Say hello
     graders:
       - regex: '(?i)^hello'
-      - max_length: 80
+      - max_length: 8
 
   - id: sum
     input: {add: [2, 3]}       # a mapping reaches the function as a dict

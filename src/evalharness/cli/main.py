@@ -34,6 +34,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "init": Command("init", "Write a small working project: a suite and a toy agent."),
     "validate": Command("validate", "Check suite files and tell every problem at once."),
+    "selftest": Command("selftest", "Prove a suite: right answers must pass, wrong ones must fail."),
     "run": Command("run", "Run suites and print a verdict with error bars.", keeps=True),
     "resume": Command("resume", "Continue an interrupted run, or mend one that had errors.", keeps=True),
     "regrade": Command("regrade", "Grade stored transcripts or artifacts again; nothing is re-run.", keeps=True),

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,6 +23,7 @@ from evalharness.harness import Execution, Harness, StopSignal
 from evalharness.reports.progress import PlainProgress
 from evalharness.reports.report_files import print_report, write_reports
 from evalharness.reports.screen import Screen
+from evalharness.reports.selftest_text import why
 from evalharness.reports.sequential_text import announced
 from evalharness.reports.wording import harmless, money
 from evalharness.reports.words import say
@@ -75,6 +77,31 @@ class Command:
 
     def redact(self, text: str) -> str:
         return self._announcer.redact(text)
+
+    def selftest(self, request: Any, harness: Harness) -> tuple[int, Any]:
+        """The exit code of a selftest of what is to be run, and what is left to do: with what it spent off the caps.
+
+        Only a selftest that keeps the run from starting is printed whole.
+        """
+        from evalharness.actions.selftest_suite import SelftestRequest, selftest_suites
+        from evalharness.cli.selftest import show
+
+        asked = SelftestRequest(
+            suites=request.suites,
+            format_name=request.format_name,
+            selection=request.selection,
+            variables=request.variables,
+            env=request.env,
+            options=request.options,
+        )
+        result = harness.call(selftest_suites, asked)
+        code = worst([each.exit_code for each in result.selftests])
+        if code:
+            return show(result, self._stream, self._flags), request
+        screen = screen_on(sys.stderr, result.redactor.redact)
+        for each in result.selftests:
+            screen.say(f"selftest of {each.suite_name}: {each.verdict}: {why(each)}")
+        return 0, replace(request, options=result.left_of(request.options))
 
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""

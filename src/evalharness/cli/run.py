@@ -82,6 +82,7 @@ from evalharness.cli.options import (
     metavar="POINTS",
     help="With --sequential: how much lower is too low.",
 )
+@option("--selftest", is_flag=True, help="First prove the suites without a target; if one is UNSOUND, nothing is run.")
 @option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
 @option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
 @output_option
@@ -108,6 +109,10 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             planned = harness.call(plan_dry, request, Execution(announcer))
             return print_dry_run(planned, announcer, as_json=flags["as_json"])
         with running(flags) as command:
+            if flags["selftest"]:
+                code, request = command.selftest(request, harness)
+                if code:
+                    return code
             return command.report(harness.call(run_suites, request, command.execution), harness)
 
 

@@ -19,7 +19,7 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import Unscored
 from evalharness.values.digest import digest
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import Json, compared_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,10 @@ class Grader(ABC):
     def example(self) -> Example | None:
         """What an answer must contain to pass; None when the grader cannot say."""
         return None
+
+    def normalised(self, output: Json) -> Json:
+        """An answer as this grader compares it: two that are equal then are one and the same answer to it."""
+        return compared_as(output)
 
     @abstractmethod
     async def grade(self, context: GradeContext) -> Grade:

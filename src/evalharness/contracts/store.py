@@ -18,6 +18,7 @@ from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
+from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
     Baseline,
     CacheLine,
@@ -230,6 +231,16 @@ class SuiteStore(Protocol):
     @abstractmethod
     def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
         """By case id, for the cases of a suite that have been judged at least once."""
+        ...
+
+    @abstractmethod
+    def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:
+        """Keep what a selftest found, in place of what an earlier one found about the same cases and graders."""
+        ...
+
+    @abstractmethod
+    def case_marks(self, suite_name: str) -> list[CaseMark]:
+        """Of all versions of the suite's cases, in the order of case and key."""
         ...
 
 

@@ -47,6 +47,8 @@ class Case(Record):
     expected: GraderSpec | None = None
     graders: tuple[GraderSpec, ...] | None = None
     reference: Json = None
+    null_passes: Annotated[bool, Field(strict=True)] = False
+    """Whether doing nothing is right: a selftest then lets an empty answer pass."""
     files: dict[str, CaseFile] = Field(default_factory=dict)
     setup: str = ""
     """A shell script that is run in the workspace, isolated, before the target is asked."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from evalharness.domain.case import as_text
-from evalharness.domain.transcript import ToolCall
+from evalharness.domain.case import Case, as_text
+from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.values.json_value import Json
 
 
@@ -40,6 +40,19 @@ class Example:
             pieces.append(end)
         return " ".join(piece for piece in pieces if piece)
 
+    @property
+    def answer(self) -> Transcript:
+        """What a target would have to answer and to do."""
+        return Transcript(
+            output=self.output if self.output is not None else "",
+            exit_code=self.exit_code,
+            files=self.files,
+            tool_calls=self.tool_calls,
+            messages=_one_round(self.tool_calls),
+            snapshot=self.snapshot,
+            events=self.events,
+        )
+
     def _is_held_elsewhere(self, text: str, start: str, end: str) -> bool:
         """A shorter answer is the safer one: another grader may limit its length."""
         return text in start or text in end or any(text in other and text != other for other in self.holds)
@@ -70,3 +83,21 @@ def merge_examples(examples: Iterable[Example | None]) -> Example | None:
         snapshot=snapshots[0] if snapshots else None,
         events=tuple({as_text(event): event for example in known for event in example.events}.values()),
     )
+
+
+def right_answer(case: Case, examples: Iterable[Example | None]) -> Example | None:
+    """The case's reference, with what its graders ask for beside the text; None where nothing says what is right."""
+    asked = list(examples)
+    if case.reference is not None:  # it settles the output; files and calls are still the graders' to tell
+        asked = [replace(example, whole=None, snapshot=None) for example in asked if example is not None]
+        asked.append(Example(whole=case.reference))
+    merged = merge_examples(asked)
+    return None if merged == Example() else merged
+
+
+def _one_round(calls: tuple[ToolCall, ...]) -> tuple[dict[str, object], ...]:
+    """All calls at once: who knows the answer needs no result of one to know the next."""
+    if not calls:
+        return ()
+    functions = [{"name": call.name, "arguments": as_text(call.arguments or {})} for call in calls]
+    return ({"role": "assistant", "tool_calls": [{"type": "function", "function": each} for each in functions]},)

@@ -181,6 +181,7 @@ Code: TypeAlias = Literal[
     "believed.past_answers",
     "believed.judging",
     "believed.other_runs",
+    "believed.selftest",
     "verify.counts",
     "verify.impossible",
     "verify.impossible_because",
@@ -234,6 +235,17 @@ Code: TypeAlias = Literal[
     "regrade.question_changed",
     "calibration.in_cache",
     "calibration.waiting",
+    # what a selftest found
+    "selftest.right_fails",
+    "selftest.wrong_passes",
+    "selftest.guessable",
+    "selftest.not_provable",
+    "selftest.cannot_fail",
+    "selftest.grader_raised",
+    "selftest.judge_flips",
+    "selftest.never_failed",
+    "selftest.never_passed",
+    "selftest.no_verdict",
 ]
 """`text` is a sentence that an older version wrote, or that somebody else said; `joined` is several findings that make
 up one sentence."""

@@ -14,6 +14,7 @@ from evalharness.domain.gate import GateResult
 from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.record import Record
+from evalharness.domain.selftest import SelftestMark
 from evalharness.domain.sequential import SequentialResult
 from evalharness.values.json_value import Json
 
@@ -190,6 +191,8 @@ class Report(Record):
     not_compared: MaybeFinding = None
     """Why there is no comparison, though the suite has a baseline."""
     sequential: SequentialResult | None = None
+    selftest: SelftestMark | None = None
+    """What a selftest found about these cases; None where none of them was tested as it is."""
     recommendations: tuple[Recommendation, ...] = ()
     flaky: tuple[FlakyCase, ...] = ()
     """The most flaky first, judging by this run and comparable ones before it."""

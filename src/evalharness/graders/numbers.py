@@ -61,6 +61,10 @@ class Numeric(Grader):
         difference = f"{number:.15g} differs from {self.options.value:.15g} by {distance:g}, allowed {allowed:g}"
         return Grade.of(passed, reason="" if passed else difference, evidence={"actual": number})
 
+    def normalised(self, output: Json) -> Json:
+        number, _ = read_number(output)
+        return super().normalised(output) if number is None else number
+
     def example(self) -> Example:
         value = self.options.value
         return Example(whole=int(value) if value.is_integer() else value)

@@ -70,6 +70,17 @@ def advice(report: Report) -> Iterator[Line]:
         yield Line("", f"… and {len(report.recommendations) - MOST_ADVICE:,} more in --json")
 
 
+def selftested(report: Report) -> Iterator[Line]:
+    """The mark of an unsound suite; that it is sound is no news."""
+    unsound = report.selftest.unsound if report.selftest else ()
+    if unsound:
+        number = len({str(found.params.get("case")) for found in unsound})
+        yield Line("selftest", f"UNSOUND: {count(number, 'case')} cannot be relied on: {say(unsound[0])}")
+    yield from (Line("", say(found)) for found in unsound[1:NAMED])
+    if len(unsound) > NAMED:
+        yield Line("", f"… and {len(unsound) - NAMED:,} more in --json")
+
+
 def _first_of_all_kinds(given: Sequence[Recommendation]) -> list[Recommendation]:
     """As many as there is room for, in their order: none of a kind twice where another would not be seen for it."""
     seen: Counter[str] = Counter()

@@ -18,7 +18,7 @@ from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
 from evalharness.errors import UsageError
-from evalharness.reports.case_findings import advice, flaky, items
+from evalharness.reports.case_findings import advice, flaky, items, selftested
 from evalharness.reports.figures import figures
 from evalharness.reports.gate_text import GateReport
 from evalharness.reports.screen import Part, Screen, screen_on
@@ -79,7 +79,7 @@ class _Writer:
             self._screen.say(f"  … and {count(hidden, 'more case')}")
         self._unjudged(report)
         self._awaited(run, report)
-        for line in advice(report):
+        for line in (*advice(report), *selftested(report)):
             self._screen.line(*line)
         why = f"  {say(report.why)}" if report.why else ""
         self._screen.say(

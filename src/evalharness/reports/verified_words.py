@@ -59,6 +59,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.histories": "the history of cases (failure_count, last_passed)",
         "believed.lacking": "how many judged trials lack a score or a cost",
         "believed.other_runs": "what other runs say about flaky cases, false alarms of flips, and items",
+        "believed.selftest": "what a selftest found about the cases",
         "verify.counts": "{passed} of {trials} passed, {errors} errors",
         "verify.impossible": "impossible",
         "verify.impossible_because": "impossible: {why}",

@@ -23,6 +23,7 @@ from evalharness.reports import (
     hint_words,
     plan_words,
     run_words,
+    selftest_words,
     verified_words,
 )
 from evalharness.reports.wording import Words
@@ -43,6 +44,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         **plan_words.WORDS,
         **advice_words.WORDS,
         **verified_words.WORDS,
+        **selftest_words.WORDS,
         **hint_words.WORDS,
     }
 )

@@ -15,6 +15,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateCheck
 from evalharness.domain.report import CaseItem, ItemAnalysis, Report, RunMetadata
 from evalharness.domain.run import Run
+from evalharness.domain.selftest import mark_of
 from evalharness.domain.specification import BUILT_IN
 from evalharness.domain.trial import GRADED
 from evalharness.engine.gating.run_verdict import may_be_gated, run_verdict
@@ -127,7 +128,8 @@ def _with_past(store: Store, run: Run, report: Report, measured: Measured, stopp
         *limits,
         *recommend_quarantine(flaky, run.suite.gate, day),
     )
-    found = report.model_copy(update={"flaky": flaky, "recommendations": in_order(advice)})
+    selftest = mark_of(run.lock.keys, store.case_marks(run.suite.name))
+    found = report.model_copy(update={"flaky": flaky, "recommendations": in_order(advice), "selftest": selftest})
     return _with_histories(store, run, found)
 
 

@@ -23,6 +23,7 @@ from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
+from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import PastRun, RunOutline
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
@@ -43,6 +44,7 @@ _JUDGINGS = TypeAdapter(tuple[Judging, ...])
 _RUN = TypeAdapter(Run)
 _REPORT = TypeAdapter(Report)
 _SUITE = TypeAdapter(Suite)
+_MARK = TypeAdapter(CaseMark)
 _CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
@@ -153,6 +155,14 @@ def suite_body(suite: Suite, redactor: Redactor) -> bytes:
 
 def suite_from(body: bytes, name: str) -> Suite:
     return _read(_SUITE, body, f"the suite {name}")
+
+
+def mark_body(mark: CaseMark, redactor: Redactor) -> bytes:
+    return pack(fit(_MARK, mark, Cleaner(redactor))[1])
+
+
+def mark_from(body: bytes) -> CaseMark:
+    return _read(_MARK, body, "what a selftest found")
 
 
 def run_from(row: tuple[Any, ...]) -> Run:

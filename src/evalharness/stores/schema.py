@@ -87,11 +87,21 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             UNIQUE (suite_name, name, run_id)
         )""",
     ),
+    (
+        """CREATE TABLE case_marks (
+            suite_name TEXT NOT NULL,
+            case_id TEXT NOT NULL,
+            key TEXT NOT NULL,
+            tested_at TEXT NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (suite_name, case_id, key)
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
 `cost_usd`, the tokens and `judging` (what the judges took, a JSON list with one entry per model) are of all attempts.
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
-the one in `baselines`.
+the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
 """

@@ -20,6 +20,7 @@ from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
+from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
     Baseline,
     BaselineRun,
@@ -42,6 +43,8 @@ from evalharness.stores.encoding import (
     cases_body,
     check_case_ids,
     gate_from,
+    mark_body,
+    mark_from,
     outline_from,
     past_run_from,
     report_body,
@@ -409,6 +412,18 @@ class SqlStore(Store):
     def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
         rows = self._database.read(statements.HISTORIES, (self._clean(suite_name),))
         return {case_id: CaseHistory(*rest) for case_id, *rest in rows}
+
+    def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:
+        name = self._clean(suite_name)
+        rows = [
+            (name, self._clean(mark.case_id), mark.key, mark.tested_at, mark_body(mark, self._redactor))
+            for mark in marks
+        ]
+        with self._database.transaction() as connection:
+            connection.executemany(statements.MARK_CASE, rows)
+
+    def case_marks(self, suite_name: str) -> list[CaseMark]:
+        return [mark_from(body) for (body,) in self._database.read(statements.CASE_MARKS, (self._clean(suite_name),))]
 
     # What budgets have paid
 

@@ -138,6 +138,13 @@ CASE_FAILED = upsert(*_HISTORY, "failure_count = case_history.failure_count + 1"
 CASE_PASSED = upsert(*_HISTORY, taken_over(["last_passed"]))
 HISTORIES = "SELECT case_id, failure_count, last_passed FROM case_history WHERE suite_name = ?"
 
+# What selftests found
+
+_MARK_COLUMNS = "suite_name, case_id, key, tested_at, body"
+
+MARK_CASE = upsert("case_marks", _MARK_COLUMNS, "suite_name, case_id, key", taken_over(["tested_at", "body"]))
+CASE_MARKS = "SELECT body FROM case_marks WHERE suite_name = ? ORDER BY case_id, key"
+
 # The judge cache
 
 KEEP_VERDICT = upsert("judge_cache", "key, body, kept_at", "key", taken_over(["body"]))

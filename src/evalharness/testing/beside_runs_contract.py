@@ -9,7 +9,9 @@ import pytest
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
+from evalharness.domain.finding import finding
 from evalharness.domain.run import Run
+from evalharness.domain.selftest import CaseMark
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import Suite
@@ -177,6 +179,28 @@ class SuiteStoreContract(StoreFixtures):
         [run] = store.add_runs([with_metadata(make_run(f"suite {SECRET}"), last_passed=f"with {SECRET}")])
         finish(store, run, a=False)
         assert store.case_histories(f"suite {SECRET}") == {"a": CaseHistory(1, "with [redacted:API_KEY]")}
+
+
+class MarkStoreContract(StoreFixtures):
+    def test_a_later_selftest_of_the_same_version_takes_the_place_of_an_earlier_one(self, store: Store) -> None:
+        fault = finding("selftest.wrong_passes", "error", case="a", graders=["exact"], answers=[{"kind": "null"}])
+        old = CaseMark(case_id="a", key="1 x", tested_at="2026-01-01T00:00:00Z", unsound=(fault,))
+        other_version = CaseMark(case_id="a", key="2 x", tested_at="2026-01-02T00:00:00Z")
+        assert store.case_marks("capitals") == []
+        store.mark_cases("capitals", [old, other_version])
+        store.mark_cases("rivers", [old])
+        assert store.case_marks("capitals") == [old, other_version]
+        corrected = CaseMark(case_id="a", key="1 x", tested_at="2026-01-03T00:00:00Z")
+        store.mark_cases("capitals", [corrected])
+        assert store.case_marks("capitals") == [corrected, other_version]
+        assert store.case_marks("rivers") == [old]
+
+    def test_no_secret_is_kept(self, open_store: OpenStore) -> None:
+        store = open_store(Redactor({"API_KEY": "correct-horse"}))
+        fault = finding("selftest.right_fails", "error", case="a", graders=[], reason="got correct-horse")
+        store.mark_cases("capitals", [CaseMark(case_id="a", key="1 x", tested_at="", unsound=(fault,))])
+        [mark] = store.case_marks("capitals")
+        assert mark.unsound[0].params["reason"] == "got [redacted:API_KEY]"
 
 
 class VerdictStoreContract(StoreFixtures):

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
+from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
     Baseline,
     BaselineRun,
@@ -90,6 +92,7 @@ class _Kept:
     baselines: list[Baseline] = field(default_factory=list)
     suites: dict[str, RegisteredSuite] = field(default_factory=dict)
     histories: dict[str, dict[str, CaseHistory]] = field(default_factory=lambda: defaultdict(dict))
+    marks: dict[tuple[str, str, str], CaseMark] = field(default_factory=dict)
     verdicts: dict[str, tuple[str, str]] = field(default_factory=dict)
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
     claims: LocalClaims = field(default_factory=LocalClaims)
@@ -376,6 +379,15 @@ class FakeStore(Store):
 
     def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
         return dict(self._kept.histories.get(self._clean(suite_name), {}))
+
+    def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:
+        for mark in marks:
+            kept = encoding.mark_from(encoding.mark_body(mark, self._redactor))
+            self._kept.marks[self._clean(suite_name), kept.case_id, kept.key] = kept
+
+    def case_marks(self, suite_name: str) -> list[CaseMark]:
+        wanted = self._clean(suite_name)
+        return [mark for (name, _, _), mark in sorted(self._kept.marks.items(), key=itemgetter(0)) if name == wanted]
 
     # What budgets have paid
 

@@ -16,6 +16,7 @@ from evalharness.reports.words import say
 from evalharness.testing.beside_runs_contract import (
     BaselineStoreContract,
     BudgetStoreContract,
+    MarkStoreContract,
     SuiteStoreContract,
     VerdictStoreContract,
 )
@@ -30,6 +31,7 @@ class StoreContract(
     TrialStoreContract,
     BaselineStoreContract,
     SuiteStoreContract,
+    MarkStoreContract,
     VerdictStoreContract,
     BudgetStoreContract,
 ):

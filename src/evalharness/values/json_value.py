@@ -76,6 +76,17 @@ def parse_strictly(text: str, longest: int = LONGEST_TEXT) -> Json:
         raise ValueError("it is nested too deeply") from None
 
 
+def compared_as(value: Json) -> Json:
+    """A value for a loose comparison: a text that is JSON as its value, any other without its case and spacing."""
+    if not isinstance(value, str):
+        return value
+    try:
+        value = parse_strictly(value)
+    except ValueError:
+        pass
+    return " ".join(value.split()).casefold() if isinstance(value, str) else value
+
+
 def only_object(text: str) -> dict[str, Json]:
     """The one JSON object that a reply is: alone, or alone inside one code fence. Prose around it is refused.
 

@@ -256,6 +256,11 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "rates.least": {"rate": 0.95},
     "rates.no_number": {"number": "2.5"},
     "regrade.graded": {"old": "quiet-sparrow-023"},
+    "selftest.grader_raised": {"answer": {"kind": "null"}},
+    "selftest.guessable": {"answer": {"kind": "constant", "text": "yes"}, "share": 0.48, "cases": 12, "of": 25},
+    "selftest.judge_flips": {"repeats": 3, "flip_rate": 0.1},
+    "selftest.right_fails": {"graders": ["exact"]},
+    "selftest.wrong_passes": {"graders": ["exact"], "answers": [{"kind": "input"}, {"kind": "gold_of", "case": "b"}]},
 }
 """Where a parameter means something else than elsewhere."""
 NUMBERS = {

@@ -321,6 +321,8 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
         yield finding("believed.judging")
     if report.flaky or report.items is not None or (report.comparison and report.comparison.flip_alarm):
         yield finding("believed.other_runs")
+    if report.selftest is not None:
+        yield finding("believed.selftest")
 
 
 # Reported figures: every number that a report shows, by name, as far as it follows from the trials.

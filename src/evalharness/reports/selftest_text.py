@@ -1,0 +1,92 @@
+"""A selftest as people read it: what is unsound, what else there is to know, the verdict, what next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from evalharness.domain.finding import Finding
+from evalharness.domain.plain_numbers import count
+from evalharness.domain.selftest import Selftest
+from evalharness.reports.screen import Screen
+from evalharness.reports.wording import judging_text, naming
+from evalharness.reports.words import say
+
+FIRST = 10
+LABELS = {
+    "selftest.guessable": "guessable",
+    "selftest.not_provable": "not provable",
+    "selftest.cannot_fail": "cannot fail",
+    "selftest.grader_raised": "breaks",
+    "selftest.judge_flips": "judges",
+    "selftest.never_failed": "never failed",
+    "selftest.never_passed": "never passed",
+    "selftest.no_verdict": "no verdict",
+}
+NOTHING = {"null", "no_op"}
+COLOURS = {"SOUND": "green", "UNSOUND": "red", "INVALID": "magenta", "NOT PROVABLE": "yellow"}
+
+
+class SelftestReport:
+    """`store` is the one that was asked for, where one was: the next command needs it, too."""
+
+    def __init__(self, screen: Screen, store: str | None = None) -> None:
+        self._screen = screen
+        self._store = store
+
+    def show(self, selftests: Sequence[Selftest]) -> None:
+        for position, each in enumerate(selftests):
+            if position:
+                self._screen.say()
+            self._one(each)
+
+    def _one(self, tested: Selftest) -> None:
+        cases, answers = count(tested.cases, "case"), count(tested.answers, "wrong answer")
+        self._screen.say((tested.suite_name, "bold"), (f"  {cases}, {answers} tried", "dim"))
+        for found in tested.unsound[:FIRST]:
+            self._screen.say(("  ✗ ", "red"), self._screen.one_line(say(found), 300))
+        if len(tested.unsound) > FIRST:
+            self._screen.say(f"  … and {len(tested.unsound) - FIRST:,} more in --json")
+        for note in tested.notes:
+            self._screen.line(LABELS.get(note.code, "note"), self._screen.one_line(say(note), 300))
+        for position, took in enumerate(tested.judging):
+            self._screen.line("" if position else "cost", judging_text(took))
+        self._screen.say((tested.verdict, f"bold {COLOURS[tested.verdict]}"), f"  {why(tested)}")
+        self._screen.line("next", self._next(tested))
+
+    def _next(self, tested: Selftest) -> str:
+        command, named = self._screen.command, f"{shlex.quote(tested.source)}{naming(self._store)}"
+        if tested.verdict == "UNSOUND":
+            return f"{_remedy(tested.unsound)}, then: {command} selftest {named}"
+        if tested.verdict == "INVALID":
+            return f"fix the cause or raise the cap, then: {command} selftest {named}"
+        missing = [note.params.get("why") for note in tested.notes if note.code == "selftest.not_provable"]
+        if "no judge" in missing:
+            return f"{command} selftest {named} --judge-model provider/model"
+        if tested.verdict == "NOT PROVABLE":
+            return f"add `reference:` to the cases, then: {command} selftest {named}"
+        return f"{command} run {named}"
+
+
+def why(tested: Selftest) -> str:
+    """What the verdict rests on."""
+    cases = count(tested.cases, "case")
+    if tested.verdict == "UNSOUND":
+        number = len({str(found.params.get("case")) for found in tested.unsound})
+        return f"{number:,} of {cases} cannot be relied on"
+    if tested.verdict == "INVALID":
+        return "no fault was found, but not everything could be graded"
+    if tested.verdict == "NOT PROVABLE":
+        return "no fault was found, but no right answer was seen to pass"
+    if tested.provable < tested.cases:
+        return f"right answers pass and wrong ones fail in {tested.provable:,} of {cases}"
+    return "right answers pass, wrong answers fail"
+
+
+def _remedy(unsound: Sequence[Finding]) -> str:
+    """`null_passes` is named where doing nothing is all that passes: it may be right."""
+    passed = [{what["kind"] for what in found.params["answers"]} for found in unsound if "answers" in found.params]
+    steps = ["correct the references"] if len(passed) < len(unsound) else []
+    steps += ["tighten the graders"] if passed else []
+    steps += ["say `null_passes: true` where doing nothing is right"] if any(each <= NOTHING for each in passed) else []
+    return " or ".join(steps)
