@@ -117,6 +117,32 @@ def test_recording_ids_of_other_tools_are_matched_by_the_datasets_id(tmp_path: P
     assert states_by_variant(done) == {"big": {"one": ["passed"], "two": ["failed"]}}
 
 
+def test_recording_ids_with_further_underscores_name_a_case_or_another_dataset(tmp_path: Path) -> None:
+    stored = [recorded("hello", "my__one", "big"), recorded("bye", "two", "big", "greet.v2__x")]
+    done = grade_artifacts(tmp_path, stored, ids=("my__one", "two"))
+    assert states_by_variant(done) == {"big": {"my__one": ["passed"]}}
+    assert "artifact.json:1 (recording eval__greet.v2__x__two__big__main__inv0)" in done.err
+
+
+def test_what_is_noticed_in_a_dataset_is_told_once_and_only_of_cases_that_are_run(tmp_path: Path) -> None:
+    cases = [
+        {"id": "one", "assertions": [], "odd": 1},
+        {"id": "two", "assertions": [{"type": "behavior.no_errors"}], "even": 2},
+    ]
+    written = {"id": "d", "workflowName": "w", "version": "1", "more": 3, "cases": cases, "variants": VARIANTS}
+    write(tmp_path, dataset_json=json.dumps(written), artifact_json=json.dumps({"two": artifact("hello")}))
+    for words in (
+        ["run", "dataset.json", "./dataset.json", ".", "--target", "cmd:echo hi", "--only", "two"],
+        ["regrade", "--artifact", "artifact.json", "--dataset", "dataset.json"],
+    ):
+        told = drive(tmp_path, *words).err
+        assert (told.count("'more'"), told.count("'even'")) == (1, 1)
+        assert "cases[0]" not in told
+    everything = drive(tmp_path, "run", "dataset.json", "--target", "cmd:echo hi").err
+    assert everything.count("cases[0].odd") == everything.count("cases[0].assertions: is empty") == 1
+    assert drive(tmp_path, "validate", "dataset.json").both.count("cases[0].odd") == 1
+
+
 def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path) -> None:
     lines = [
         recorded("hello", "one", "big"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -120,7 +120,10 @@ class NodeMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """`total.duration_ms` is the sum over agents, as documented; the workflow's own time where no agent completed."""
+    """`total.duration_ms` is the sum over agents, as documented; the workflow's own time where no agent completed.
+
+    `total.invocations` is the sum over nodes: what belongs to no node invoked none.
+    """
 
     workflow: WorkflowMetrics
     total: NodeMetrics
@@ -141,8 +144,9 @@ def read_metrics(events: Iterable[Event]) -> Metrics:
     workflow, total = _workflow(events), _summed(completed)
     if not completed and workflow.duration_ms is not None:
         total = NodeMetrics(duration_ms=workflow.duration_ms)
-    nodes = {node: _summed(group) for node, group in by_node.items()}
-    return Metrics(workflow, total, {**nodes, **_nodes_without_agent(events)})
+    nodes = {node: _summed(group) for node, group in by_node.items()} | _nodes_without_agent(events)
+    invocations = sum(node.invocations for node in nodes.values())
+    return Metrics(workflow, replace(total, invocations=invocations), nodes)
 
 
 Spent = Literal["duration", "cost", "tokens"]
