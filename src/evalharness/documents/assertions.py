@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_serializer
 
-from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artifact, EvalArtifact
+from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artifact, EvalArtifact, RunSnapshot
 from evalharness.documents.artifact_view import ArtifactView, compact_text, create_artifact_view, walk
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
@@ -280,7 +280,7 @@ def artifact_for(assertions: Sequence[AnyAssertion]) -> EvalArtifact | None:
     wanted = sorted(_values(assertions), key=lambda pair: len(pair[0]))
     for steps, value in wanted:
         _put(snapshot, steps, value)
-    artifact = EvalArtifact(snapshot=snapshot, events=tuple(_events(assertions)))
+    artifact = EvalArtifact(snapshot=RunSnapshot(snapshot), events=tuple(_events(assertions)))
     return artifact if all(result.passed for result in evaluate_assertions(artifact, assertions)) else None
 
 

@@ -34,6 +34,21 @@ class TestReading:
         written = {"snapshot": {"outputs": {}}, "events": [], "more": 1}
         assert parse_artifact({**written, "runId": "r"}) == parse_artifact({**written, "run_id": "r"})
 
+    def test_a_snapshot_is_json_and_has_what_is_documented_of_it(self) -> None:
+        written = {
+            "runId": "r",
+            "status": "complete",
+            "outputs": {"main": {"text": "hi"}},
+            "nodeStatus": {"main": "done"},
+        }
+        snapshot = parse_artifact({"snapshot": written, "events": []}).snapshot
+        assert snapshot == written
+        assert snapshot["outputs"] == snapshot.outputs == {"main": {"text": "hi"}}
+        assert (snapshot.run_id, snapshot.status, snapshot.node_status) == ("r", "complete", {"main": "done"})
+        empty = (snapshot.state, snapshot.edge_status, snapshot.loop_counters, snapshot.inbox, snapshot.agent_sessions)
+        assert empty == ({}, {}, {}, [], {})
+        assert parse_artifact({"snapshot": {"outputs": 5}, "events": []}).snapshot.outputs == {}
+
     @pytest.mark.parametrize(
         ("written", "problem"),
         [
