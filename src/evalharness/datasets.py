@@ -142,8 +142,8 @@ def validate_dataset(data: Any) -> ValidationResult:
 
 
 def discover_datasets(folder: str | Path) -> list[Path]:
-    """The JSON files of a folder, not of those below it; none where there is no such folder."""
-    return sorted(path for path in Path(folder).glob("*.json") if path.is_file())
+    """The JSON files of a folder, hidden ones and those below it left out; none where there is no such folder."""
+    return sorted(path for path in Path(folder).glob("*.json") if path.is_file() and not path.name.startswith("."))
 
 
 def create_similarity_scorer(
@@ -241,6 +241,6 @@ def _dotted(field: str) -> str:
 
 
 def _message_of(problem: Problem) -> str:
-    """The message with what is allowed and what was meant, but not the place."""
+    """The message with what is allowed and what was meant, but not the place; other places as `path` writes them."""
     alone = Problem("", 0, "", problem.message, problem.allowed, problem.suggestion)
-    return str(alone)
+    return re.sub(r"\b(cases|variants)\[(\d+)\]", r"\1.\2", str(alone))

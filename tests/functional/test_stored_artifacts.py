@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Outcome, drive, write
+from driving import Outcome, drive, line_of, write
 
 VARIANTS = [{"id": "big"}, {"id": "small", "target": "cmd:nobody-runs-this"}]
 
@@ -267,6 +267,24 @@ def test_a_path_at_which_nothing_stands_is_told(required: bool, tmp_path: Path) 
     assert done.code == 0, done.both
     for scorer in ("llm-judge", "similarity"):
         assert f'{scorer}: scored 0 in 2 trials of one, two: Path "nix.text" not found' in done.out
+
+
+def test_a_scorer_is_shown_to_measure_and_a_judge_that_is_off_to_be_off(tmp_path: Path) -> None:
+    """They were shown as passed, in trials that failed."""
+    scorers = [
+        "cost",
+        {"name": "latency", "min": 0.1, "required": True},
+        {"name": "llm-judge", "criteria": "Is it kind?"},
+    ]
+    write(tmp_path, dataset_json=dataset("one", target="echo", scorers=scorers))
+    done = drive(tmp_path, "run", "dataset.json", "--verbose")
+    shown = drive(tmp_path, "show", line_of(done, "next").split()[3], "one")
+    for text in (done.out, shown.out):
+        assert "assertions: fail 0.00" in text
+        assert "cost: scored 1.00" in text
+        assert "latency: pass 1.00" in text
+        assert "llm-judge: off" in text
+    assert "failed cases keep the score of what was measured" in done.out
 
 
 def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:

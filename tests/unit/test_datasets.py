@@ -227,7 +227,7 @@ def test_a_loaded_dataset_has_the_documented_shape() -> None:
 def test_a_dataset_built_in_python_is_checked_like_a_file() -> None:
     case = load_dataset(DATASET).cases[0]
     twice = EvalDataset(id="d", workflow_name="w", version="1", cases=(case, case))
-    assert [str(issue) for issue in validate_dataset(twice).errors] == ["cases.1.id: is already the id of cases[0]"]
+    assert [str(issue) for issue in validate_dataset(twice).errors] == ["cases.1.id: is already the id of cases.0"]
     assert load_dataset(EvalDataset(id="d", workflow_name="w", version="1", cases=(case,))).cases == (case,)
 
 
@@ -363,6 +363,7 @@ def test_datasets_are_found_in_a_folder_but_not_below_it(tmp_path: Path) -> None
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "c.json").write_text("{}", encoding="utf-8")
     (tmp_path / "folder.json").mkdir()
+    (tmp_path / ".hidden.json").write_text("{}")
     assert discover_datasets(str(tmp_path)) == [tmp_path / "a.json", tmp_path / "b.json"]
     assert discover_datasets(tmp_path / "missing") == []
 

@@ -84,7 +84,6 @@ class _Limit(Record):
 
     metric: ClassVar[str]
     wording: ClassVar[str]
-    digits: ClassVar[str] = EXACT
     value: float
 
     def look(self, view: ArtifactView) -> Found:
@@ -93,10 +92,14 @@ class _Limit(Record):
         return Found(actual, "" if allowed else self._exceeded(actual))
 
     def _exceeded(self, actual: float) -> str:
-        shown = [format(number, self.digits) for number in (actual, self.value)]
+        shown = [self.shown(number) for number in (actual, self.value)]
         if shown[0] == shown[1]:
             shown = [format(number, EXACT) for number in (actual, self.value)]
         return self.wording.format(*shown)
+
+    @staticmethod
+    def shown(number: float) -> str:
+        return format(number, EXACT)
 
 
 class LatencyMax(_Limit):
@@ -105,13 +108,20 @@ class LatencyMax(_Limit):
     type: Literal["metric.latency_ms.max"] = "metric.latency_ms.max"
     value: Annotated[Number, Field(gt=0)]
 
+    @staticmethod
+    def shown(number: float) -> str:
+        return format(round(number, 1), EXACT)
+
 
 class TotalCostMax(_Limit):
     metric: ClassVar[str] = "total_cost_usd"
     wording: ClassVar[str] = "Cost ${} exceeds ${}"
-    digits: ClassVar[str] = ".4f"
     type: Literal["metric.total_cost_usd.max"] = "metric.total_cost_usd.max"
     value: Annotated[Number, Field(ge=0)]
+
+    @staticmethod
+    def shown(number: float) -> str:
+        return format(number, ".4f")
 
 
 class InputTokensMax(_Limit):

@@ -27,6 +27,8 @@ from evalharness.values.variables import escape, fill, has_braces
 DEFAULT_TIMEOUT_S = 120.0
 TELLING = {"prompt", "category", "expectedPatterns", "expected_patterns"}
 """Other files have `tasks`, too; a task of ours has one of these."""
+ENOUGH_SIGNS = 2
+"""Of a file without any task: that it has a name, room for tasks, no keys of others."""
 
 
 def looks_like_task_suite(data: Any) -> bool:
@@ -37,8 +39,8 @@ def looks_like_task_suite(data: Any) -> bool:
     tasks = written.values() if isinstance(written, Mapping) else written if isinstance(written, list) else ()
     if any(isinstance(task, Mapping) and TELLING & task.keys() for task in tasks):
         return True
-    is_ours = isinstance(written, list) or data.keys() <= EvalSuite.model_fields.keys()
-    return not tasks and "name" in data and is_ours
+    signs = ("name" in data, isinstance(written, list | Mapping), data.keys() <= EvalSuite.model_fields.keys())
+    return not tasks and sum(signs) >= ENOUGH_SIGNS
 
 
 def load_task_suite(source: Source) -> tuple[Suite | None, Findings]:
@@ -185,7 +187,7 @@ def _task(findings: Findings, place: FieldPath, row: Any) -> EvalTask | None:
                 for index, file in enumerate(files)
             ]
     if "category" not in written:
-        findings.add(place, "category is missing", allowed=", ".join(TASK_CATEGORIES))
+        findings.add((*place, "category"), "is missing", allowed=", ".join(TASK_CATEGORIES))
         written["category"] = TASK_CATEGORIES[0]
     _check_sequence(findings, place, written)
     task = findings.validated(place, EvalTask, written)
