@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from pydantic import BaseModel
 
+from evalharness.contracts.model import Llm
 from evalharness.contracts.store import JudgeCache
-from evalharness.documents.artifact import EvalArtifact
+from evalharness.documents.artifact import Artifact, EvalArtifact, RunSnapshot
 from evalharness.documents.artifact_view import ArtifactView, create_artifact_view
 from evalharness.documents.assertions import Assertion, AssertionResult, evaluate_assertions
 from evalharness.documents.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
@@ -28,6 +29,7 @@ from evalharness.documents.scores import (
     create_cost_scorer,
     create_latency_scorer,
     create_tokens_scorer,
+    made_scorer,
 )
 from evalharness.documents.scores import create_similarity_scorer as create_plain_similarity_scorer
 from evalharness.domain.problem import Problem
@@ -37,8 +39,9 @@ from evalharness.formats.syntax.source import Source, parse_text, read_source
 from evalharness.formats.workflow_datasets.reader import check_dataset, repeated_ids
 from evalharness.formats.workflow_datasets.records import EvalCase, EvalDataset
 from evalharness.graders.judges.question import InMemoryCache, cache_key
-from evalharness.steps.judge_outputs import LlmJudgeScorer, create_llm_judge_scorer
-from evalharness.values.json_value import Json
+from evalharness.harness import wait_for
+from evalharness.steps.judge_outputs import OutputJudge
+from evalharness.values.json_value import MISSING, Json
 
 __all__ = [
     "ArtifactView",
@@ -77,22 +80,6 @@ __all__ = [
 ]
 
 EvalVariant = Variant
-NodeStatus = Literal["pending", "running", "done", "failed"]
-EdgeStatus = Literal["pending", "fired", "skipped"]
-
-
-class RunSnapshot(TypedDict, total=False):
-    """The state in which a workflow ended. A failed one is `complete` too: only its events tell that it failed."""
-
-    runId: str
-    status: Literal["idle", "running", "paused", "aborted", "complete"]
-    outputs: dict[str, Json]
-    state: dict[str, Json]
-    nodeStatus: dict[str, NodeStatus]
-    edgeStatus: dict[str, EdgeStatus]
-    loopCounters: dict[str, int]
-    inbox: list[Json]
-    agentSessions: dict[str, Json]
 
 
 class RuntimeEvent(TypedDict, total=False):
@@ -155,20 +142,42 @@ def validate_dataset(data: Any) -> ValidationResult:
 
 
 def discover_datasets(folder: str | Path) -> list[Path]:
-    """The JSON files of a folder, not of those below it; none where there is no such folder."""
-    return sorted(path for path in Path(folder).glob("*.json") if path.is_file())
+    """The JSON files of a folder, hidden ones and those below it left out; none where there is no such folder."""
+    return sorted(path for path in Path(folder).glob("*.json") if path.is_file() and not path.name.startswith("."))
 
 
 def create_similarity_scorer(
-    output_path: str, expected_value: Json, algorithm: Algorithm = "exact"
+    output_path: str = MISSING, expected_value: Json = MISSING, algorithm: Algorithm = "exact", **spelled: Any
 ) -> SimilarityScorer:
     """`semantic` compares meanings offline, as `local/wordllama` sees them; in a run it asks the model that is set."""
     if algorithm != "semantic":
-        return create_plain_similarity_scorer(output_path, expected_value, algorithm)
+        return create_plain_similarity_scorer(output_path, expected_value, algorithm, **spelled)
     # Lazy: what is compared by its letters needs no model.
     from evalharness.llms.local_embeddings import OfflineSimilarityScorer
 
-    return OfflineSimilarityScorer(output_path, expected_value, algorithm)
+    given = {"output_path": output_path, "expected_value": expected_value, "algorithm": algorithm}
+    return made_scorer(OfflineSimilarityScorer, given, spelled)
+
+
+class LlmJudgeScorer(OutputJudge):
+    """Scores like the others do, also in a list with them; a model is asked when it is enabled."""
+
+    def score(self, artifact: Artifact) -> Score:
+        return wait_for(self.judged(artifact))
+
+
+def create_llm_judge_scorer(
+    output_path: str = MISSING,
+    criteria: str | Sequence[str] = MISSING,
+    *,
+    model: str | Llm = "",
+    cache: JudgeCache | None = None,
+    enabled: bool = False,
+    **spelled: Any,
+) -> LlmJudgeScorer:
+    """Raises UsageError for criteria that are none, or whose weights do not add up."""
+    given = {"output_path": output_path, "criteria": criteria, "model": model, "cache": cache, "enabled": enabled}
+    return made_scorer(LlmJudgeScorer, given, spelled)
 
 
 def create_in_memory_cache() -> JudgeCache:
@@ -232,6 +241,6 @@ def _dotted(field: str) -> str:
 
 
 def _message_of(problem: Problem) -> str:
-    """The message with what is allowed and what was meant, but not the place."""
+    """The message with what is allowed and what was meant, but not the place; other places as `path` writes them."""
     alone = Problem("", 0, "", problem.message, problem.allowed, problem.suggestion)
-    return str(alone)
+    return re.sub(r"\b(cases|variants)\[(\d+)\]", r"\1.\2", str(alone))

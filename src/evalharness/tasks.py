@@ -30,7 +30,7 @@ from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.errors import Unscored, UsageError
 from evalharness.formats.problems import in_words
 from evalharness.formats.suite_files import ready_made_suites
-from evalharness.formats.task_suites.reader import suite_of
+from evalharness.formats.task_suites.reader import suite_of, task_suite_of
 from evalharness.formats.task_suites.records import (
     TASK_CATEGORIES,
     CategorySummary,
@@ -120,10 +120,11 @@ def list_suites(*, store: str | None = None) -> list[str]:
         return _known_names(harness)
 
 
-def get_suite(name: str, *, store: str | None = None) -> Suite | None:
-    """A registered or ready-made suite, or None."""
+def get_suite(name: str, *, store: str | None = None) -> EvalSuite | Suite | None:
+    """A registered or ready-made suite, or None. One of another kind than a task suite is a Suite."""
     with Harness.open(store) as harness:
-        return find_suites(harness.context.store, [name])[0].suite if name in _known_names(harness) else None
+        found = find_suites(harness.context.store, [name])[0].suite if name in _known_names(harness) else None
+    return None if found is None else task_suite_of(found) or found
 
 
 def _known_names(harness: Harness) -> list[str]:

@@ -48,6 +48,20 @@ def cases_run(done: Outcome) -> list[str]:
     return list(done.states())
 
 
+def test_descriptions_are_listed(project: Path) -> None:
+    write(project / "evals", described_yaml=SUITE.replace("greetings", "described") + "description: Says\n  hello\n")
+    write(project / "evals", **{".hidden_yaml": SUITE})
+    drive(project, "list-suites", "--register")
+    (project / "elsewhere").mkdir()
+    for folder, where in ((project / "evals", "file"), (project / "elsewhere", "registered")):
+        rows = {row["suite"]: row["description"] for row in listed(folder, where=where)}
+        assert rows == {"described": "Says hello", "greetings": ""}
+    text = drive(project, "list-suites").out
+    assert re.search(r"^suite .* description$", text, re.M)
+    assert re.search(r"^described .* Says hello$", text, re.M)
+    assert re.search(r"^ready/bug-fix .* Code that is wrong in one place", text, re.M)
+
+
 def test_a_suite_that_was_run_is_found_by_its_name_from_another_folder(project: Path) -> None:
     assert cases_run(drive(project, "run", "evals/suite.yaml", "--only", "hello", "--json")) == ["hello"]
     elsewhere = project / "notes"

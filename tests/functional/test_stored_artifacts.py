@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Outcome, drive, write
+from driving import Outcome, drive, line_of, write
 
 VARIANTS = [{"id": "big"}, {"id": "small", "target": "cmd:nobody-runs-this"}]
 
@@ -115,6 +115,32 @@ def test_recording_ids_of_other_tools_are_matched_by_the_datasets_id(tmp_path: P
     write(tmp_path, d_json=dataset("one", "two").replace("greet.v1", "a__b"))
     done = drive(tmp_path, "regrade", "--artifact", "a.json", "--dataset", "d.json", "--json")
     assert states_by_variant(done) == {"big": {"one": ["passed"], "two": ["failed"]}}
+
+
+def test_recording_ids_with_further_underscores_name_a_case_or_another_dataset(tmp_path: Path) -> None:
+    stored = [recorded("hello", "my__one", "big"), recorded("bye", "two", "big", "greet.v2__x")]
+    done = grade_artifacts(tmp_path, stored, ids=("my__one", "two"))
+    assert states_by_variant(done) == {"big": {"my__one": ["passed"]}}
+    assert "artifact.json:1 (recording eval__greet.v2__x__two__big__main__inv0)" in done.err
+
+
+def test_what_is_noticed_in_a_dataset_is_told_once_and_only_of_cases_that_are_run(tmp_path: Path) -> None:
+    cases = [
+        {"id": "one", "assertions": [], "odd": 1},
+        {"id": "two", "assertions": [{"type": "behavior.no_errors"}], "even": 2},
+    ]
+    written = {"id": "d", "workflowName": "w", "version": "1", "more": 3, "cases": cases, "variants": VARIANTS}
+    write(tmp_path, dataset_json=json.dumps(written), artifact_json=json.dumps({"two": artifact("hello")}))
+    for words in (
+        ["run", "dataset.json", "./dataset.json", ".", "--target", "cmd:echo hi", "--only", "two"],
+        ["regrade", "--artifact", "artifact.json", "--dataset", "dataset.json"],
+    ):
+        told = drive(tmp_path, *words).err
+        assert (told.count("'more'"), told.count("'even'")) == (1, 1)
+        assert "cases[0]" not in told
+    everything = drive(tmp_path, "run", "dataset.json", "--target", "cmd:echo hi").err
+    assert everything.count("cases[0].odd") == everything.count("cases[0].assertions: is empty") == 1
+    assert drive(tmp_path, "validate", "dataset.json").both.count("cases[0].odd") == 1
 
 
 def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path) -> None:
@@ -241,6 +267,24 @@ def test_a_path_at_which_nothing_stands_is_told(required: bool, tmp_path: Path) 
     assert done.code == 0, done.both
     for scorer in ("llm-judge", "similarity"):
         assert f'{scorer}: scored 0 in 2 trials of one, two: Path "nix.text" not found' in done.out
+
+
+def test_a_scorer_is_shown_to_measure_and_a_judge_that_is_off_to_be_off(tmp_path: Path) -> None:
+    """They were shown as passed, in trials that failed."""
+    scorers = [
+        "cost",
+        {"name": "latency", "min": 0.1, "required": True},
+        {"name": "llm-judge", "criteria": "Is it kind?"},
+    ]
+    write(tmp_path, dataset_json=dataset("one", target="echo", scorers=scorers))
+    done = drive(tmp_path, "run", "dataset.json", "--verbose")
+    shown = drive(tmp_path, "show", line_of(done, "next").split()[3], "one")
+    for text in (done.out, shown.out):
+        assert "assertions: fail 0.00" in text
+        assert "cost: scored 1.00" in text
+        assert "latency: pass 1.00" in text
+        assert "llm-judge: off" in text
+    assert "failed cases keep the score of what was measured" in done.out
 
 
 def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_scorer_of_your_own() -> None:
         name = "length"
 
         def score(self, artifact: EvalArtifact) -> Score:
-            text = create_artifact_view(artifact).outputs["main"]["text"]
+            text = artifact.snapshot.outputs["main"]["text"]
             return Score(name=self.name, value=min(len(text) / 24, 1), raw_value=len(text), metadata={"unit": "chars"})
 
     own: list[Scorer] = [LengthScorer(), create_similarity_scorer("main.text", "hello", algorithm="contains")]
@@ -227,7 +227,7 @@ def test_a_loaded_dataset_has_the_documented_shape() -> None:
 def test_a_dataset_built_in_python_is_checked_like_a_file() -> None:
     case = load_dataset(DATASET).cases[0]
     twice = EvalDataset(id="d", workflow_name="w", version="1", cases=(case, case))
-    assert [str(issue) for issue in validate_dataset(twice).errors] == ["cases.1.id: is already the id of cases[0]"]
+    assert [str(issue) for issue in validate_dataset(twice).errors] == ["cases.1.id: is already the id of cases.0"]
     assert load_dataset(EvalDataset(id="d", workflow_name="w", version="1", cases=(case,))).cases == (case,)
 
 
@@ -363,6 +363,7 @@ def test_datasets_are_found_in_a_folder_but_not_below_it(tmp_path: Path) -> None
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "c.json").write_text("{}", encoding="utf-8")
     (tmp_path / "folder.json").mkdir()
+    (tmp_path / ".hidden.json").write_text("{}")
     assert discover_datasets(str(tmp_path)) == [tmp_path / "a.json", tmp_path / "b.json"]
     assert discover_datasets(tmp_path / "missing") == []
 
@@ -402,30 +403,61 @@ def test_the_documents_example_of_a_cache() -> None:
 def test_a_judge_scores_an_output() -> None:
     llm, cache = HonestLlm("hello"), create_in_memory_cache()
 
-    def score(path: str = "main.text", **more: Any) -> Score | None:
+    def score(path: str = "main.text", **more: Any) -> Score:
         scorer = create_llm_judge_scorer(path, "Is it kind?", model=llm, cache=cache, **more)
         assert scorer.name == "llm-judge"
-        return asyncio.run(scorer.score(ARTIFACT))
+        return scorer.score(ARTIFACT)
 
-    assert score() is None, "switched off: no score, and not a bad one"
+    off = score()
+    assert (off.value, off.metadata["enabled"], llm.requests) == (0, False, []), "as documented, and nobody is asked"
     for _ in range(2):
         found = score(enabled=True)
-        assert found is not None
         assert (found.value, found.raw_value, found.metadata["model"]) == (1.0, 5, "test/judge-2026")
     assert len(llm.requests) == 1
     missing = score("x.y", enabled=True)
-    assert missing is not None
     assert (missing.value, missing.metadata["error"]) == (0.0, 'Path "x.y" not found')
 
 
 def test_a_judge_without_a_verdict_gives_no_score() -> None:
     def scored_by(**options: Any) -> None:
-        asyncio.run(create_llm_judge_scorer("main.text", "Is it kind?", enabled=True, **options).score(ARTIFACT))
+        create_llm_judge_scorer("main.text", "Is it kind?", enabled=True, **options).score(ARTIFACT)
 
     with pytest.raises(UsageError, match="no judge is set"):
         scored_by()
     with pytest.raises(HarnessError, match="the judge gave no verdict"):
         scored_by(model=SayingLlm(lambda _: "It is fine."))
+
+
+def test_a_judge_scores_in_a_list_of_scorers_also_inside_a_loop() -> None:
+    llm = HonestLlm("hello")
+    judge = create_llm_judge_scorer(outputPath="main.text", criteria="Is it kind?", model=llm, enabled=True)
+    scorers: list[Scorer] = [create_latency_scorer(maxMs=30000), create_cost_scorer(maxUsd=1.0), judge]
+
+    async def scores() -> list[Score]:
+        return [scorer.score(EvalArtifact.model_validate(ARTIFACT)) for scorer in scorers]
+
+    for found in (asyncio.run(scores()), [scorer.score(EvalArtifact.model_validate(ARTIFACT)) for scorer in scorers]):
+        assert [score.value for score in found] == [0.5, 0.75, 1.0]
+    wrong: list[dict[str, Any]] = [{"output_path": ""}, {"enabled": "yes"}, {"outputPaths": "a"}, {"outputPath": "b"}]
+    for options in wrong:
+        with pytest.raises(UsageError, match=r"output_?[pP]ath|enabled"):
+            create_llm_judge_scorer(**{"output_path": "a", "criteria": "Is it kind?", **options})
+
+
+def test_a_dataset_is_written_and_read_in_either_spelling() -> None:
+    variants = [{"id": "v", "modelByNode": {"a": "b"}, "providerTypeByNode": {"a": "c"}}]
+    case = {"id": "a", "input": 1, "assertions": [{"type": "behavior.node_executed", "nodeId": "x"}]}
+    dataset = load_dataset({**DATASET, "cases": [case], "variants": variants})
+    documented = dataset.model_dump(mode="json", by_alias=True)
+    assert documented["variants"][0] == {**variants[0], "target": None, "tags": []}
+    assert documented["workflowName"] == "my-workflow"
+    in_python = dataset.model_dump(mode="json")
+    assert in_python["variants"][0]["model_by_node"] == {"a": "b"}
+    assert load_dataset(documented) == load_dataset(in_python) == dataset
+    twice = validate_dataset({**DATASET, "workflow_name": "w"})
+    assert [str(issue) for issue in twice.errors] == [
+        "workflow_name: is written twice, in two spellings; keep one of them"
+    ]
 
 
 def test_a_judge_takes_a_list_of_criteria_and_refuses_what_is_none() -> None:

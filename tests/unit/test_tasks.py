@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from evalharness import Answer, ToolCall, Usage, evaluate, tasks
+from evalharness import Answer, Case, Suite, ToolCall, Usage, evaluate, tasks
+from evalharness.domain.case import CaseFile
 from evalharness.errors import TargetUnavailable, UsageError
 from evalharness.tasks import (
     EvalResult,
     EvalSuite,
     EvalTask,
+    ExpectedFile,
     check_regression,
     detect_regressions,
     get_suite,
@@ -219,9 +221,45 @@ def test_suites_are_kept_by_name(tmp_path: Path) -> None:
     assert list_suites(store=store)[0] == "chores"
     assert "ready/bug-fix" in list_suites(store=store)
     found = get_suite("chores", store=store)
-    assert found is not None
-    assert (found.description, len(found.cases)) == ("kept", 5), "the original dropped the description"
+    assert isinstance(found, EvalSuite)
+    assert (found.description, len(found.tasks)) == ("kept", 5), "the original dropped the description"
     assert run_suite("chores", agent, store=store).passed == 3
+
+
+def test_a_saved_suite_comes_back_as_it_was(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.db")
+    task = EvalTask(
+        id="all",
+        category="bug_fix",
+        description="everything",
+        prompt="Say {{hello}} and \\{{bye}}",
+        expected_patterns=("regex:^a{{2}}", "contains:x"),
+        expected_files=(ExpectedFile(path="a.py", should_contain="def"), ExpectedFile(path="b.py")),
+        expected_exit_code=0,
+        expected_tool_sequence=["search", {"name": "write", "arguments": {"path": "{{p}}"}}],
+        tool_sequence_mode="exact",
+        max_rounds=3,
+        required_tools=("search",),
+        timeout_ms=1234.5,
+        files={"a.py": CaseFile(text="{{x}}")},
+        reference={"k": [1]},
+        tags=("t",),
+        weight=2,
+        metadata={"m": 1},
+    )
+    plain = EvalTask(id="plain", category="code_review", prompt="Hi")
+    for suite in (
+        SUITE,
+        EvalSuite(name="full", description="d {{y}}", tasks=(task, plain), target="cmd:cat", trials=2),
+    ):
+        save_suite(suite, store=store)
+        assert get_suite(suite.name, store=store) == suite
+    ready = get_suite("ready/bug-fix", store=store)
+    assert isinstance(ready, EvalSuite)
+    assert ready.tasks[0].expected_files[0].should_contain == "0.0"
+    native = Suite(name="native", cases=(Case(id="c", input="i", category="bug_fix", expected={"contains": "x"}),))
+    save_suite(native, store=store)
+    assert get_suite("native", store=store) == native
 
 
 @pytest.mark.parametrize(

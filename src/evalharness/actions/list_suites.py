@@ -32,10 +32,11 @@ async def list_suites(context: Context, folder: Path, *, register: bool = False)
     for file in found:
         line = lines.pop((file.suite.name, str(file.path.resolve())), None) if file.suite else None
         listed.append(_listed(file, "file")._replace(registered=line.registered_at if line else ""))
-    listed += [
-        ListedSuite(line.name, "registered", line.cases, file=line.path, registered=line.registered_at)
-        for line in lines.values()
-    ]
+    for line in lines.values():
+        kept = context.store.registered_suite(line.name)
+        described = kept.suite.description if kept else ""
+        row = ListedSuite(line.name, "registered", line.cases, file=line.path, registered=line.registered_at)
+        listed.append(row._replace(description=described))
     ready = map(load_file, ready_made_suites().values())
     listed += [_listed(file, "ready-made")._replace(file="") for file in ready]
     return Listing(listed, registered, taken_names(found) if register else [])
@@ -47,4 +48,5 @@ def _listed(file: LoadedFile, where: str) -> ListedSuite:
         return ListedSuite("(broken)", where, file=str(file.path))
     target = suite.target.label if suite.target else ""
     categories = ", ".join(sorted({case.category for case in suite.cases} - {""}))
-    return ListedSuite(suite.name, where, len(suite.cases), suite.trials, target, categories, str(file.path))
+    listed = ListedSuite(suite.name, where, len(suite.cases), suite.trials, target, categories, str(file.path))
+    return listed._replace(description=suite.description)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
 from evalharness.domain.gate import GateOverrides
+from evalharness.domain.problem import Problem
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.sequential import SequentialRequest
 from evalharness.domain.specification import TargetSpec, WrittenTarget
@@ -31,6 +33,8 @@ from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
 from evalharness.values.variables import fill
 
+IN_CASE = re.compile(r"(?:cases|tasks)\[(\d+)\]")
+"""The field of a problem in one of the cases."""
 LOOKED_BACK = 100
 """How many runs `--failed` looks at to find out how each case did when it was last run."""
 
@@ -105,7 +109,23 @@ def _announce(context: Context, files: Sequence[LoadedFile], request: RunRequest
     is_unprotected = request.options.sandbox == "none" and any(
         _needs_sandbox(suite, request.targets) for suite in suites
     )
-    execution.watcher.begun(files, context.store.redactor, is_unprotected=is_unprotected)
+    noticed = [replace(file, problems=_of_what_is_run(file, request, context.store)) for file in files]
+    execution.watcher.begun(noticed, context.store.redactor, is_unprotected=is_unprotected)
+
+
+def _of_what_is_run(file: LoadedFile, request: RunRequest, store: Store) -> tuple[Problem, ...]:
+    """What was noticed in a file, without the cases of datasets and task suites that are not selected."""
+    places = [IN_CASE.match(problem.field) for problem in file.problems]
+    if file.suite is None or not any(places):
+        return file.problems
+    try:
+        chosen = _selection(request, file.suite, store).choose(file.suite, file.path.name).cases
+    except NothingSelected:
+        chosen = ()
+    ids = {case.id for case in chosen}
+    numbers = {str(number) for number, case in enumerate(file.suite.cases) if case.id in ids}
+    pairs = zip(file.problems, places, strict=True)
+    return tuple(problem for problem, place in pairs if place is None or place[1] in numbers)
 
 
 def _known_cost(store: Store, run: Run) -> float | None:

@@ -10,6 +10,8 @@ import click
 
 from evalharness.cli.options import debug_option, json_option, option, store_option
 
+LONGEST_DESCRIPTION = 80
+
 
 @click.command("list-suites")
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
@@ -23,6 +25,7 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     from evalharness.cli.stdout import print_table
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
+    from evalharness.reports.wording import one_line
 
     with Harness.open(store) as harness:
         listed = harness.call(list_suites, Path(folder), register=register)
@@ -30,7 +33,7 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     if as_json:
         print(json.dumps({"suites": rows, "registered": listed.registered}, ensure_ascii=False, indent=1))
     else:
-        print_table(rows)
+        print_table([{**row, "description": one_line(row["description"], LONGEST_DESCRIPTION)} for row in rows])
     for warning in listed.warnings:
         _say(str(warning))
     if listed.registered and not as_json:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from pydantic import AliasChoices, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic_core import core_schema
 
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError
@@ -24,6 +25,57 @@ PRIMARY_OUTPUT: Final = "primaryOutput"
 WANTED: Mapping[str, str] = MappingProxyType({"dict": "a mapping", "tuple": "a list", "string": "text"})
 
 
+class RunSnapshot(dict[str, Json]):
+    """The state in which a workflow ended, as JSON; what is documented of it is there as attributes, too.
+
+    A failed one is `complete` as well: only its events tell that it failed.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, handler.generate_schema(dict[str, Json]))
+
+    @property
+    def run_id(self) -> str:
+        return _text(said(self, "runId", "run_id"))
+
+    @property
+    def status(self) -> str:
+        """idle, running, paused, aborted or complete"""
+        return _text(self.get("status"))
+
+    @property
+    def outputs(self) -> dict[str, Json]:
+        return _mapping(self.get("outputs"))
+
+    @property
+    def state(self) -> dict[str, Json]:
+        return _mapping(self.get("state"))
+
+    @property
+    def node_status(self) -> dict[str, Json]:
+        """pending, running, done or failed"""
+        return _mapping(said(self, "nodeStatus", "node_status"))
+
+    @property
+    def edge_status(self) -> dict[str, Json]:
+        """pending, fired or skipped"""
+        return _mapping(said(self, "edgeStatus", "edge_status"))
+
+    @property
+    def loop_counters(self) -> dict[str, Json]:
+        return _mapping(said(self, "loopCounters", "loop_counters"))
+
+    @property
+    def inbox(self) -> list[Json]:
+        found = self.get("inbox")
+        return list(found) if isinstance(found, list | tuple) else []
+
+    @property
+    def agent_sessions(self) -> dict[str, Json]:
+        return _mapping(said(self, "agentSessions", "agent_sessions"))
+
+
 class EvalArtifact(Record):
     """`snapshot` and `events` are required; keys that are not known are ignored."""
 
@@ -31,16 +83,16 @@ class EvalArtifact(Record):
 
     run_id: str = Field(default="", validation_alias=AliasChoices("run_id", "runId"), serialization_alias="runId")
     case_id: str = Field(default="", validation_alias=AliasChoices("case_id", "caseId"), serialization_alias="caseId")
-    snapshot: dict[str, Json]
+    snapshot: RunSnapshot
     events: tuple[dict[str, Json], ...]
 
     @property
     def outputs(self) -> dict[str, Json]:
-        return _mapping(self.snapshot.get("outputs"))
+        return self.snapshot.outputs
 
     @property
     def state(self) -> dict[str, Json]:
-        return _mapping(self.snapshot.get("state"))
+        return self.snapshot.state
 
 
 Artifact = EvalArtifact | Mapping[str, Json]
@@ -79,8 +131,11 @@ def said(mapping: Mapping[str, Json], camel: str, snake: str) -> Json:
 
 
 def node_of(event: Event) -> str:
-    node = said(event, "nodeId", "node_id")
-    return node if isinstance(node, str) else ""
+    return _text(said(event, "nodeId", "node_id"))
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _mapping(value: Json) -> dict[str, Json]:
@@ -120,7 +175,10 @@ class NodeMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """`total.duration_ms` is the sum over agents, as documented; the workflow's own time where no agent completed."""
+    """`total.duration_ms` is the sum over agents, as documented; the workflow's own time where no agent completed.
+
+    `total.invocations` is the sum over nodes: what belongs to no node invoked none.
+    """
 
     workflow: WorkflowMetrics
     total: NodeMetrics
@@ -141,8 +199,9 @@ def read_metrics(events: Iterable[Event]) -> Metrics:
     workflow, total = _workflow(events), _summed(completed)
     if not completed and workflow.duration_ms is not None:
         total = NodeMetrics(duration_ms=workflow.duration_ms)
-    nodes = {node: _summed(group) for node, group in by_node.items()}
-    return Metrics(workflow, total, {**nodes, **_nodes_without_agent(events)})
+    nodes = {node: _summed(group) for node, group in by_node.items()} | _nodes_without_agent(events)
+    invocations = sum(node.invocations for node in nodes.values())
+    return Metrics(workflow, replace(total, invocations=invocations), nodes)
 
 
 Spent = Literal["duration", "cost", "tokens"]

@@ -19,6 +19,7 @@ from evalharness.documents.artifact import (
     EvalArtifact,
     Event,
     Metrics,
+    RunSnapshot,
     as_artifact,
     extract_metrics,
     node_of,
@@ -169,8 +170,8 @@ def artifact_of(transcript: Transcript, duration_s: float) -> EvalArtifact:
     if not any(event.get("type") == AGENT_COMPLETE for event in events):
         node = {"nodeId": PLAIN_NODE} if is_plain else {}
         events = (*events, {"type": AGENT_COMPLETE, **node, **_taken(transcript, duration_s)})
-    run_id = said(snapshot, "runId", "run_id")
-    return EvalArtifact(run_id=run_id if isinstance(run_id, str) else "", snapshot=snapshot, events=events)
+    snapshot = RunSnapshot(snapshot)
+    return EvalArtifact(run_id=snapshot.run_id, snapshot=snapshot, events=events)
 
 
 def _plain_outputs(output: Json) -> dict[str, Json]:
@@ -208,7 +209,7 @@ def answer_of(artifact: EvalArtifact) -> Answer:
     """Its primary output, else all its outputs; usage and cost as far as its agents told them."""
     outputs, snapshot = artifact.outputs, artifact.snapshot
     if artifact.run_id and said(snapshot, "runId", "run_id") is None:
-        snapshot = {**snapshot, "runId": artifact.run_id}
+        snapshot = RunSnapshot(snapshot, runId=artifact.run_id)
     output = outputs.get(PRIMARY_OUTPUT, outputs)
     return Answer(output=output, snapshot=snapshot, events=artifact.events, **_spent(artifact))
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_serializer
 
-from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artifact, EvalArtifact
+from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artifact, EvalArtifact, RunSnapshot
 from evalharness.documents.artifact_view import ArtifactView, compact_text, create_artifact_view, walk
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
@@ -84,7 +84,6 @@ class _Limit(Record):
 
     metric: ClassVar[str]
     wording: ClassVar[str]
-    digits: ClassVar[str] = EXACT
     value: float
 
     def look(self, view: ArtifactView) -> Found:
@@ -93,10 +92,14 @@ class _Limit(Record):
         return Found(actual, "" if allowed else self._exceeded(actual))
 
     def _exceeded(self, actual: float) -> str:
-        shown = [format(number, self.digits) for number in (actual, self.value)]
+        shown = [self.shown(number) for number in (actual, self.value)]
         if shown[0] == shown[1]:
             shown = [format(number, EXACT) for number in (actual, self.value)]
         return self.wording.format(*shown)
+
+    @staticmethod
+    def shown(number: float) -> str:
+        return format(number, EXACT)
 
 
 class LatencyMax(_Limit):
@@ -105,13 +108,20 @@ class LatencyMax(_Limit):
     type: Literal["metric.latency_ms.max"] = "metric.latency_ms.max"
     value: Annotated[Number, Field(gt=0)]
 
+    @staticmethod
+    def shown(number: float) -> str:
+        return format(round(number, 1), EXACT)
+
 
 class TotalCostMax(_Limit):
     metric: ClassVar[str] = "total_cost_usd"
     wording: ClassVar[str] = "Cost ${} exceeds ${}"
-    digits: ClassVar[str] = ".4f"
     type: Literal["metric.total_cost_usd.max"] = "metric.total_cost_usd.max"
     value: Annotated[Number, Field(ge=0)]
+
+    @staticmethod
+    def shown(number: float) -> str:
+        return format(number, ".4f")
 
 
 class InputTokensMax(_Limit):
@@ -280,7 +290,7 @@ def artifact_for(assertions: Sequence[AnyAssertion]) -> EvalArtifact | None:
     wanted = sorted(_values(assertions), key=lambda pair: len(pair[0]))
     for steps, value in wanted:
         _put(snapshot, steps, value)
-    artifact = EvalArtifact(snapshot=snapshot, events=tuple(_events(assertions)))
+    artifact = EvalArtifact(snapshot=RunSnapshot(snapshot), events=tuple(_events(assertions)))
     return artifact if all(result.passed for result in evaluate_assertions(artifact, assertions)) else None
 
 

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 
 _SEPARATOR = "__"
 _ESCAPED = re.compile(r"(?<![^_])_|_(?![^_])|[%/\\\x00-\x1f\x7f\ud800-\udfff]")
-_INVOCATION = re.compile(r"inv([0-9]{1,18})")
+_DOCUMENTED = re.compile(r"eval__(.+)__(.+)__(.+)__(.+)__inv([0-9]{1,18})", re.DOTALL)
+_AFTER_DATASET = re.compile(r"(.+)__(.+)__(.+)__inv([0-9]{1,18})", re.DOTALL)
 _MOST_INVOCATIONS = 10**18
 
 
@@ -44,23 +45,26 @@ def generate_recording_id(dataset_id: str, case_id: str, variant_id: str, node_i
 def parse_recording_id(recording_id: str, dataset_id: str = "") -> RecordingParts | None:
     """None when it is not the id of a recording.
 
-    Ids as other tools write them are understood too: with a plain slash and, where the dataset is known, with the
-    doubled underscores of its own id as they are.
+    Ids as other tools write them are understood too: with plain slashes and underscores as they are. Underscores that
+    may belong to several parts go to the first of them: to the dataset, or to the case where the dataset is known.
     """
     if not isinstance(recording_id, str):
         return None
-    plain = f"eval{_SEPARATOR}{dataset_id}{_SEPARATOR}"
-    if dataset_id and recording_id.startswith(plain):
-        recording_id = f"eval{_SEPARATOR}{_escape(dataset_id)}{_SEPARATOR}{recording_id.removeprefix(plain)}"
-    pieces = recording_id.split(_SEPARATOR)
-    number = _INVOCATION.fullmatch(pieces[-1])
-    if len(pieces) != 6 or pieces[0] != "eval" or number is None or not all(pieces):
-        return None
+    start = f"eval{_SEPARATOR}{dataset_id}{_SEPARATOR}"
+    if dataset_id and recording_id.startswith(start):
+        found = _AFTER_DATASET.fullmatch(recording_id.removeprefix(start))
+        if found is not None:
+            return _parts(_escape(dataset_id), *found.groups())
+    found = _DOCUMENTED.fullmatch(recording_id)
+    return None if found is None else _parts(*found.groups())
+
+
+def _parts(*written: str) -> RecordingParts | None:
     try:
-        dataset, case, variant, node = (unquote(id_, errors="surrogatepass") for id_ in pieces[1:5])
+        dataset, case, variant, node = (unquote(id_, errors="surrogatepass") for id_ in written[:4])
     except UnicodeDecodeError:
         return None
-    return RecordingParts(dataset, case, variant, node, int(number[1]))
+    return RecordingParts(dataset, case, variant, node, int(written[4]))
 
 
 def _escape(id_: str) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel, to_snake
 
 from evalharness.documents.artifact import Artifact, EvalArtifact, extract_metrics
 from evalharness.documents.artifact_view import compact_text, output_at
 from evalharness.domain.record import Record
-from evalharness.errors import Unscored, UsageError
+from evalharness.errors import Unscored, UsageError, closest
 from evalharness.values.json_value import MISSING, Json
 
 # Levenshtein distance: how many letters must be put in, taken out or changed to turn one text into another.
@@ -75,6 +75,7 @@ def _common(one: str, other: str) -> int:
 
 
 Algorithm = Literal["exact", "contains", "levenshtein", "semantic"]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
 
 class Score(Record):
@@ -100,10 +101,18 @@ def budget_score(spent: float, ideal: float, limit: float) -> float:
     return 0.0 if spent >= limit else 1 - (spent - ideal) / (limit - ideal)
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyScorer:
-    max_ms: float
-    ideal_ms: float
+class OptionsOfScorer(Record):
+    """Options may be spelled `max_ms` or `maxMs`; they are checked when the scorer is made."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+MadeScorer = TypeVar("MadeScorer", bound=OptionsOfScorer)
+
+
+class LatencyScorer(OptionsOfScorer):
+    max_ms: Amount = 30_000
+    ideal_ms: Amount = 0
     name: str = "latency"
 
     def score(self, artifact: Artifact) -> Score:
@@ -113,10 +122,9 @@ class LatencyScorer:
         return Score(name=self.name, value=value, raw_value=spent, metadata=metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class CostScorer:
-    max_usd: float
-    ideal_usd: float
+class CostScorer(OptionsOfScorer):
+    max_usd: Amount = 1.0
+    ideal_usd: Amount = 0.0
     name: str = "cost"
 
     def score(self, artifact: Artifact) -> Score:
@@ -126,13 +134,12 @@ class CostScorer:
         return Score(name=self.name, value=value, raw_value=spent, metadata=metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class TokensScorer:
+class TokensScorer(OptionsOfScorer):
     """Input tokens count `input_weight` times; the raw value is the plain sum."""
 
-    max_tokens: float
-    ideal_tokens: float
-    input_weight: float
+    max_tokens: Amount = 100_000
+    ideal_tokens: Amount = 0
+    input_weight: Amount = 1.0
     name: str = "tokens"
 
     def score(self, artifact: Artifact) -> Score:
@@ -159,11 +166,10 @@ ALGORITHMS: Mapping[Algorithm, Callable[[str, str], float]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarityScorer:
+class SimilarityScorer(OptionsOfScorer):
     """`output_path` starts inside the outputs, as documented: `main.text`; `outputs.main.text` is the same place."""
 
-    output_path: str
+    output_path: Annotated[str, Field(min_length=1)]
     expected_value: Json
     algorithm: Algorithm = "exact"
     name: str = "similarity"
@@ -199,26 +205,56 @@ class SimilarityScorer:
         return output_at(artifact, self.output_path)
 
 
-def create_latency_scorer(max_ms: float = 30_000, ideal_ms: float = 0) -> LatencyScorer:
-    return LatencyScorer(max_ms, ideal_ms)
+def create_latency_scorer(max_ms: float = MISSING, ideal_ms: float = MISSING, **spelled: Any) -> LatencyScorer:
+    """All scorers raise UsageError for options that are none; `spelled` are the same options in camelCase."""
+    return made_scorer(LatencyScorer, {"max_ms": max_ms, "ideal_ms": ideal_ms}, spelled)
 
 
-def create_cost_scorer(max_usd: float = 1.0, ideal_usd: float = 0.0) -> CostScorer:
-    return CostScorer(max_usd, ideal_usd)
+def create_cost_scorer(max_usd: float = MISSING, ideal_usd: float = MISSING, **spelled: Any) -> CostScorer:
+    return made_scorer(CostScorer, {"max_usd": max_usd, "ideal_usd": ideal_usd}, spelled)
 
 
 def create_tokens_scorer(
-    max_tokens: float = 100_000, ideal_tokens: float = 0, input_weight: float = 1.0
+    max_tokens: float = MISSING,
+    ideal_tokens: float = MISSING,
+    input_weight: float = MISSING,
+    **spelled: Any,
 ) -> TokensScorer:
-    return TokensScorer(max_tokens, ideal_tokens, input_weight)
+    given = {"max_tokens": max_tokens, "ideal_tokens": ideal_tokens, "input_weight": input_weight}
+    return made_scorer(TokensScorer, given, spelled)
 
 
 def create_similarity_scorer(
-    output_path: str, expected_value: Json, algorithm: Algorithm = "exact"
+    output_path: str = MISSING, expected_value: Json = MISSING, algorithm: Algorithm = "exact", **spelled: Any
 ) -> SimilarityScorer:
     if problem := why_no_algorithm(algorithm):
         raise UsageError(problem)
-    return SimilarityScorer(output_path, expected_value, algorithm)
+    given = {"output_path": output_path, "expected_value": expected_value, "algorithm": algorithm}
+    return made_scorer(SimilarityScorer, given, spelled)
+
+
+def made_scorer(kind: type[MadeScorer], given: Mapping[str, Any], spelled: Mapping[str, Any]) -> MadeScorer:
+    """Raises UsageError that names every option that is wrong."""
+    options = {name: value for name, value in given.items() if value is not MISSING}
+    try:
+        return kind.model_validate({**options, **spelled})
+    except ValidationError as error:
+        problems = "; ".join(_problem(found, list(kind.model_fields)) for found in error.errors())
+        raise UsageError(f"{kind.__name__}: {problems}") from None
+
+
+def _problem(found: Any, known: Sequence[str]) -> str:
+    written = str(found["loc"][0])
+    name = to_snake(written)
+    if found["type"] == "missing":
+        return f"{name} is missing"
+    if found["type"] != "extra_forbidden":
+        why = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        return f"{name} {why}, got {found['input']!r:.80}"
+    if name in known:
+        return f"{name} is given in two spellings"
+    meant = closest(name, known)
+    return f"there is no option {written}" + (f"; did you mean {meant}?" if meant else f", only {', '.join(known)}")
 
 
 def why_no_algorithm(name: Any) -> str:

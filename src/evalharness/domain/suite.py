@@ -250,3 +250,4 @@ class ListedSuite(NamedTuple):
     file: str = ""
     registered: str = ""
     """When it was registered; empty where it was not."""
+    description: str = ""

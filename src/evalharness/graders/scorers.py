@@ -196,7 +196,9 @@ class Similarity(ScorerGrader):
     @property
     def _scorer(self) -> SimilarityScorer:
         options = self.options
-        return SimilarityScorer(options.output_path, options.expected_value, options.algorithm)
+        return SimilarityScorer(
+            output_path=options.output_path, expected_value=options.expected_value, algorithm=options.algorithm
+        )
 
     def example(self) -> Example | None:
         if self.options.min is None:

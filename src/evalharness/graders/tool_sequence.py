@@ -15,6 +15,7 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
+from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import Unscored
@@ -91,8 +92,7 @@ class ToolSequence(Grader):
         if passed:
             reason = ""
         elif mode == "any_order":
-            missing = next(step for step in range(len(expected)) if step not in pairs)
-            reason = f"call {missing + 1}: expected {expected[missing]}, which was not called"
+            reason = _first_missing(expected, calls, accepted, pairs)
         else:
             reason = _first_divergence(expected, calls, accepted, exact=mode == "exact")
         evidence = {
@@ -199,10 +199,33 @@ def _first_divergence(
     for step, wanted in enumerate(expected):
         ahead = next(_positions(accepted[step] >> position), None)
         if ahead is None or (exact and ahead):
-            got = _got(calls[position], wanted) if position < len(calls) else "no further call"
-            return f"call {step + 1}: expected {wanted}, got {got}"
+            rest = calls[position:]
+            if not rest:
+                instead = "got no further call"
+            elif exact:
+                instead = f"got {_got(rest[0], wanted)}"
+            else:
+                instead = _instead(wanted, rest, f" after {expected[step - 1]}" if step else "")
+            return f"call {step + 1}: expected {wanted}, {instead}"
         position += ahead + 1
     return f"call {position + 1}: expected no further call, got {_named(calls[position].name)}"
+
+
+def _first_missing(
+    expected: Sequence[ExpectedCall], calls: Sequence[ToolCall], accepted: Sequence[int], pairs: Mapping[int, int]
+) -> str:
+    """In any order: first a call that nothing comes near, for another may only have been called too seldom."""
+    without_call = [step for step in range(len(expected)) if step not in pairs]
+    missing = next((step for step in without_call if not accepted[step]), without_call[0])
+    wanted = expected[missing]
+    why = "which was not called often enough" if accepted[missing] else _instead(wanted, calls)
+    return f"call {missing + 1}: expected {wanted}, {why}"
+
+
+def _instead(wanted: ExpectedCall, calls: Sequence[ToolCall], after: str = "") -> str:
+    """What there is of a call that was not found: the same tool with other arguments, or nothing."""
+    other = next((call for call in calls if call.name == wanted.name), None)
+    return f"got {_got(other, wanted)}" if other else f"which was not called{after}"
 
 
 def _got(call: ToolCall, wanted: ExpectedCall) -> str:
@@ -238,7 +261,7 @@ class MaxRounds(Grader):
     async def grade(self, context: GradeContext) -> Grade:
         rounds, most = count_rounds(context.transcript), self.options.value
         passed = rounds <= most
-        reason = "" if passed else f"{rounds} rounds of tool calls, at most {most} allowed"
+        reason = "" if passed else f"{count(rounds, 'round')} of tool calls, at most {most} allowed"
         return Grade.of(passed, reason=reason, evidence={"rounds": rounds})
 
     def example(self) -> Example:

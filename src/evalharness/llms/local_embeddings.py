@@ -9,8 +9,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -83,16 +82,11 @@ def _load() -> Any:
 # A similarity scorer that compares meanings on this machine, for who scores an artifact in Python, without a run.
 
 
-@dataclass(frozen=True)
 class OfflineSimilarityScorer(SimilarityScorer):
     """The score is the cosine of the texts' embeddings, as the grader's; in a run the grader takes its place."""
 
     def compare(self, actual: str, expected: str) -> float:
         if (near := nearness_of_texts(actual, expected)) is not None:
             return near
-        one, other = self._vectors.embed([actual, expected])
+        one, other = OfflineVectors().embed([actual, expected])
         return nearness_of_vectors(one, other, f"local/{WORDLLAMA}")
-
-    @cached_property
-    def _vectors(self) -> OfflineVectors:
-        return OfflineVectors()

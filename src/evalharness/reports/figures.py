@@ -14,6 +14,8 @@ from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import duration, extra_digits, interval_of, judging_text, money, with_interval
 
 LEAST_LEVEL = 0.9
+HIGH_SCORE = 0.9
+"""Of a failed case: it needs a word of explanation."""
 
 
 class Line(NamedTuple):
@@ -49,6 +51,8 @@ def _rates(report: Report) -> Iterator[Line]:
         basis = [*by_weight, _basis(score)]
         lacking = f" ({count(score.lacking, 'judged trial')} without a whole one)" if score.lacking else ""
         text = "   ".join(with_interval(score))
+        if any(case.state == "failed" and (case.score or 0) >= HIGH_SCORE for case in report.cases):
+            basis.append("failed cases keep the score of what was measured")
         yield Line("score", f"{text}{lacking}", f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and with_interval(first) != with_interval(rate):

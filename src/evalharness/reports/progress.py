@@ -8,6 +8,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.reports.screen import Screen
 from evalharness.reports.sequential_text import announced
+from evalharness.reports.wording import verdict_words
 
 STEPS = 10
 LINES_FROM = 50
@@ -51,7 +52,6 @@ def say_trial(trial: Trial, screen: Screen) -> None:
     screen.say(f"{trial.state:<8} {trial.case_id} #{trial.index + 1}{reason}")
     for grade in trial.grades:
         reason = f"  {screen.one_line(grade.reason)}" if grade.reason else ""
-        score = "" if grade.score is None else f" {grade.score:.2f}"
-        screen.say(f"         {grade.grader}: {grade.state}{score}{reason}")
+        screen.say(f"         {grade.grader}: {verdict_words(grade)}{reason}")
     if trial.output is not None:
         screen.say(f"         output: {screen.one_line(as_text(trial.output))}")

@@ -10,7 +10,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.reports.screen import Screen
-from evalharness.reports.wording import duration, money, naming
+from evalharness.reports.wording import duration, money, naming, verdict_words
 
 STYLES = {"passed": "green", "pass": "green", "failed": "red", "fail": "red", "error": "magenta", "unscored": "magenta"}
 SHOWN = 4000
@@ -59,12 +59,12 @@ class TranscriptReport:
         if attempt.reason and not attempt.grades:
             self._block("reason", attempt.reason)
         for grade in attempt.grades:
-            score = "" if grade.score is None else f" {grade.score:.2f}"
+            verdict = verdict_words(grade)
             optional = "" if grade.required else " (not required)"
             reason, *rest = self._lines(grade.reason)
             self._say(
                 (f"  {grade.grader}: ", ""),
-                (f"{grade.state}{score}", STYLES.get(grade.state, "yellow")),
+                (verdict, STYLES.get(verdict.partition(" ")[0], "yellow")),
                 (f"{optional}  {reason}", "dim"),
             )
             for line in rest:

@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from evalharness.domain.grade import Judging
+from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, digits, interval, percent
 
 Words: TypeAlias = str | Callable[..., str]
 """For a finding: a template, or a function of its parameters."""
+SCORERS = ("latency", "cost", "tokens", "similarity", "llm-judge", "scorer")
 MOST_DECIMALS = 12
 LONGEST_COST_USD = 1e15
 _CONTROL = re.compile(
@@ -36,6 +37,15 @@ def harmless(text: str) -> str:
 def one_line(text: str, limit: int = 160) -> str:
     joined = " ".join(harmless(text).split())
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"
+
+
+def verdict_words(grade: Grade) -> str:
+    """`fail 0.50`; of a scorer that only measures `scored 0.50`, of one that is switched off `off`."""
+    if grade.passed and not grade.is_verdict:
+        return "off"
+    score = "" if grade.score is None else f" {grade.score:.2f}"
+    measures = grade.passed and not grade.required and grade.kind in SCORERS
+    return f"{'scored' if measures else grade.state}{score}"
 
 
 def with_interval(found: Measurement) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
@@ -23,13 +22,13 @@ from evalharness.domain.specification import GraderSpec, function_name
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, UsageError
 from evalharness.formats.problems import in_words
-from evalharness.steps.judge_outputs import LlmJudgeScorer
+from evalharness.steps.judge_outputs import OutputJudge
 from evalharness.values.json_value import Json
 
 BUILT_IN = ("latency", "cost", "tokens", "similarity", "llm-judge")
 SCORERS = (*BUILT_IN, "scorer")
 SYNTAX = 'write NAME:key=value,key=value, NAME:{"key": value} or file.py:name'
-WrittenScorer: TypeAlias = str | Scorer | LlmJudgeScorer | Callable[..., Any]
+WrittenScorer: TypeAlias = str | Scorer | OutputJudge | Callable[..., Any]
 """Whatever `--scorer` takes, and from Python also an object with a method `score`, or a function."""
 
 
@@ -61,9 +60,9 @@ def parse_scorer(written: WrittenScorer) -> GraderSpec:
 
 def _from_python(scorer: Any) -> GraderSpec:
     if isinstance(scorer, LatencyScorer | CostScorer | TokensScorer | SimilarityScorer):
-        options = asdict(scorer)
-        return _checked(GraderSpec(kind=options.pop("name"), options=options, required=False), repr(scorer))
-    if isinstance(scorer, LlmJudgeScorer):
+        options = scorer.model_dump(exclude={"name"})
+        return _checked(GraderSpec(kind=scorer.name, options=options, required=False), repr(scorer))
+    if isinstance(scorer, OutputJudge):
         return _checked(GraderSpec(kind=scorer.name, options=scorer.options(), required=False), scorer.name)
     is_class = inspect.isclass(scorer)
     function = scorer if is_class else getattr(scorer, "score", scorer)

@@ -5,15 +5,17 @@ Judges are imported where they are asked: every run imports this module, and few
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, SkipValidation, StrictBool, field_validator
 
 from evalharness.contracts.model import Llm
 from evalharness.contracts.store import JudgeCache
 from evalharness.documents.artifact import Artifact
-from evalharness.documents.scores import Score
+from evalharness.documents.scores import OptionsOfScorer, Score
 from evalharness.errors import BadReply, HarnessError, UsageError
 from evalharness.llms.pool import OpenModels
 from evalharness.settings import Settings
@@ -22,25 +24,40 @@ from evalharness.values.json_value import Json
 NAME = "llm-judge"
 
 
-@dataclass(frozen=True, slots=True)
-class LlmJudgeScorer:
+class OutputJudge(OptionsOfScorer):
     """`output_path` starts inside the outputs. A run that is given this scorer uses its own models and cache."""
 
-    output_path: str
+    output_path: Annotated[str, Field(min_length=1)]
     criteria: str
-    model: str | Llm = ""
-    cache: JudgeCache | None = None
-    enabled: bool = False
+    model: SkipValidation[str | Llm] = ""
+    cache: SkipValidation[JudgeCache | None] = None
+    enabled: StrictBool = False
     name: str = NAME
 
-    async def score(self, artifact: Artifact) -> Score | None:
-        """None where it is switched off: that is no score, and not a bad one. Raises where the judge has no verdict."""
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _one_rubric(cls, criteria: Any) -> Any:
+        """A text or a list of texts whose weights, if it has some, add up."""
+        from evalharness.graders.judges.llm_judge import as_rubric, check_rubric
+
+        rubric = as_rubric(criteria)
+        if not isinstance(rubric, str) or not rubric.strip():
+            raise ValueError("must be a text, or a list of texts, that says what a good output is")
+        check_rubric(rubric)
+        return rubric
+
+    async def judged(self, artifact: Artifact) -> Score:
+        """Switched off, it scores 0 and says so, as documented. Raises where the judge has no verdict."""
         from evalharness.graders.judges.llm_judge import output_text, score_output
         from evalharness.graders.judges.question import Asking
 
+        metadata: dict[str, Json] = {
+            "enabled": self.enabled,
+            "criteria": self.criteria,
+            "output_path": self.output_path,
+        }
         if not self.enabled:
-            return None
-        metadata: dict[str, Json] = {"enabled": True, "criteria": self.criteria, "output_path": self.output_path}
+            return Score(name=self.name, value=0.0, metadata=metadata)
         output = output_text(artifact, self.output_path)
         if output is None:
             error = f'Path "{self.output_path}" not found'
@@ -59,27 +76,6 @@ class LlmJudgeScorer:
         """The options of the grader of the same name."""
         named = {"model": self.model} if isinstance(self.model, str) and self.model else {}
         return {"output_path": self.output_path, "criteria": self.criteria, "enabled": self.enabled, **named}
-
-
-def create_llm_judge_scorer(
-    output_path: str,
-    criteria: str | Sequence[str],
-    *,
-    model: str | Llm = "",
-    cache: JudgeCache | None = None,
-    enabled: bool = False,
-) -> LlmJudgeScorer:
-    """Raises UsageError for criteria that are none, or whose weights do not add up."""
-    from evalharness.graders.judges.llm_judge import as_rubric, check_rubric
-
-    rubric = as_rubric(criteria)
-    if not isinstance(rubric, str) or not rubric.strip():
-        raise UsageError("criteria is a text, or a list of texts", hint="write what a good output is")
-    try:
-        check_rubric(rubric)
-    except ValueError as error:
-        raise UsageError(f"criteria: {error}") from None
-    return LlmJudgeScorer(output_path, rubric, model, cache, enabled)
 
 
 # Open a judge: a language model by its name, for Python callers who judge without a run.

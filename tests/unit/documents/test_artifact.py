@@ -34,6 +34,21 @@ class TestReading:
         written = {"snapshot": {"outputs": {}}, "events": [], "more": 1}
         assert parse_artifact({**written, "runId": "r"}) == parse_artifact({**written, "run_id": "r"})
 
+    def test_a_snapshot_is_json_and_has_what_is_documented_of_it(self) -> None:
+        written = {
+            "runId": "r",
+            "status": "complete",
+            "outputs": {"main": {"text": "hi"}},
+            "nodeStatus": {"main": "done"},
+        }
+        snapshot = parse_artifact({"snapshot": written, "events": []}).snapshot
+        assert snapshot == written
+        assert snapshot["outputs"] == snapshot.outputs == {"main": {"text": "hi"}}
+        assert (snapshot.run_id, snapshot.status, snapshot.node_status) == ("r", "complete", {"main": "done"})
+        empty = (snapshot.state, snapshot.edge_status, snapshot.loop_counters, snapshot.inbox, snapshot.agent_sessions)
+        assert empty == ({}, {}, {}, [], {})
+        assert parse_artifact({"snapshot": {"outputs": 5}, "events": []}).snapshot.outputs == {}
+
     @pytest.mark.parametrize(
         ("written", "problem"),
         [
@@ -61,6 +76,24 @@ class TestMetrics:
         assert (total.input_tokens, total.output_tokens, total.invocations) == (900, 300, 2)
         assert metrics.by_node["coder"].duration_ms == 2000
         assert metrics.by_node["reviewer"].output_tokens == 100
+
+    def test_invocations_in_all_are_those_of_the_nodes(self) -> None:
+        """A node with an agent ran when its agent completed, any other when it was started or completed."""
+        events = (
+            *({"type": "node:start", "nodeId": node} for node in ("coder", "format", "format", "stuck")),
+            {"type": "agent:start", "nodeId": "coder"},
+            {"type": "agent:start", "nodeId": "stuck"},
+            completed("coder", 5),
+            {"type": "node:complete", "nodeId": "coder"},
+            {"type": "node:complete", "nodeId": "format"},
+            {"type": "agent:complete", "durationMs": 7},
+        )
+        view = create_artifact_view(artifact(*events))
+        assert {node: each.invocations for node, each in view.metrics.by_node.items()} == {"coder": 1, "format": 2}
+        assert view.at("metrics.total.invocations") == 3
+        assert view.at("metrics.total.durationMs") == 12
+        without_agents = extract_metrics(artifact(*flow(0, 9), {"type": "node:start", "nodeId": "format"}))
+        assert (without_agents.total.invocations, without_agents.total.duration_ms) == (1, 9)
 
     def test_the_workflows_time_counts_only_where_no_agent_completed(self) -> None:
         """The sum of the agents' times is what is documented; the original knew nothing else."""

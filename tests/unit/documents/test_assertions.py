@@ -112,6 +112,14 @@ def test_equality_is_strict_all_the_way_down(one: Any, other: Any, same: bool) -
     ("type_", "limit", "amounts", "actual", "message"),
     [
         ("metric.latency_ms.max", 30000, {"durationMs": 45000}, 45000, "Latency 45000 ms exceeds 30000 ms"),
+        (
+            "metric.latency_ms.max",
+            100,
+            {"durationMs": 319.880153999975},
+            319.880153999975,
+            "Latency 319.9 ms exceeds 100 ms",
+        ),
+        ("metric.latency_ms.max", 100, {"durationMs": 100.004}, 100.004, "Latency 100.004 ms exceeds 100 ms"),
         ("metric.total_cost_usd.max", 1.0, {"totalCostUsd": 2.5}, 2.5, "Cost $2.5000 exceeds $1.0000"),
         ("metric.tokens.input.max", 10000, {"usage": {"inputTokens": 50000}}, 50000, "Input tokens 50000 exceed 10000"),
         (

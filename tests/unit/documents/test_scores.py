@@ -108,6 +108,35 @@ def test_the_json_of_an_artifact_is_scored_like_one() -> None:
             scorer.score({"events": []})
 
 
+def test_options_are_taken_in_both_spellings() -> None:
+    assert create_latency_scorer(maxMs=9, idealMs=1) == create_latency_scorer(9, 1)
+    assert create_cost_scorer(maxUsd=9, idealUsd=1) == create_cost_scorer(max_usd=9, ideal_usd=1)
+    assert create_tokens_scorer(maxTokens=9, idealTokens=1, inputWeight=2) == create_tokens_scorer(9, 1, 2)
+    assert create_similarity_scorer(outputPath="a", expectedValue=None) == create_similarity_scorer("a", None)
+
+
+@pytest.mark.parametrize(
+    ("create", "options", "problem"),
+    [
+        (create_latency_scorer, {"max_ms": -1}, "max_ms must be greater than or equal to 0, got -1"),
+        (create_latency_scorer, {"maxMs": "soon"}, "max_ms must be a valid number, got 'soon'"),
+        (create_latency_scorer, {"ideal_ms": True}, "ideal_ms must be a valid number, got True"),
+        (create_latency_scorer, {"max_ms": None}, "max_ms must be a valid number, got None"),
+        (create_latency_scorer, {"max_ms": 1, "maxMs": 2}, "max_ms is given in two spellings"),
+        (create_latency_scorer, {"max_mss": 1}, "there is no option max_mss; did you mean max_ms?"),
+        (create_cost_scorer, {"max_usd": float("nan")}, "max_usd must be"),
+        (create_tokens_scorer, {"input_weight": float("inf")}, "input_weight must be a finite number"),
+        (create_similarity_scorer, {"output_path": "a"}, "expected_value is missing"),
+        (create_similarity_scorer, {"output_path": "", "expected_value": 1}, "output_path"),
+        (create_similarity_scorer, {"output_path": 5, "expected_value": 1}, "output_path must be a valid string"),
+    ],
+)
+def test_wrong_options_are_refused_when_the_scorer_is_made(create: Any, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        create(**options)
+    assert problem in raised.value.message
+
+
 @pytest.mark.parametrize(("algorithm", "problem"), [("semantic", "embeddings"), ("fuzzy", "known: exact, contains")])
 def test_an_algorithm_that_is_not_there_is_refused(algorithm: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):

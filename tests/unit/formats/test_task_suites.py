@@ -213,7 +213,7 @@ def test_every_problem_is_told_at_once_with_its_line() -> None:
     told = messages(findings)
     for part in [
         "tasks[0].category: 'bugfix' is not allowed",
-        "tasks[1]: category is missing",
+        "tasks[1].category: is missing",
         "tasks[1].prompt: must be text, not 5",
         "tasks[2].expectedPatterns[0]: 'regex:(' is not a regular expression",
         "tasks[3].expectedFiles[0].path: must be a relative path inside the workspace",
@@ -270,6 +270,9 @@ def test_what_is_no_suite_is_refused_in_words(data: Any) -> None:
         ({"tasks": {"a": {"category": "bug_fix", "prompt": "p"}}}, True),
         ({"name": "s", "tasks": "a"}, True),
         ({"name": "s", "tasks": None}, True),
+        ({"name": "s", "tasks": {}, "more": 1}, True),
+        ({"tasks": {}}, True),
+        ({"version": 3, "tasks": {}}, False),
         ({"name": "s", "tasks": "a", "on": "push"}, False),
         ({"tasks": [{"prompt": "p"}], "test_cases": []}, False),
         ([{"prompt": "p"}], False),

@@ -19,8 +19,8 @@ from evalharness.formats.native.reader import load_native
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import parse_text
-from evalharness.formats.workflow_datasets.reader import DATASET_KEYS, load_workflow_dataset, looks_like_dataset
-from evalharness.formats.workflow_datasets.records import DEFAULT_SCORERS, EvalCase
+from evalharness.formats.workflow_datasets.reader import load_workflow_dataset, looks_like_dataset
+from evalharness.formats.workflow_datasets.records import DEFAULT_SCORERS, EvalCase, EvalDataset
 from evalharness.values.variables import fill
 
 PAGE = (Path(__file__).parents[3] / "docs" / "workflow-datasets.md").read_text(encoding="utf-8")
@@ -390,5 +390,6 @@ def test_every_json_block_of_the_page_is_sound(block: str) -> None:
 
 
 def test_the_page_names_every_assertion_and_key() -> None:
-    names = [*ASSERTIONS, *DATASET_KEYS, *EvalCase.model_fields, *DEFAULT_SCORERS]
+    keys = [field.alias or name for name, field in EvalDataset.model_fields.items()]
+    names = [*ASSERTIONS, *keys, *EvalCase.model_fields, *DEFAULT_SCORERS]
     assert [name for name in names if f"`{name}`" not in PAGE] == []

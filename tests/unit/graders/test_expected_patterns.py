@@ -113,6 +113,7 @@ def test_a_pattern_that_takes_too_long_is_unscored(grade: Grading) -> None:
         [r"regex:^total: \d+$"],
         ["regex:^yes", "contains:because", r"regex:\.$"],
         ["regex:a|b", "not_contains:c"],
+        ["regex:^Done 😀$"],
     ],
     ids=str,
 )

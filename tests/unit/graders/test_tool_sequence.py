@@ -61,13 +61,17 @@ def test_modes(mode: str, expected: str, called: str, passes: bool, f1: float, g
             "subsequence",
             ["write_file", "run_shell"],
             ["write_file", "read_file"],
-            "call 2: expected run_shell, got read_file",
+            "call 2: expected run_shell, which was not called after write_file",
         ),
         ("subsequence", ["a", "b"], ["b", "a"], "call 2: expected b, got no further call"),
         ("subsequence", ["a"], [], "call 1: expected a, got no further call"),
         ("exact", ["a", "b"], ["a", "x", "b"], "call 2: expected b, got x"),
         ("exact", ["a"], ["a", "b"], "call 2: expected no further call, got b"),
-        ("any_order", ["a", "b", "a"], ["b", "a"], "call 3: expected a, which was not called"),
+        ("subsequence", ["x"], ["a", "b"], "call 1: expected x, which was not called"),
+        ("exact", ["a", "b"], ["a", "x"], "call 2: expected b, got x"),
+        ("exact", ["a", "b"], ["a"], "call 2: expected b, got no further call"),
+        ("any_order", ["a", "b", "a"], ["b", "a"], "call 3: expected a, which was not called often enough"),
+        ("any_order", ["a", "a", "x"], ["a"], "call 3: expected x, which was not called"),
     ],
 )
 def test_the_first_divergence_is_named(
@@ -107,6 +111,14 @@ def test_arguments_are_shown_where_they_differ(grade: Grading) -> None:
     written = {"tool_sequence": [{"name": "write", "arguments": {"path": "a"}}]}
     verdict = grade(written, tool_calls=[{"name": "write", "arguments": {"path": "b"}}])
     assert verdict.reason == 'call 1: expected write({"path":"a"}), got write({"path":"b"})'
+
+
+@pytest.mark.parametrize("mode", ["subsequence", "any_order"])
+def test_the_call_with_other_arguments_is_named_not_one_that_is_allowed(mode: str, grade: Grading) -> None:
+    written = {"tool_sequence": ["search", {"name": "write", "arguments": {"path": "a"}}], "mode": mode}
+    called = [*calls("search", "read", "read"), {"name": "write", "arguments": {"path": "b"}}]
+    reason = 'call 2: expected write({"path":"a"}), got write({"path":"b"})'
+    assert grade(written, tool_calls=called).reason == reason
 
 
 def test_in_any_order_no_call_is_taken_from_one_that_needs_it(grade: Grading) -> None:
@@ -202,6 +214,7 @@ def test_max_rounds(most: int, passes: bool, grade: Grading) -> None:
     verdict = grade({"max_rounds": most}, messages=[OPENAI, ANTHROPIC])
     assert verdict.passed is passes
     assert verdict.reason == ("" if passes else f"2 rounds of tool calls, at most {most} allowed")
+    assert grade({"max_rounds": 0}, messages=[OPENAI]).reason == "1 round of tool calls, at most 0 allowed"
 
 
 @pytest.mark.parametrize("most", [-1, None, "many", 1.5])

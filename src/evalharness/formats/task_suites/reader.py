@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
 from evalharness import registry
@@ -22,11 +22,13 @@ from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import Source
 from evalharness.formats.task_suites.records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile
 from evalharness.values.json_value import Json
-from evalharness.values.variables import escape, has_braces
+from evalharness.values.variables import escape, fill, has_braces
 
 DEFAULT_TIMEOUT_S = 120.0
 TELLING = {"prompt", "category", "expectedPatterns", "expected_patterns"}
 """Other files have `tasks`, too; a task of ours has one of these."""
+ENOUGH_SIGNS = 2
+"""Of a file without any task: that it has a name, room for tasks, no keys of others."""
 
 
 def looks_like_task_suite(data: Any) -> bool:
@@ -37,8 +39,8 @@ def looks_like_task_suite(data: Any) -> bool:
     tasks = written.values() if isinstance(written, Mapping) else written if isinstance(written, list) else ()
     if any(isinstance(task, Mapping) and TELLING & task.keys() for task in tasks):
         return True
-    is_ours = isinstance(written, list) or data.keys() <= EvalSuite.model_fields.keys()
-    return not tasks and "name" in data and is_ours
+    signs = ("name" in data, isinstance(written, list | Mapping), data.keys() <= EvalSuite.model_fields.keys())
+    return not tasks and sum(signs) >= ENOUGH_SIGNS
 
 
 def load_task_suite(source: Source) -> tuple[Suite | None, Findings]:
@@ -113,6 +115,43 @@ def sequence_options(written: Json, mode: Json) -> dict[str, Json]:
     return {**options, "mode": to_snake(mode) if isinstance(mode, str) else mode} if mode else options
 
 
+def task_suite_of(suite: Suite) -> EvalSuite | None:
+    """The task suite of which `suite_of` makes this suite; None where there is none."""
+    cases = [case.model_dump(mode="json", exclude_defaults=True) for case in suite.cases]
+    targets = {name: spec.model_dump(mode="json") for name, spec in suite.targets.items()}
+    written = {"target": suite.target and suite.target.model_dump(mode="json"), "targets": targets, "cases": cases}
+    plain: Any = fill(written, {}) if suite.templated else written
+    try:
+        found = EvalSuite.model_validate(
+            {
+                **{"name": suite.name, "description": suite.description, "trials": suite.trials},
+                **{"target": plain["target"], "targets": plain["targets"]},
+                "tasks": [_task_of(case) for case in plain["cases"]],
+            }
+        )
+    except ValidationError:
+        return None
+    return found if suite_of(found) == suite else None
+
+
+def _task_of(case: Mapping[str, Any]) -> dict[str, Any]:
+    """What a case says, in the words of a task; whether it says more is for the caller to find out."""
+    same = {key: value for key, value in case.items() if key in EvalTask.model_fields}
+    expected = {spec["kind"]: spec.get("options") for spec in case.get("graders") or ()}
+    sequence = expected.get("tool_sequence") or {}
+    files = expected.get("files") or ()
+    return {
+        **same,
+        "prompt": case.get("input"),
+        "expected_patterns": expected.get("expected_patterns") or (),
+        "expected_files": [{"path": file["path"], "should_contain": file.get("contains", "")} for file in files],
+        "expected_exit_code": expected.get("exit_code"),
+        "expected_tool_sequence": sequence.get("calls"),
+        "tool_sequence_mode": sequence.get("mode", ""),
+        "timeout_ms": round(case["timeout_seconds"] * 1000, 6) if case.get("timeout_seconds") else None,
+    }
+
+
 def _tasks(findings: Findings, data: Mapping[str, Any]) -> list[EvalTask]:
     """Each task on its own, so that every problem of every task is reported."""
     written = data.get("tasks")
@@ -148,7 +187,7 @@ def _task(findings: Findings, place: FieldPath, row: Any) -> EvalTask | None:
                 for index, file in enumerate(files)
             ]
     if "category" not in written:
-        findings.add(place, "category is missing", allowed=", ".join(TASK_CATEGORIES))
+        findings.add((*place, "category"), "is missing", allowed=", ".join(TASK_CATEGORIES))
         written["category"] = TASK_CATEGORIES[0]
     _check_sequence(findings, place, written)
     task = findings.validated(place, EvalTask, written)

@@ -1,7 +1,8 @@
 """Reader: `id`, `workflowName`, `version` and `cases`, each with an input and assertions about its run.
 
-Keys the format does not know are warnings: such files come from elsewhere and may say more than we read. Beyond the
-documented keys a dataset may hold `target`, `targets`, `trials`, `variants` and `scorers`, so that it can be run alone.
+Keys the format does not know are warnings: such files come from elsewhere and may say more than we read. Keys may be
+written in snake_case, too. Beyond the documented keys a dataset may hold `target`, `targets`, `trials`, `variants` and
+`scorers`, so that it can be run alone.
 """
 
 from __future__ import annotations
@@ -32,14 +33,11 @@ LONELY_TAGS_FROM = 4
 Model = TypeVar("Model", bound=BaseModel)
 
 
-DATASET_KEYS = {field.alias or name for name, field in EvalDataset.model_fields.items()}
-
-
 def looks_like_dataset(data: Any) -> bool:
     if not isinstance(data, Mapping) or "cases" not in data:
         return False
     cases = data["cases"] if isinstance(data["cases"], list) else []
-    is_headed = "workflowName" in data or {"id", "version"} <= data.keys()
+    is_headed = "workflowName" in data or "workflow_name" in data or {"id", "version"} <= data.keys()
     return is_headed or any(isinstance(case, Mapping) and "assertions" in case for case in cases)
 
 
@@ -55,8 +53,7 @@ def check_dataset(source: Source) -> tuple[EvalDataset | None, Findings]:
     if not isinstance(data, Mapping):
         findings.add((), f"a dataset is a mapping with id, workflowName, version and cases, not {kind_of(data)}")
         return None, findings
-    findings.unknown_keys((), data, DATASET_KEYS, severity="warning")
-    written = {key: value for key, value in data.items() if key in DATASET_KEYS}
+    written = _known(findings, (), data, EvalDataset)
     written["cases"] = _cases(findings, data)
     written["variants"] = _variants(findings, data.get("variants", ()))
     if "scorers" in data:
@@ -129,8 +126,7 @@ def _case(findings: Findings, place: FieldPath, row: Any) -> EvalCase | None:
     if not isinstance(row, Mapping):
         findings.add(place, f"a case is a mapping with id, input and assertions, not {kind_of(row)}")
         return None
-    findings.unknown_keys(place, row, EvalCase.model_fields, severity="warning")
-    known = {key: value for key, value in row.items() if key in EvalCase.model_fields}
+    known = _known(findings, place, row, EvalCase)
     known["assertions"] = _assertions(findings, (*place, "assertions"), row)
     return _validated(findings, place, EvalCase, known)
 
@@ -157,13 +153,19 @@ def _assertion(findings: Findings, place: FieldPath, row: Any) -> Assertion | No
     if model is None:
         findings.unknown_name((*place, "type"), UnknownName("assertion type", str(row["type"]), ASSERTIONS))
         return None
-    keys = {field.alias or name for name, field in model.model_fields.items()}
-    findings.unknown_keys(place, row, keys, severity="warning")
     try:
-        return parse_assertion({key: value for key, value in row.items() if key in keys})
+        return parse_assertion(_known(findings, place, row, model))
     except ValidationError as error:
         findings.invalid(place, error, model)
         return None
+
+
+def _known(findings: Findings, place: FieldPath, row: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """Without the keys that are not known, which are reported; the others may be written in snake_case, too."""
+    spellings = {field.alias or name: name for name, field in model.model_fields.items()}
+    known = {key: value for key, value in row.items() if key in spellings or key in spellings.values()}
+    findings.unknown_keys(place, [key for key in row if key not in known], spellings, severity="warning")
+    return known
 
 
 def _variants(findings: Findings, written: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, FieldSerializationInfo, StringConstraints, field_serializer, field_validator
+from pydantic.alias_generators import to_camel
 
 from evalharness.documents.assertions import Assertion
 from evalharness.domain.record import Record
@@ -50,6 +51,15 @@ class EvalDataset(Record):
     trials: Trials = 1
     variants: tuple[Variant, ...] = ()
     scorers: tuple[GraderSpec, ...] = tuple(GraderSpec.model_validate(scorer_fields(name)) for name in DEFAULT_SCORERS)
+
+    @field_serializer("variants")
+    def _spelled_as_documented(self, variants: tuple[Variant, ...], info: FieldSerializationInfo) -> Any:
+        rows = [variant.model_dump(mode=info.mode) for variant in variants]
+        return (
+            [{"id" if key == "name" else to_camel(key): row[key] for key in row} for row in rows]
+            if info.by_alias
+            else rows
+        )
 
     @field_validator("variants")
     @classmethod
