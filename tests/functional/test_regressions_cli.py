@@ -50,6 +50,17 @@ def test_worse_is_1_and_the_tasks_say_where(project: Path) -> None:
     assert accepted == 0
 
 
+def test_a_lost_case_is_the_headline_where_it_decides(project: Path) -> None:
+    drive(project, "baseline", run(project, "good", "--trials", "1"))
+    run(project, "bad", "--trials", "1")
+    shown = drive(project, "regressions", "capitals")
+    assert shown.code == 1
+    first, second = [part for part in shown.out.split("\n\n") if part][:2]
+    assert first.strip().startswith("FAILED  flips: always passed before, and never now: peru was lost")
+    assert second.startswith("INCONCLUSIVE")
+    assert shown.out.count("peru was lost") == 1
+
+
 def test_not_worse_is_0_and_undecided_is_what_was_asked_for(project: Path) -> None:
     drive(project, "baseline", run(project, "good"))
     run(project, "good")
