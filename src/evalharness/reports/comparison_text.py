@@ -20,6 +20,8 @@ LABELS = {"pass_rate": "pass rate", "critical": "critical"}
 FIRST_CASES = 10
 FIRST_IDS = 5
 MOST_DECIMALS = 6
+ENOUGH_SINGLE_TRIALS = 50
+"""Cases of one trial each from which on the drop that is named is found as often as promised."""
 
 
 class ComparisonReport:
@@ -253,7 +255,8 @@ def _shows(found: Difference) -> str:
     """The smallest loss that can be seen; where there is none, why, and what would help."""
     loss = "rise" if found.unit == "ratio" else "drop"
     if found.detectable is not None:
-        return f"shows {loss}s from {size_of(found.detectable, found.unit)} on"
+        about = "about " if _is_rough(found) else ""
+        return f"shows {loss}s from {about}{size_of(found.detectable, found.unit)} on"
     none = f"no {loss} can be detected"
     if not found.n_cases:
         return f"{none}: no case has a {found.metric} in both runs"
@@ -268,6 +271,12 @@ def _shows(found: Difference) -> str:
     if found.unit == "points":
         none = f"{none} with this power, not even if every trial failed"
     return f"{none}: too few {units} that could get worse, more {more} would help"
+
+
+def _is_rough(found: Difference) -> bool:
+    """Single trials of few cases hardly tell chance from cases that differ, and so which drop would be found."""
+    is_single = found.n_trials_old == found.n_trials_new == found.n_cases
+    return is_single and found.n_cases < ENOUGH_SINGLE_TRIALS and found.metric in ("pass_rate", "critical")
 
 
 def _case_text(case: CaseChange) -> str:
