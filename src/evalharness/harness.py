@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from evalharness import registry
 from evalharness.contracts.context import Context
-from evalharness.contracts.execution import Execution, StopSignal
+from evalharness.contracts.execution import Execution, StopSignal, UnderWay
 from evalharness.contracts.executor import Executor
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.comparison import Comparison
@@ -33,7 +33,7 @@ from evalharness.domain.selftest import Selftest
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import ListedSuite, Suite
-from evalharness.errors import KEPT, HarnessError, UsageError
+from evalharness.errors import KEPT, LISTED_IN_FULL, HarnessError, Hint, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
 __all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
@@ -320,12 +320,16 @@ def _run_to_end(coroutine: Awaitable[Result], is_given_up: Callable[[], bool] = 
     """
     results: list[Result] = []
     raised: list[RuntimeError] = []
+    cancelled: list[UnderWay] = []
 
     async def keep() -> None:
         try:
             results.append(await coroutine)
         except RuntimeError as error:
             raised.append(error)
+            raise
+        except asyncio.CancelledError as error:
+            cancelled.extend(each for each in error.args if isinstance(each, UnderWay))
             raise
 
     try:
@@ -337,9 +341,21 @@ def _run_to_end(coroutine: Awaitable[Result], is_given_up: Callable[[], bool] = 
     except asyncio.CancelledError as error:
         if is_given_up():
             raise
-        raise HarnessError("the target cancelled tasks that are not its own and ended the run", hint=KEPT) from error
+        raise _ended_by_target("cancelled tasks that are not its own", cancelled) from error
     except RuntimeError as error:
         if error in raised:
             raise
-        raise HarnessError("the target stopped the event loop and ended the run", hint=KEPT) from error
+        raise _ended_by_target("stopped the event loop", cancelled) from error
     return results[0]
+
+
+def _ended_by_target(what: str, cancelled: Sequence[UnderWay]) -> HarnessError:
+    if not cancelled:
+        return HarnessError(f"the target {what} and ended the run", hint=KEPT)
+    run_name, cases = cancelled[0]
+    of_many = f" and {len(cases) - LISTED_IN_FULL:,} more" if len(cases) > LISTED_IN_FULL else ""
+    during = (
+        f" during case{'s' if len(cases) > 1 else ''} {', '.join(cases[:LISTED_IN_FULL])}{of_many}" if cases else ""
+    )
+    hint = Hint("hint.ended_by_target", run=run_name)
+    return HarnessError(f"the target {what} and ended run {run_name}{during}", hint=hint)

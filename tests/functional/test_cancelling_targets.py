@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,10 +203,15 @@ def test_one_that_ends_the_run_is_named_in_words(folder: Path, target: str, said
     assert said in done.err
     assert "internal error" not in done.both
     assert "Traceback" not in done.both
-    assert "what was finished is kept" in done.err
+    run = str(drive(folder, "runs", "--json").json["runs"][0]["run"])
+    assert re.search(rf"ended run {run} during cases? a\b", done.err)
+    assert "what was finished is kept; fix the target and run the suite again" in done.err
     resumed = drive(folder, "resume", whole_shutdown=True)
     assert resumed.code == 3
     assert said in resumed.err
+    assert f"remove this run: eval-harness runs rm {run}" in resumed.err
+    assert drive(folder, "runs", "rm", run).code == 0
+    assert "there is no run to resume" in drive(folder, "resume").err
 
 
 def test_one_that_empties_its_case_fails_in_words(folder: Path) -> None:

@@ -80,7 +80,7 @@ def test_an_improvement_counts_as_no_regression_everywhere(tmp_path: Path) -> No
     report = json.loads((folder / "run.json").read_text(encoding="utf-8"))["eval_report"]
     assert (better.code, report["verdict"], report["comparison"]["verdict"]) == (0, "PASSED", "IMPROVEMENT")
     [check, _] = report["gate"]["checks"]
-    assert check["passed"] and check["text"]["text"].startswith("IMPROVEMENT: 20 points more trials pass")
+    assert check["passed"] and check["text"]["text"].startswith("IMPROVEMENT: the pass rate is 20 points higher")
     assert "IMPROVEMENT" in better.out and "<failure" not in (folder / "run.xml").read_text(encoding="utf-8")
     for words in (("regressions", "many"), ("regressions", "many", "--inconclusive", "fail"), ("gate", "latest")):
         again = drive(folder, *(report["metadata"]["run_name"] if word == "latest" else word for word in words))

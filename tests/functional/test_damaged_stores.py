@@ -79,8 +79,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "newer version": (changed("UPDATE schema_version SET version = 999"), "newer evalharness (schema 999)"),
     "version no number": (changed("UPDATE schema_version SET version = 'x'"), "is damaged: its version is 'x'"),
     "version negative": (changed("UPDATE schema_version SET version = -1"), "is damaged: its version is -1"),
-    "packed body": (changed("UPDATE runs SET body = x'789c00ff'"), "cannot be read from the store"),
-    "body no JSON": (changed("UPDATE runs SET body = x'7b7b'"), "cannot be read from the store"),
+    "packed body": (changed("UPDATE runs SET body = x'789c00ff'"), " cannot be read, unless another version"),
+    "body no JSON": (changed("UPDATE runs SET body = x'7b7b'"), " cannot be read, unless another version"),
     "text no characters": (changed("UPDATE runs SET matrix_id = CAST(x'ff00ff' AS TEXT)"), "is damaged"),
     "a folder": (a_folder, "is a folder, not a store"),
 }
@@ -105,7 +105,10 @@ def test_every_damage_has_its_words(folder: Path, run_name: str, damage: str) ->
 
 def test_a_trial_that_cannot_be_read_names_itself(folder: Path, run_name: str) -> None:
     changed("UPDATE trials SET body = x'789c00ff' WHERE case_id = 'a'")(folder / "store.db")
-    check_refused(drive(folder, "show", run_name, "a", "--store", "store.db"), "trial 0 of case a cannot be read")
+    check_refused(
+        drive(folder, "show", run_name, "a", "--store", "store.db"),
+        f"trial 0 of case a of run {run_name} cannot be read",
+    )
 
 
 @pytest.mark.parametrize("is_emptied", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,13 @@ def test_a_token_count(field: str, count: int) -> None:
     trial = run_once(lambda question: Answer(output="4", usage=Usage(**{field: count})))
     assert trial.state == "error"
     assert f"usage.{field} cannot be" in trial.reason
+
+
+@pytest.mark.parametrize("make", [dict, Usage])
+@pytest.mark.parametrize("count", [1e308, float("inf"), NAN, 2.5])
+def test_a_token_count_with_which_no_answer_can_be_made(make: Callable[..., Any], count: float) -> None:
+    trial = run_once(lambda question: Answer(output="4", usage=make(input_tokens=count)))
+    assert (trial.state, trial.reason) == ("error", f"the answer's usage.input_tokens cannot be {count:g}")
 
 
 @pytest.mark.parametrize(

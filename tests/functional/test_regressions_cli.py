@@ -151,6 +151,26 @@ def thorough(text):
     assert (code, tasks(found)["find"]["degraded"], tasks(found)["find"]["delta"]) == (0, False, 0)
 
 
+def test_a_lost_case_is_the_headline_where_it_decides(project: Path) -> None:
+    drive(project, "baseline", run(project, "good", "--trials", "1"))
+    run(project, "bad", "--trials", "1")
+    shown = drive(project, "regressions", "capitals")
+    assert shown.code == 1
+    first, second = [part for part in shown.out.split("\n\n") if part][:2]
+    assert first.strip().startswith("FAILED  flips: always passed before, and never now: peru was lost")
+    assert second.startswith("INCONCLUSIVE")
+    assert shown.out.count("peru was lost") == 1
+
+
+def test_few_cases_of_one_trial_name_a_drop_only_roughly(project: Path) -> None:
+    cases = "".join(f"  - {{id: more{n}, input: France, expected: Paris}}\n" for n in range(20))
+    (project / "suite.yaml").write_text(SUITE + cases)
+    drive(project, "baseline", run(project, "good", "--trials", "1"))
+    assert " shows drops from about " in drive(project, "compare", "default", run(project, "bad", "--trials", "1")).out
+    drive(project, "baseline", run(project, "good", "--trials", "4"))
+    assert " shows drops from about " not in drive(project, "compare", "default", run(project, "bad")).out
+
+
 def test_not_worse_is_0_and_undecided_is_what_was_asked_for(project: Path) -> None:
     drive(project, "baseline", run(project, "good"))
     run(project, "good")

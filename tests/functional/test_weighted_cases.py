@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from driving import drive, write
+from driving import drive, line_of, write
 
 AGENT = """
 from evalharness import TargetUnavailable
@@ -106,5 +106,7 @@ def test_a_plan_tells_the_weighted_rate_and_that_it_takes_cases_as_equal(project
     plan = drive(project, "plan", "suite.yaml", "--json").json["plan"]
     assert plan["pass_rate"] == 0.8
     assert any(note["text"].startswith("cases weigh differently") for note in plan["notes"])
+    assert {row["detectable"] for row in plan["rows"]} == {None}, "whole cases are compared, and these are too few"
+    assert "add cases" in line_of(drive(project, "plan", "suite.yaml"), "do this")
     write(project, suite_yaml=SUITE)
     assert drive(project, "plan", "suite.yaml", "--json").json["plan"]["cases"] == 2

@@ -11,7 +11,8 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.redaction import Redactor
-from evalharness.stores.encoding import trial_from, trial_row, unpack
+from evalharness.stores.decoding import Decoder
+from evalharness.stores.encoding import trial_row, unpack
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(
@@ -39,7 +40,8 @@ def trial_of(output: object, text: str) -> Trial:
 
 def stored(trial: Trial, redactor: Redactor) -> tuple[Trial, bytes]:
     row = trial_row(1, trial, redactor)
-    return trial_from("a", 0, 1, row[-1]), unpack(row[-1]) + row[-2].encode() + row[7].encode()
+    read = Decoder("store.db").trial(("a", 0, 1, row[-1]), "brave-otter-042")
+    return read, unpack(row[-1]) + row[-2].encode() + row[7].encode()
 
 
 @given(proper_values, proper_texts)

@@ -73,7 +73,7 @@ async def plan_trials(context: Context, request: PlanRequest) -> TrialPlan:
     suite = _weighing(find_suite(store, request.suite))
     basis, why_none = (_named_run(suite, request.run, store), None) if request.run else _last_run(suite, store)
     clusters = _clusters(suite)
-    run, known = (basis.run, basis.known) if basis else (None, Known(clusters=list(clusters.values())))
+    run, known = (basis.run, basis.known) if basis else (None, _nothing_known(suite))
     number = len(set(clusters.values()))
     if request.cases:
         number = math.ceil(number * request.cases / len(suite.cases))
@@ -164,12 +164,12 @@ def _judged(suite: Suite, run: Run, store: Store, doubt: Doubt | None = None) ->
     tallies = {id_: tally for id_, tally in measured.tallies.items() if id_ in ids and tally.first_graded}
     if not tallies:
         return None
-    clusters, weights = _clusters(suite), {case.id: case.weight for case in suite.cases}
+    clusters, weights = _clusters(suite), _weights(suite)
     known = Known(
         [(tally.first_graded, tally.first_passed) for tally in tallies.values()],
         [clusters[case_id] for case_id in tallies] if clusters else (),
         *_price(measured, store.progress(run.id)[1]),
-        weights=[weights[case_id] for case_id in tallies] if len(set(weights.values())) > 1 else (),
+        weights=[weights[case_id] for case_id in tallies] if weights else (),
     )
     return _Basis(run, known, doubt)
 
@@ -178,6 +178,16 @@ def _clusters(suite: Suite) -> dict[str, str]:
     """What each case counts as; empty where every case is by itself."""
     found = {case.id: observation(case.id, case.cluster) for case in suite.cases}
     return found if len(set(found.values())) < len(found) else {}
+
+
+def _weights(suite: Suite) -> dict[str, float]:
+    """Of each case; empty where all weigh the same."""
+    found = {case.id: case.weight for case in suite.cases}
+    return found if len(set(found.values())) > 1 else {}
+
+
+def _nothing_known(suite: Suite) -> Known:
+    return Known(clusters=list(_clusters(suite).values()), weights=list(_weights(suite).values()))
 
 
 def _price(measured: Measured, elapsed_s: float) -> tuple[float | None, float]:
@@ -234,7 +244,7 @@ def _notes(suite: Suite, basis: _Basis, plan: TrialPlan) -> Iterator[Finding]:
     if plan.clusters is not None:
         yield finding("plan.clusters")
     if len({case.weight for case in suite.cases}) > 1:
-        yield finding("plan.weights", "warning")
+        yield finding("plan.weights", "warning", times=1 / basis.known.evenness)
     if plan.spread.is_smoothed:
         yield finding("plan.hardly_differ", unit=plan.unit)
     if basis.run.suite.config.retry_failed:

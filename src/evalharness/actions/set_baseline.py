@@ -112,11 +112,11 @@ def _member(outline: RunOutline, store: Store) -> _Member:
 
 
 def _check_fit(members: Sequence[_Member], store: Store) -> None:
-    """Several runs are pooled: they must be fresh, independent tries of one target."""
+    """Several runs are pooled: they must be fresh, independent tries of one target. One must be readable."""
+    runs = [store.find_run(member.outline.id) for member in members]
     if len(members) == 1:
         return
     check_pool([member.report for member in members])
-    runs = [store.find_run(member.outline.id) for member in members]
     for run in runs:
         if not run.has_fresh_trials:
             raise UsageError(

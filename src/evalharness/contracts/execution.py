@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evalharness.contracts.executor import Executor
 from evalharness.domain.run import Run
@@ -65,6 +65,13 @@ class StopSignal:
             yield
         finally:
             self._listeners.remove(listener)
+
+
+class UnderWay(NamedTuple):
+    """What was being done when a run was cancelled: the run, and its cases with trials that had begun."""
+
+    run_name: str
+    cases: list[str]
 
 
 @dataclass(frozen=True, slots=True)

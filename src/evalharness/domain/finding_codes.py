@@ -254,6 +254,7 @@ HintCode: TypeAlias = Literal[
     "hint.give_variables",
     "hint.stack_trace",
     "hint.prune_store",
+    "hint.ended_by_target",
     "hint.remove_baseline",
     "hint.other_store",
     "hint.unprotected",

@@ -68,10 +68,11 @@ FIGURES = frozenset(("cost_usd", "usage", "duration_s"))
 
 
 def wrong_shape(error: ValidationError, evidence: Transcript | None = None) -> TargetFailed | ImpossibleFigure:
-    """Why an answer cannot be read."""
+    """Why an answer, or the usage in it, cannot be read."""
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"]) or "it"
-    if first["loc"] and first["loc"][0] in FIGURES and isinstance(first["input"], int | float):
+    where = ("usage", *first["loc"]) if error.title == Usage.__name__ else first["loc"]
+    place = ".".join(str(part) for part in where) or "it"
+    if where and where[0] in FIGURES and isinstance(first["input"], int | float):
         return ImpossibleFigure(place, first["input"], evidence=evidence)
     return TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence)
 

@@ -20,6 +20,8 @@ LABELS = {"pass_rate": "pass rate", "critical": "critical"}
 FIRST_CASES = 10
 FIRST_IDS = 5
 MOST_DECIMALS = 6
+ENOUGH_SINGLE_TRIALS = 50
+"""Cases of one trial each from which on the drop that is named is found as often as promised."""
 
 
 class ComparisonReport:
@@ -113,7 +115,7 @@ def baseline_line(comparison: Comparison) -> str:
         moved = f"{figure_label(found.metric)} {moved}"
     finds = ""
     if comparison.verdict == "INCONCLUSIVE":
-        shows = say(found.why) if found.metric == "critical" or found.incomparable else _shows(found)
+        shows = _shows(found) if _says_what_shows(comparison) else say(found.why)
         settle = f"to settle it: {say(comparison.settle)}" if comparison.settle else ""
         finds = f": {'; '.join(part for part in (shows, settle) if part)}"
     elif comparison.verdict == "NO REGRESSION":
@@ -128,12 +130,19 @@ def baseline_basis(comparison: Comparison) -> str:
     """What that line rests on; where it is of critical cases, what became of all."""
     found = _decisive(comparison)
     if found.metric != "critical":
-        return f"{compared_text(comparison)}; {_method_text(found, comparison)}"
+        method = _method_text(found, comparison, is_shown=_says_what_shows(comparison))
+        return f"{compared_text(comparison)}; {method}"
     rate = comparison.differences["pass_rate"]
     _, moved, interval = difference_text(rate, comparison)
     some = f"{count(found.n_cases, 'critical case')} ({_trials_text(found)})"
     every = f"{count(comparison.n_cases, 'case')} ({_trials_text(rate)})"
     return f"{some}; {_method_text(found, comparison)}; of all {every}: {moved}, {interval}"
+
+
+def _says_what_shows(comparison: Comparison) -> bool:
+    """Whether the line of a run's own report says which loss could be seen."""
+    found = _decisive(comparison)
+    return comparison.verdict == "INCONCLUSIVE" and found.metric != "critical" and not found.incomparable
 
 
 def compared_text(comparison: Comparison) -> str:
@@ -195,7 +204,9 @@ def _interval_of_these(found: Difference, alpha: float) -> str:
     low, high = found.these_cases
     decimals = max(_needed(end, digits((high - low) / 2)) for end in (low, high))
     level = f"{100 * (1 - 2 * alpha):g} % interval"
-    return f"{level} {_signed(low, decimals)} to {_signed(high, decimals)} for these cases"
+    # At p = alpha it ends at 0, which the test has just ruled out.
+    end = _signed(high, decimals) if high < -SAME else "below 0"
+    return f"{level} {_signed(low, decimals)} to {end} for these cases"
 
 
 def _interval(found: Difference, unit: str) -> str:
@@ -225,17 +236,18 @@ def _verdict_text(found: Difference) -> str:
     return f"{'clearly worse' if found.verdict == 'REGRESSION' else 'not clearly worse'}; for information only"
 
 
-def _method_text(found: Difference, comparison: Comparison) -> str:
-    """For those who want to know exactly."""
+def _method_text(found: Difference, comparison: Comparison, *, is_shown: bool = False) -> str:
+    """For those who want to know exactly. `is_shown`: which loss could be seen has been said."""
+    shows = f"power {comparison.power:g}" if is_shown else f"{_shows(found)} (power {comparison.power:g})"
     if not found.n_cases:
-        return f"nothing to test; {_shows(found)} (power {comparison.power:g})"
+        return f"nothing to test; {shows}"
     parts = []
     if found.p is not None:
         adjusted = f", Holm {_p(found.p_adjusted)}" if found.p_adjusted not in (None, found.p) else ""
         seed = f", seed {found.seed}" if found.seed is not None else ""
         parts.append(f"{found.method}: one-sided p {_p(found.p)}{adjusted}{seed}")
     parts.append(f"interval: {found.interval_method}, {count(found.n_cases, 'case')}")
-    parts.append(f"{_shows(found)} (power {comparison.power:g})")
+    parts.append(shows)
     return "; ".join(parts)
 
 
@@ -243,7 +255,8 @@ def _shows(found: Difference) -> str:
     """The smallest loss that can be seen; where there is none, why, and what would help."""
     loss = "rise" if found.unit == "ratio" else "drop"
     if found.detectable is not None:
-        return f"shows {loss}s from {size_of(found.detectable, found.unit)} on"
+        about = "about " if _is_rough(found) else ""
+        return f"shows {loss}s from {about}{size_of(found.detectable, found.unit)} on"
     none = f"no {loss} can be detected"
     if not found.n_cases:
         return f"{none}: no case has a {found.metric} in both runs"
@@ -258,6 +271,12 @@ def _shows(found: Difference) -> str:
     if found.unit == "points":
         none = f"{none} with this power, not even if every trial failed"
     return f"{none}: too few {units} that could get worse, more {more} would help"
+
+
+def _is_rough(found: Difference) -> bool:
+    """Single trials of few cases hardly tell chance from cases that differ, and so which drop would be found."""
+    is_single = found.n_trials_old == found.n_trials_new == found.n_cases
+    return is_single and found.n_cases < ENOUGH_SINGLE_TRIALS and found.metric in ("pass_rate", "critical")
 
 
 def _case_text(case: CaseChange) -> str:

@@ -30,16 +30,12 @@ def size_of(loss: float, unit: str) -> str:
 def moved(
     metric: str, old: float | None, new: float | None, value: float, half_width: float | None, apart: str | None
 ) -> str:
-    """`12 points fewer trials pass than before (64 % → 52 %)`."""
+    """`the pass rate is 12 points lower than before (64 % → 52 %)`."""
     before, now = old or 0.0, new or 0.0
     size, rates = change(before, now, half_width) if value else ("", percent(now, digits(half_width)))
-    if metric == "score":
-        text = f"{size} {'lower' if value < 0 else 'higher'} than" if value else "the same as"
-        return f"{f'{apart}; in the others ' if apart else ''}the score is {text} before ({rates})"
-    trials = "trials of critical cases" if metric == "critical" else "trials"
-    if not value:
-        return f"as many {trials} pass as before ({rates})"
-    return f"{size} {'fewer' if value < 0 else 'more'} {trials} pass than before ({rates})"
+    figure = {"score": "the score", "critical": "the pass rate of critical cases"}.get(metric, "the pass rate")
+    text = f"{size} {'lower' if value < 0 else 'higher'} than" if value else "the same as"
+    return f"{f'{apart}; in the others ' if apart else ''}{figure} is {text} before ({rates})"
 
 
 def moved_ratio(metric: str, value: float, half_width: float | None, apart: str | None, fallen: int) -> str:

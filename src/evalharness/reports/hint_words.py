@@ -28,6 +28,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.give_variables": _give_variables,
         "hint.stack_trace": "run with --debug for the stack trace",
         "hint.prune_store": "remove old runs: eval-harness store prune",
+        "hint.ended_by_target": (
+            "what was finished is kept; fix the target and run the suite again (a changed target cannot be resumed), "
+            "and remove this run: eval-harness runs rm {run}"
+        ),
         "hint.remove_baseline": lambda name, suite: f"give that up first: {removal_command(name, suite)}",
         "hint.other_store": lambda first: _or(first, "name another store with --store"),
         "hint.unprotected": (

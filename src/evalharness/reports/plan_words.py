@@ -53,6 +53,14 @@ def _noise_between_runs(
     )
 
 
+def _weights(times: float = 1.0) -> str:
+    more = f"; as unequal as these, it takes {times:.1f} times as many" if times >= 1.05 else ""
+    return (
+        "cases weigh differently, so the runs are compared in whole cases: trials help less than cases do; how many "
+        f"others like them are needed is counted as if they were equal{more}"
+    )
+
+
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "sequential.floor_open": lambda floor, too_low: (
@@ -81,9 +89,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "plan.clusters": (
             "cases of one cluster resemble each other, so for others like them clusters are counted instead of cases"
         ),
-        "plan.weights": (
-            "cases weigh differently: the plan takes them as equal, and unequal ones show less than it says"
-        ),
+        "plan.weights": _weights,
         "plan.hardly_differ": (
             "its {unit}s hardly differ, which so few do not prove: for others like them, it is planned as if one "
             "more always passed and one more never did"

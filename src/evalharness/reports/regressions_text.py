@@ -21,12 +21,18 @@ class RegressionsReport:
         self._comparisons = ComparisonReport(screen, store)
 
     def show(self, found: Regressions) -> None:
+        """Lost cases come first: they decide the exit code, whatever the verdict of a comparison is."""
+        lost = [note for note in found.notes if note.code == "gate.flips" and note.severity == "error"]
+        for note in lost:
+            self._screen.say()
+            self._screen.say(("FAILED", "bold red"), f"  flips: {say(note)}")
         for comparison in found.comparisons:
             self._comparisons.show(comparison)
         for line in _task_lines(found):
             self._screen.line("scores", line)
         for note in found.notes:
-            self._screen.line("note", say(note))
+            if note not in lost:
+                self._screen.line("note", say(note))
         if found.verdict == "INVALID" or len(found.comparisons) > 1 or found.rule == "threshold":
             self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evalharness import registry
 from evalharness.contracts.context import Context
-from evalharness.contracts.execution import Execution
+from evalharness.contracts.execution import Execution, UnderWay
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
@@ -138,17 +138,23 @@ async def _execute_one(
     remove_leftovers()
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
 
+    begun: dict[str, None] = {}
+
     def units() -> Iterator[WorkUnit]:
         ids = (case.id for case in run.suite.cases)
         order = stopping.order if stopping else None
-        return pending_units(ids, run.lock.trials, run.suite.config.seed, done, taken_up, order)
+        for unit in pending_units(ids, run.lock.trials, run.suite.config.seed, done, taken_up, order):
+            begun[unit.case_id] = None
+            yield unit
 
     began = time.monotonic()
     try:
         driven = await drive(item, session, units(), context, execution, replaced=taken_up, stopping=stopping)
     except asyncio.CancelledError:  # whoever awaits the run gave up; what is finished is kept, the rest stays pending
         finish_run(context, run, stopped="interrupted", took_s=time.monotonic() - began)
-        raise
+        finished, _ = finished_before(store, run)
+        cases = [id_ for id_ in begun if finished.get(id_, 0).bit_count() < run.lock.trials]
+        raise asyncio.CancelledError(UnderWay(run.name, cases)) from None
     if stopping and stopping.is_over:
         driven.stopped = "decided"
         for trial in skipped_trials(units(), stopping.reason, driven.given_up):

@@ -26,7 +26,8 @@ SETTINGS = (
 )
 COMPACT = "VACUUM"
 AFTER_ALL_ROWS = 2**62
-"""A row number that no row has."""
+BEFORE_ALL_ROWS = -(2**62)
+"""Row numbers that no row has."""
 
 
 def marks(count: int) -> str:

@@ -1,4 +1,4 @@
-"""From nouns to column values and back: the single write door.
+"""From nouns to column values: the single write door. The way back is `decoding.py`.
 
 What leaves here has no secret in it and can be read back. Nearly every record is like that by itself; the others go
 through `cleaning.py`.
@@ -7,24 +7,20 @@ through `cleaning.py`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import fields
-from itertools import repeat
 from math import isfinite
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
-from evalharness.domain.stored import PastRun, RunOutline
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
@@ -38,14 +34,14 @@ KEPT_TEXT = 2_097_152
 """Graders saw the whole text; what is kept of a longer one is its head and its tail."""
 LONGEST_REASON = 1000
 _LARGEST_INTEGER = 2**63 - 1
-_ATTEMPTS = TypeAdapter(tuple[Attempt, ...])
+ATTEMPTS = TypeAdapter(tuple[Attempt, ...])
 _GRADES = TypeAdapter(tuple[Grade, ...])
 _JUDGINGS = TypeAdapter(tuple[Judging, ...])
-_RUN = TypeAdapter(Run)
-_REPORT = TypeAdapter(Report)
-_SUITE = TypeAdapter(Suite)
-_MARK = TypeAdapter(CaseMark)
-_CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
+RUN = TypeAdapter(Run)
+REPORT = TypeAdapter(Report)
+SUITE = TypeAdapter(Suite)
+MARK = TypeAdapter(CaseMark)
+CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
 _CASES_LEVEL = 1
@@ -76,7 +72,7 @@ def _without_result(trial: Trial, why: BaseException) -> Trial:
 
 
 def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
-    attempts, body = fit(_ATTEMPTS, trial.attempts, Cleaner(redactor, KEPT_TEXT))
+    attempts, body = fit(ATTEMPTS, trial.attempts, Cleaner(redactor, KEPT_TEXT))
     last = attempts[-1]
     return (
         run_seq,
@@ -98,16 +94,11 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
     )
 
 
-def trial_from(case_id: str, index: int, seed: int, body: bytes) -> Trial:
-    attempts = _read(_ATTEMPTS, body, f"trial {index} of case {case_id}")
-    return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
-
-
 def run_body(run: Run, redactor: Redactor) -> bytes:
     """All of a run but what has columns of its own, and its trials."""
     elsewhere = {"id": "", "name": "", "matrix_id": "", "created_at": "", "finished_at": None}
     kept = run.model_copy(update={**elsewhere, "report": None, "trials": ()})
-    return pack(fit(_RUN, kept, Cleaner(redactor))[1])
+    return pack(fit(RUN, kept, Cleaner(redactor))[1])
 
 
 def check_case_ids(run: Run, redactor: Redactor) -> None:
@@ -123,61 +114,26 @@ def check_case_ids(run: Run, redactor: Redactor) -> None:
 
 def report_body(report: Report, redactor: Redactor) -> bytes:
     """All of a report but its cases, which have a column of their own: `cases_body`."""
-    return pack(fit(_REPORT, report.model_copy(update={"cases": ()}), Cleaner(redactor))[1])
-
-
-def report_from(body: bytes, run_name: str) -> Report:
-    return _read(_REPORT, body, f"the report of run {run_name}")
+    return pack(fit(REPORT, report.model_copy(update={"cases": ()}), Cleaner(redactor))[1])
 
 
 def cases_body(cases: Sequence[CaseResult], redactor: Redactor) -> bytes:
     """Cases as columns, so that a hundred thousand are read at once; one that has the default alone is left out."""
-    columns = {name: list(map(attrgetter(name), cases)) for name in _CASE_DEFAULTS}
+    columns = {name: list(map(attrgetter(name), cases)) for name in CASE_DEFAULTS}
     cleaner = Cleaner(redactor)
     for name in _WRITTEN_BY_OTHERS:
         clean = {text: cleaner.clean(text) for text in set(columns[name])}
         columns[name] = [clean[text] for text in columns[name]]
-    kept = {name: column for name, column in columns.items() if any(value != _CASE_DEFAULTS[name] for value in column)}
+    kept = {name: column for name, column in columns.items() if any(value != CASE_DEFAULTS[name] for value in column)}
     return pack(to_json(kept), _CASES_LEVEL)
 
 
-def cases_from(body: bytes) -> tuple[CaseResult, ...]:
-    """As they were written: what is read here has gone through `cases_body`."""
-    kept = from_json(unpack(body), cache_strings="keys")
-    size = len(kept.get("case_id", ()))
-    columns = [kept.get(name) or repeat(default, size) for name, default in _CASE_DEFAULTS.items()]
-    return tuple(map(CaseResult, *columns))
-
-
 def suite_body(suite: Suite, redactor: Redactor) -> bytes:
-    return pack(fit(_SUITE, suite, Cleaner(redactor))[1])
-
-
-def suite_from(body: bytes, name: str) -> Suite:
-    return _read(_SUITE, body, f"the suite {name}")
+    return pack(fit(SUITE, suite, Cleaner(redactor))[1])
 
 
 def mark_body(mark: CaseMark, redactor: Redactor) -> bytes:
-    return pack(fit(_MARK, mark, Cleaner(redactor))[1])
-
-
-def mark_from(body: bytes) -> CaseMark:
-    return _read(_MARK, body, "what a selftest found")
-
-
-def run_from(row: tuple[Any, ...]) -> Run:
-    """From the values of `statements.RUN_COLUMNS`."""
-    run_id, name, matrix_id, created_at, finished_at, body, report = row
-    return _read(_RUN, body, f"run {name}").model_copy(
-        update={
-            "id": run_id,
-            "name": name,
-            "matrix_id": matrix_id,
-            "created_at": created_at,
-            "finished_at": finished_at,
-            "report": report_from(report, name) if report else None,
-        }
-    )
+    return pack(fit(MARK, mark, Cleaner(redactor))[1])
 
 
 def fit(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> tuple[Stored, bytes]:
@@ -203,7 +159,7 @@ def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> 
         decoded = text.decode()
         if cleaner.redactor.redact(decoded) != decoded:
             return None
-        if adapter is not _ATTEMPTS or not _is_surely_read(value, decoded):
+        if adapter is not ATTEMPTS or not _is_surely_read(value, decoded):
             adapter.validate_json(text)
     except ValueError:
         return None
@@ -224,16 +180,6 @@ def _written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:
     return adapter.serializer.to_json(value, by_alias=True, exclude_defaults=True, warnings=False)
 
 
-def _read(adapter: TypeAdapter[Stored], blob: bytes, what: str) -> Stored:
-    try:
-        return adapter.validate_json(unpack(blob))
-    except (ValueError, zlib.error) as error:
-        raise StoreError(
-            f"{what} cannot be read from the store",
-            hint="it is damaged, or was written by another version of evalharness",
-        ) from error
-
-
 def pack(text: bytes, level: int = 6) -> bytes:
     """Large texts are compressed; the first byte of JSON is never that of a zlib stream."""
     return zlib.compress(text, level) if len(text) >= COMPRESS_FROM else text
@@ -246,63 +192,3 @@ def unpack(blob: bytes) -> bytes:
 def _storable(number: int | None) -> int | None:
     """A target may claim any number of tokens."""
     return None if number is None else min(number, _LARGEST_INTEGER)
-
-
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
-
-
-def outline_from(columns: dict[str, Any], report: bytes | None, cases: bytes | None) -> RunOutline:
-    if not report:
-        return RunOutline(**columns, report=None)
-    with _readable(columns["name"]):
-        kept = cases_from(cases) if cases else ()
-        return RunOutline(**columns, report=report_from(report, columns["name"]).model_copy(update={"cases": kept}))
-
-
-def gate_from(name: str, body: bytes) -> Gate | None:
-    """What a run has to reach, where that was said."""
-    with _readable(name):
-        text = unpack(body)
-        # Most suites have none, and reading a large one takes long.
-        gate = _parsed(text)["suite"].get("gate") if b'"gate":' in text else None
-        return None if gate is None else Gate.model_validate(gate)
-
-
-def past_run_from(run_id: str, name: str, planned: int, body: bytes) -> PastRun | None:
-    """None where it is damaged, or another version wrote it: no new run may break because of it."""
-    with suppress(*_UNREADABLE):
-        run = from_json(unpack(body))
-        lock, is_sequential = run["lock"], bool(run.get("options", {}).get("sequential"))
-        variant, kind = run.get("variant", ""), run["target"]["kind"]
-        return PastRun(run_id, name, planned, variant, kind, lock["target"], is_sequential, lock["cases"])
-    return None
-
-
-def variant_from(head: bytes) -> str:
-    """From the beginning of what is stored of a run: the variant stands there, before the suite, which may be long."""
-    with suppress(*_UNREADABLE):
-        text = zlib.decompressobj().decompress(head) if head[:1] == b"x" else head
-        return str(from_json(text, allow_partial=True).get("variant", ""))
-    return ""
-
-
-def verdict_from(report: bytes | None) -> str:
-    """Of a run that has come to a stop; empty where it has not, or its report cannot be read."""
-    with suppress(*_UNREADABLE, StoreError):
-        return report_from(report, "").verdict if report else ""
-    return ""
-
-
-def _parsed(body: bytes) -> Any:
-    return from_json(body, cache_strings="keys")  # hardly a value comes twice
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    try:
-        yield
-    except _UNREADABLE as error:
-        raise StoreError(
-            f"run {name} cannot be read from the store",
-            hint="it is damaged, or was written by another version of evalharness",
-        ) from error

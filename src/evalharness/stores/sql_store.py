@@ -38,24 +38,16 @@ from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import statements
 from evalharness.stores.claims import LocalClaims, claimed
 from evalharness.stores.cleaning import clean_text
-from evalharness.stores.dialect import AFTER_ALL_ROWS
+from evalharness.stores.decoding import Decoder, past_run_from, variant_from
+from evalharness.stores.dialect import AFTER_ALL_ROWS, BEFORE_ALL_ROWS
 from evalharness.stores.encoding import (
     cases_body,
     check_case_ids,
-    gate_from,
     mark_body,
-    mark_from,
-    outline_from,
-    past_run_from,
     report_body,
     run_body,
-    run_from,
     suite_body,
-    suite_from,
-    trial_from,
     trial_row,
-    variant_from,
-    verdict_from,
 )
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
 from evalharness.stores.sqlite import Database
@@ -85,6 +77,7 @@ class SqlStore(Store):
         self._rng = rng or Random()
         self._clock = clock
         self._database = Database(place, timeout_s, lazily=lazily)
+        self._decoder = Decoder(place)
         self._local_claims = LocalClaims()
         self._trials = GroupWriter(self._commit_trials)
         self._budgets = GroupWriter(self._commit_spent)
@@ -203,12 +196,12 @@ class SqlStore(Store):
             self._seqs_of_writers.pop(run.id, None)  # the next run may get this number
 
     def find_run(self, reference: str) -> Run:
-        return run_from(self._of_run(statements.READ_RUN, self._run_id(reference)))
+        return self._decoder.run(self._of_run(statements.READ_RUN, self._run_id(reference)))
 
     def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
         sql = statements.newest_run(of_suite=suite_name is not None, unfinished=unfinished)
         rows = self._database.read(sql, () if suite_name is None else (self._clean(suite_name),))
-        return run_from(rows[0]) if rows else None
+        return self._decoder.run(rows[0]) if rows else None
 
     def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
         return self._runs(statements.NEWEST_RUNS, self._clean(suite_name), limit)
@@ -221,17 +214,17 @@ class SqlStore(Store):
 
     def list_runs(self, limit: int) -> list[RunLine]:
         rows = self._database.read(statements.LINES_OF_RUNS, (limit,))
-        return [
-            RunLine(*(*about, verdict_from(report), dict(self._database.read(statements.STATES, (seq,)))))
-            for seq, *about, report in rows
-        ]
+        return [self._decoder.line(about, report, self._states(seq, about[1])) for seq, *about, report in rows]
+
+    def _states(self, seq: int, run_name: str) -> dict[str, int]:
+        return dict(self._database.read(statements.STATES, (seq,), whose=f"run {run_name}"))
 
     def outline(self, reference: str) -> RunOutline:
         *about, report, cases = self._of_run(statements.READ_OUTLINE, self._run_id(reference))
-        return outline_from(dict(zip(statements.OUTLINE_COLUMNS, about, strict=True)), report, cases)
+        return self._decoder.outline(dict(zip(statements.OUTLINE_COLUMNS, about, strict=True)), report, cases)
 
     def gate_of(self, run_id: str) -> Gate | None:
-        return gate_from(*self._of_run(statements.READ_BODY, run_id))
+        return self._decoder.gate(*self._of_run(statements.READ_BODY, run_id))
 
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
         rows = self._database.read(statements.LINKS_SINCE, (self._clean(suite_name), run_id))
@@ -255,7 +248,7 @@ class SqlStore(Store):
         return [name for (name,) in self._database.read(statements.SUITE_NAMES)]
 
     def _runs(self, sql: str, *values: Any) -> list[Run]:
-        return [run_from(row) for row in self._database.read(sql, values)]
+        return [self._decoder.run(row) for row in self._database.read(sql, values)]
 
     def _of_run(self, sql: str, run_id: str) -> tuple[Any, ...]:
         """The row of one run."""
@@ -305,21 +298,26 @@ class SqlStore(Store):
                 connection.execute(statements.DROP_CASES, (seq,))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
-        pages = self._pages(statements.BODY_COLUMNS, self._seq(run_id), case_id, _PAGE_OF_BODIES)
-        return (trial_from(*row) for row in pages)
+        seq, name = self._of_run(statements.FIND_SEQ, run_id)
+        pages = self._pages(statements.BODY_COLUMNS, seq, name, case_id, _PAGE_OF_BODIES)
+        return (self._decoder.trial(row, name) for row in pages)
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return map(Outcome._make, self._pages(statements.OUTCOME_COLUMNS, self._seq(run_id), None, _PAGE))
+        seq, name = self._of_run(statements.FIND_SEQ, run_id)
+        return map(Outcome._make, self._pages(statements.OUTCOME_COLUMNS, seq, name, None, _PAGE))
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
-        rows = self._database.read(statements.JUDGED, (self._seq(run_id),))
+        seq, name = self._of_run(statements.FIND_SEQ, run_id)
+        rows = self._database.read(statements.JUDGED, (seq,), whose=f"run {name}")
         return {case_id: (judged, passed) for case_id, judged, passed in rows}
 
-    def _pages(self, columns: str, seq: int, case_id: str | None, size: int) -> Iterator[tuple[Any, ...]]:
+    def _pages(
+        self, columns: str, seq: int, run_name: str, case_id: str | None, size: int
+    ) -> Iterator[tuple[Any, ...]]:
         sql = statements.page_of_trials(columns, of_case=case_id is not None)
-        last: tuple[str, int] = (case_id or "", -1)
+        last: tuple[str, int] = (case_id or "", BEFORE_ALL_ROWS)
         while True:
-            rows = self._database.read(sql, (seq, *last, size))
+            rows = self._database.read(sql, (seq, *last, size), whose=f"run {run_name}")
             yield from rows
             if len(rows) < size:
                 return
@@ -405,8 +403,8 @@ class SqlStore(Store):
 
     def registered_suite(self, name: str) -> RegisteredSuite | None:
         wanted = self._clean(name)
-        for body, *rest in self._database.read(statements.READ_SUITE, (wanted,)):
-            return RegisteredSuite(suite_from(body, wanted), *rest)
+        for body, *rest in self._database.read(statements.READ_SUITE, (wanted,), whose=f"the suite {wanted}"):
+            return RegisteredSuite(self._decoder.suite(body, wanted), *rest)
         return None
 
     def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
@@ -423,7 +421,8 @@ class SqlStore(Store):
             connection.executemany(statements.MARK_CASE, rows)
 
     def case_marks(self, suite_name: str) -> list[CaseMark]:
-        return [mark_from(body) for (body,) in self._database.read(statements.CASE_MARKS, (self._clean(suite_name),))]
+        rows = self._database.read(statements.CASE_MARKS, (self._clean(suite_name),))
+        return [self._decoder.mark(body) for (body,) in rows]
 
     # What budgets have paid
 

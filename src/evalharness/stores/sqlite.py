@@ -17,6 +17,7 @@ from typing import Any
 
 from evalharness.contracts.store import MEMORY
 from evalharness.errors import Hint, StoreError
+from evalharness.stores.columns import check_rows
 from evalharness.stores.dialect import BEGIN, COMPACT, SETTINGS, TABLES, WRITE_AHEAD_LOG
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.statements import ADD_VERSION, LAST_VERSION, MAKE_VERSIONS
@@ -62,9 +63,17 @@ class Database:
             with _transaction(self._connection) as connection:
                 yield connection
 
-    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, self._explained():
-            return self._connection.execute(sql, values).fetchall()
+    def read(self, sql: str, values: Sequence[Any] = (), *, whose: str = "") -> list[Any]:
+        """Rows of which every cell can be what it says. `whose` names what they belong to, where they do not."""
+        with self._lock:
+            return self._rows(self._connection, sql, values, whose)
+
+    def _rows(self, connection: sqlite3.Connection, sql: str, values: Sequence[Any], whose: str = "") -> list[Any]:
+        with self._explained():
+            cursor = connection.execute(sql, values)
+            rows = cursor.fetchall()
+        check_rows(rows, [name for name, *_ in cursor.description or ()], self.place, whose)
+        return rows
 
     def read_beside(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """From a connection of its own, so that nobody waits for what is being written: only what is committed."""
@@ -76,7 +85,7 @@ class Database:
                     raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
                 self._check_file()
                 self._beside = self._connect(self.place)
-            return self._beside.execute(sql, values).fetchall()
+            return self._rows(self._beside, sql, values)
 
     def compact(self) -> None:
         with self._lock, self._explained():

@@ -18,14 +18,14 @@ LAST_VERSION = "SELECT MAX(version) FROM schema_version"
 
 # Runs
 
-RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, body, report"
+RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, planned, body, report"
 OUTLINE_COLUMNS = ("id", "name", "matrix_id", "suite_name", "created_at", "finished_at", "regrade_of")
 _RUN = f"SELECT {RUN_COLUMNS} FROM runs"
 
 ADD_RUN = insert("runs", "id, name, matrix_id, suite_name, created_at, planned, regrade_of, body")
 FIND_NAMES = "SELECT 1 FROM runs WHERE id = ? OR name = ?"
 FIND_ID = "SELECT id FROM runs WHERE id = ? OR name = ?"
-FIND_SEQ = "SELECT seq FROM runs WHERE id = ?"
+FIND_SEQ = "SELECT seq, name FROM runs WHERE id = ?"
 NEWEST_NAMES = "SELECT name FROM runs ORDER BY seq DESC LIMIT 50"
 READ_RUN = f"{_RUN} WHERE id = ?"
 NEWEST_RUNS = f"{_RUN} WHERE suite_name = ? ORDER BY seq DESC LIMIT ?"
@@ -42,12 +42,12 @@ LINKS_SINCE = (
     "AND seq > COALESCE((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq DESC"
 )
 PAST_RUN_BEFORE = (
-    "SELECT seq, id, name, planned, body FROM runs WHERE suite_name = ? AND seq < ? "
+    "SELECT seq, id, name, planned, CAST(body AS BLOB) FROM runs WHERE suite_name = ? AND seq < ? "
     "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
 PAST_RUN_HEADS = (
-    "SELECT substr(body, 1, 4096) FROM runs WHERE suite_name = ? AND regrade_of = '' AND finished_at IS NOT NULL "
-    "ORDER BY seq DESC LIMIT ?"
+    "SELECT substr(CAST(body AS BLOB), 1, 4096) FROM runs WHERE suite_name = ? AND regrade_of = '' "
+    "AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
 )
 SUITE_NAMES = "SELECT DISTINCT suite_name FROM runs ORDER BY suite_name"
 PROGRESS = "SELECT stopped, elapsed_s FROM runs WHERE id = ?"
@@ -106,8 +106,8 @@ OUTCOME_COLUMNS = _columns(Outcome._fields)
 # Baselines
 
 BASELINES = (
-    "SELECT baselines.suite_name, baselines.name, run_id, runs.name, set_at "
-    "FROM baselines JOIN runs ON runs.id = run_id ORDER BY baselines.seq DESC"
+    "SELECT baselines.suite_name, baselines.name, run_id, runs.name AS run_name, set_at "
+    "FROM baselines LEFT JOIN runs ON runs.id = run_id ORDER BY baselines.seq DESC"
 )
 FREE_BASELINE = "DELETE FROM baselines WHERE name = ? AND suite_name = (SELECT suite_name FROM runs WHERE id = ?)"
 """Removed and added again, so that the last one set has the last number."""
@@ -116,8 +116,8 @@ ADD_BASELINE = (
 )
 REMOVE_BASELINE = "DELETE FROM baselines WHERE suite_name = ? AND name = ?"
 ADDED_RUNS = (
-    "SELECT baseline_runs.suite_name, baseline_runs.name, run_id, runs.name "
-    "FROM baseline_runs JOIN runs ON runs.id = run_id ORDER BY baseline_runs.seq"
+    "SELECT baseline_runs.suite_name, baseline_runs.name, run_id, runs.name AS run_name "
+    "FROM baseline_runs LEFT JOIN runs ON runs.id = run_id ORDER BY baseline_runs.seq"
 )
 ADD_BASELINE_RUN = (
     "INSERT INTO baseline_runs (suite_name, name, run_id) SELECT suite_name, ?, id FROM runs "
@@ -131,7 +131,7 @@ _SUITE_COLUMNS = "name, body, path, root, format, registered_at, cases"
 _HISTORY = ("case_history", "suite_name, case_id, failure_count, last_passed", "suite_name, case_id")
 
 REGISTER_SUITE = upsert("suites", _SUITE_COLUMNS, "name", taken_over(_SUITE_COLUMNS.split(", ")[1:]))
-LINES_OF_SUITES = "SELECT name, cases, path, format, registered_at FROM suites ORDER BY name"
+LINES_OF_SUITES = "SELECT name, cases AS case_count, path, format, registered_at FROM suites ORDER BY name"
 READ_SUITE = "SELECT body, root, path, format, registered_at FROM suites WHERE name = ?"
 UNFINISHED_SUITE = "SELECT suite_name FROM runs WHERE id = ? AND finished_at IS NULL"
 CASE_FAILED = upsert(*_HISTORY, "failure_count = case_history.failure_count + 1")
@@ -148,8 +148,8 @@ CASE_MARKS = "SELECT body FROM case_marks WHERE suite_name = ? ORDER BY case_id,
 # The judge cache
 
 KEEP_VERDICT = upsert("judge_cache", "key, body, kept_at", "key", taken_over(["body"]))
-FIND_VERDICT = "SELECT body FROM judge_cache WHERE key = ?"
-MANY_VERDICTS = "SELECT key, body FROM judge_cache LIMIT ?"
+FIND_VERDICT = "SELECT body AS verdict FROM judge_cache WHERE key = ?"
+MANY_VERDICTS = "SELECT key, body AS verdict FROM judge_cache LIMIT ?"
 REMOVE_VERDICTS = "DELETE FROM judge_cache"
 REMOVE_OLD_VERDICTS = "DELETE FROM judge_cache WHERE kept_at < ?"
 LINE_OF_CACHE = (
@@ -158,7 +158,7 @@ LINE_OF_CACHE = (
 
 
 def find_verdicts(count: int) -> str:
-    return f"SELECT key, body FROM judge_cache WHERE key IN ({marks(count)})"
+    return f"SELECT key, body AS verdict FROM judge_cache WHERE key IN ({marks(count)})"
 
 
 # What budgets have paid

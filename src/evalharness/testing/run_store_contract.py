@@ -214,7 +214,8 @@ class RunStoreContract(StoreFixtures):
         store = open_store(Redactor({"TOKEN": "hunter2hunter2"}))
         [run] = store.add_runs([varied_run()])
         case = CaseResult("plain", trials=1, passed=1, state="passed", cluster="hunter2hunter2")
-        store.finish(run.id, make_report(run).model_copy(update={"cases": (case,)}), stopped="", elapsed_s=1.0)
+        cases = (case, CaseResult("other"))
+        store.finish(run.id, make_report(run).model_copy(update={"cases": cases}), stopped="", elapsed_s=1.0)
         report = store.outline(run.id).report
         assert report is not None
         assert "hunter2" not in report.cases[0].cluster

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from evalharness.contracts.store import Store
+from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
@@ -40,11 +40,13 @@ from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
+from evalharness.stores.decoding import Decoder, past_run_from, variant_from
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
 from evalharness.values.json_value import Json
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
 _PAGE = 500
+_DECODER = Decoder(MEMORY)
 
 
 @dataclass(slots=True)
@@ -65,13 +67,13 @@ class _StoredRun:
     trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
     def whole(self) -> Run:
-        about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at)
-        return encoding.run_from((*about, self.body, self.report))
+        about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at, self.planned)
+        return _DECODER.run((*about, self.body, self.report))
 
     def line(self) -> RunLine:
         counts = Counter(row["state"] for row in self.trials.values())
         about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return RunLine(*about, encoding.verdict_from(self.report), dict(counts))
+        return _DECODER.line(about, self.report, dict(counts))
 
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""
@@ -236,11 +238,11 @@ class FakeStore(Store):
 
     def outline(self, reference: str) -> RunOutline:
         run = self._meant_by(reference)
-        return encoding.outline_from({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
+        return _DECODER.outline({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
 
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)
-        return encoding.gate_from(run.name, run.body)
+        return _DECODER.gate(run.name, run.body)
 
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
         ids = list(self._kept.runs)
@@ -253,12 +255,12 @@ class FakeStore(Store):
         earlier = ids[: ids.index(before)] if before in ids else ids
         for run in self._newest_first(suite_name):
             is_meant = run.id in earlier and run.finished_at is not None and not run.regrade_of
-            if is_meant and (past := encoding.past_run_from(run.id, run.name, run.planned, run.body)):
+            if is_meant and (past := past_run_from(run.id, run.name, run.planned, run.body)):
                 yield past
 
     def variants(self, suite_name: str, most: int) -> set[str]:
         finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and not run.regrade_of]
-        return {encoding.variant_from(run.body) for run in finished[:most]}
+        return {variant_from(run.body) for run in finished[:most]}
 
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})
@@ -302,8 +304,8 @@ class FakeStore(Store):
         return 0
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
-        rows = self._run(run_id).rows(case_id)
-        return (encoding.trial_from(row["case_id"], row["trial_index"], row["seed"], row["body"]) for row in rows)
+        run, body_columns = self._run(run_id), ("case_id", "trial_index", "seed", "body")
+        return (_DECODER.trial([row[name] for name in body_columns], run.name) for row in run.rows(case_id))
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
         return (Outcome._make(map(row.get, Outcome._fields)) for row in self._run(run_id).rows())
@@ -364,7 +366,7 @@ class FakeStore(Store):
 
     def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
         for each in suites:
-            suite = encoding.suite_from(encoding.suite_body(each.suite, self._redactor), each.suite.name)
+            suite = _DECODER.suite(encoding.suite_body(each.suite, self._redactor), each.suite.name)
             about = (self._clean(each.root), self._clean(each.path), each.format, self._now())
             self._kept.suites[suite.name] = RegisteredSuite(suite, *about)
 
@@ -382,7 +384,7 @@ class FakeStore(Store):
 
     def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:
         for mark in marks:
-            kept = encoding.mark_from(encoding.mark_body(mark, self._redactor))
+            kept = _DECODER.mark(encoding.mark_body(mark, self._redactor))
             self._kept.marks[self._clean(suite_name), kept.case_id, kept.key] = kept
 
     def case_marks(self, suite_name: str) -> list[CaseMark]:

@@ -81,26 +81,27 @@ class StoreContract(
     def test_runs_in_several_threads_share_a_store(self, open_store: OpenStore) -> None:
         """Each thread adds runs, writes, reads and finishes them, and knows a secret that the others do not."""
         store, together = open_store(Redactor.none()), threading.Barrier(6)
+        keys = [(case_id, index) for case_id in "ab" for index in range(20)]
 
         def work(number: int) -> None:
             secret = f"secret-of-thread-{number}"
             view = store.redacting(Redactor({"KEY": secret}))
             together.wait(timeout=30)
             for _ in range(3):
-                [run] = view.add_runs([make_run(f"suite {number}", trials=40)])
+                [run] = view.add_runs([make_run(f"suite {number}", trials=20)])
                 with view.claim(run):
-                    for index in range(40):
-                        view.put(run.id, make_trial(index=index, state="error", reason=secret))
-                        view.record_spent(run.id, index / 10, index)
-                        if index % 10 == 9:
+                    for place, key in enumerate(keys):
+                        view.put(run.id, make_trial(*key, state="error", reason=secret))
+                        view.record_spent(run.id, place / 10, place)
+                        if place % 10 == 9:
                             view.flush()
-                            assert len(list(view.trials(run.id))) >= index + 1
-                    for index in range(40):
-                        view.replace_unfinished(run.id, make_trial(index=index, reason=f"{index} {secret}"))
+                            assert len(list(view.trials(run.id))) >= place + 1
+                    for place, key in enumerate(keys):
+                        view.replace_unfinished(run.id, make_trial(*key, reason=f"{place} {secret}"))
                     asyncio.run(view.judge_cache.set(run.id, secret))
                     view.finish(run.id, make_report(run), stopped="", elapsed_s=1, judged=[(run.suite.cases[0], False)])
                 found = [(trial.state, trial.reason) for trial in view.trials(run.id)]
-                assert found == [("passed", f"{index} [redacted:KEY]") for index in range(40)]
+                assert found == [("passed", f"{place} [redacted:KEY]") for place in range(40)]
                 assert asyncio.run(view.judge_cache.get(run.id)) == "[redacted:KEY]"
                 assert view.spent(run.id) == (3.9, 39)
                 assert view.set_baseline(run.id, "default").run_id == run.id

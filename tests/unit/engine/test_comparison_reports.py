@@ -36,7 +36,7 @@ class TestVerdict:
         found = compared(mixed(4), mixed(3))
         assert found.verdict == "REGRESSION"
         assert say(found.why) == (
-            "10 points fewer trials pass than before (70 % → 60 %): "
+            "the pass rate is 10 points lower than before (70 % → 60 %): "
             "a drop this large would come up in 22 of 1,000 runs if nothing had changed"
         )
         assert say(found.settle) == ""
@@ -46,7 +46,7 @@ class TestVerdict:
         assert (found.verdict, found.decisive) == ("IMPROVEMENT", ("pass_rate",))
         assert found.differences["pass_rate"].verdict == "NO REGRESSION"
         assert say(found.why).startswith(
-            "10 points more trials pass than before (60 % → 70 %): a rise this large would"
+            "the pass rate is 10 points higher than before (60 % → 70 %): a rise this large would"
         )
         assert say(found.why).endswith("a drop of 5 points or more is ruled out")
 
@@ -79,7 +79,7 @@ class TestVerdict:
         found = compared(same, same)
         assert (found.verdict, say(found.why)) == (
             "NO REGRESSION",
-            "as many trials pass as before (100 %): a drop of 5 points or more is ruled out",
+            "the pass rate is the same as before (100 %): a drop of 5 points or more is ruled out",
         )
 
     def test_what_may_be_chance_is_inconclusive_and_says_what_would_settle_it(self) -> None:
@@ -88,7 +88,7 @@ class TestVerdict:
         found = compared(half, fewer)
         assert (found.verdict, say(found.why)) == (
             "INCONCLUSIVE",
-            "3 points fewer trials pass than before (50 % → 47 %), which may be chance: "
+            "the pass rate is 3 points lower than before (50 % → 47 %), which may be chance: "
             "a drop this large would come up in 32 of 100 runs if nothing had changed",
         )
         assert say(found.settle) == (
@@ -182,7 +182,7 @@ class TestSize:
         assert say(found.why) == (
             "too small to ever show a loss: with 5 cases × 1 trial even a drop to 0 % would come up in "
             "31 of 1,000 runs by chance, in 62 of 1,000 for one of all the figures that are checked, "
-            "and the limit is 50 of 1,000; 100 points fewer trials pass than before (100 % → 0 %); "
+            "and the limit is 50 of 1,000; the pass rate is 100 points lower than before (100 % → 0 %); "
             "the score is 50 points lower than before (50 % → 0 %): INCONCLUSIVE"
         )
         assert {d.detectable for d in found.differences.values()} == {None}
@@ -249,7 +249,7 @@ class TestMetrics:
         assert found.differences["cost"].value == 0
         gated = compared(old, new, metrics=("pass_rate", "latency"))
         assert gated.verdict == "REGRESSION"
-        besides = "as many trials pass as before (100 %): INCONCLUSIVE"
+        besides = "the pass rate is the same as before (100 %): INCONCLUSIVE"
         assert say(gated.why) == f"{say(gated.differences['latency'].why)}; {besides}"
 
     def test_ratios_are_means_of_ratios(self) -> None:
@@ -298,7 +298,7 @@ class TestCriticalCases:
         assert found.verdict == "REGRESSION"
         assert say(found.why).startswith(
             "critical cases got worse (c300, c301, c302): "
-            "75 points fewer trials of critical cases pass than before (100 % → 25 %)"
+            "the pass rate of critical cases is 75 points lower than before (100 % → 25 %)"
         )
         assert found.decisive == ("critical",)
 
@@ -312,7 +312,7 @@ class TestCriticalCases:
         assert say(found.why) == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
             "with 3 cases × 1 trial even a drop to 0 % would come up in 12 of 100 runs by chance, "
-            "and the limit is 5 of 100; 0.99 points fewer trials pass than before (100 % → 99.01 %): NO REGRESSION"
+            "and the limit is 5 of 100; the pass rate is 0.99 points lower than before (100 % → 99.01 %): NO REGRESSION"
         )
         assert say(found.settle) == (
             "for the critical cases, twice as many trials per case in both runs (2, now 1) "
@@ -326,7 +326,7 @@ class TestCriticalCases:
         found = compared(old, lost)
         assert found.verdict == "REGRESSION"
         assert say(found.why).startswith(
-            "critical cases got worse (guard): 100 points fewer trials of critical cases pass"
+            "critical cases got worse (guard): the pass rate of critical cases is 100 points lower"
         )
         assert found.critical is not None
         assert (found.critical.p, found.critical.detectable) == (pytest.approx(1 / 70), 1.0)
@@ -339,7 +339,7 @@ class TestCriticalCases:
         few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (3, 4))
         lost = compared(report(*many), report(*few))
         assert (lost.verdict, lost.decisive) == ("INCONCLUSIVE", ("critical",))
-        fewer = "25 points fewer trials of critical cases pass than before (100 % → 75 %), which may be chance: "
+        fewer = "the pass rate of critical cases is 25 points lower than before (100 % → 75 %), which may be chance: "
         assert say(lost.why).startswith(f"critical cases passed less often (c300, c301, c302): {fewer}")
         assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
 
@@ -364,7 +364,9 @@ class TestCriticalCases:
         few, many = ((*alike(300, 4, 4), *alike(3, 4, n, first=300, criticality="critical")) for n in (1, 4))
         found = compared(report(*few), report(*many))
         assert (found.verdict, found.decisive[-1]) == ("IMPROVEMENT", "critical")
-        assert "75 points more trials of critical cases pass than before (25 % → 100 %): a rise" in say(found.why)
+        assert "the pass rate of critical cases is 75 points higher than before (25 % → 100 %): a rise" in say(
+            found.why
+        )
 
     def test_few_critical_cases_do_not_make_everything_inconclusive(self) -> None:
         cases = [*alike(400, 1, 1), case("guard", 1, 1, criticality="critical")]

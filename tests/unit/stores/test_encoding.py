@@ -26,18 +26,17 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
 from evalharness.reports.words import say
+from evalharness.stores.decoding import Decoder
 from evalharness.stores.encoding import (
     KEPT_TEXT,
     report_body,
-    report_from,
     run_body,
-    run_from,
-    trial_from,
     trial_row,
     unpack,
 )
 from evalharness.stores.sql_store import SqlStore
 
+DECODER = Decoder("store.db")
 SECRETS = {
     "PLAIN_KEY": "hunter2-hunter2",
     "QUOTED_PASSWORD": 'it\'s "quoted" and \\slashed\\',
@@ -183,7 +182,7 @@ def test_a_secret_spread_over_a_json_value_is_found_too() -> None:
         1, Trial(case_id="a", index=0, seed=1, attempts=(Attempt(state="passed", transcript=transcript),)), redactor
     )
     assert b"lovelace" not in unpack(row[-1])
-    [attempt] = trial_from("a", 0, 1, row[-1]).attempts
+    [attempt] = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042").attempts
     assert attempt.transcript is not None
     assert attempt.transcript.stdout == "kept"
 
@@ -192,7 +191,7 @@ def test_a_number_that_is_a_secret_is_taken_out_of_outputs_only() -> None:
     transcript = Transcript(output={"pin": 4815162342}, messages=({"pin": 4815162342},), cost_usd=0.4815162342)
     attempt = Attempt(state="passed", duration_s=0.4815162342, transcript=transcript)
     row = trial_row(1, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)), Redactor(SECRETS))
-    [kept] = trial_from("a", 0, 1, row[-1]).attempts
+    [kept] = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042").attempts
     assert kept.duration_s == 0.4815162342
     assert kept.transcript is not None
     assert kept.transcript.output == {"pin": "[redacted:NUMBER_KEY]"}
@@ -213,8 +212,8 @@ def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> Non
     run, trial = run_full_of(f"the {word} here"), trial_full_of(f"the {word} here")
     awaiting = Attempt(state="awaiting", grades=(Grade(state="unscored", required=False),))
     trial = trial.model_copy(update={"attempts": (*trial.attempts, awaiting)})
-    columns = ("eval-1", "brave-otter-042", "eval-1", run.created_at, None)
-    read = run_from((*columns, run_body(run, redactor), report_body(report_full_of(run, word), redactor)))
+    columns = ("eval-1", "brave-otter-042", "eval-1", run.created_at, None, 1)
+    read = DECODER.run((*columns, run_body(run, redactor), report_body(report_full_of(run, word), redactor)))
     assert read.suite.name == "the [redacted:AUTH] here"
     assert [spec.kind for case in read.suite.cases for spec in case.graders or ()] == ["contains"]
     assert read.suite.gate is not None
@@ -223,7 +222,7 @@ def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> Non
     assert read.report is not None
     assert say(read.report.why) == "[redacted:AUTH]"
     row = trial_row(1, trial, redactor)
-    again = trial_from("a", 0, 1, row[-1])
+    again = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042")
     assert [attempt.state for attempt in again.attempts] == ["error", "failed", "awaiting"]
     assert again.attempts[1].reason == "the [redacted:AUTH] here"
     assert json.loads(row[-2]) == [{"state": "unscored", "required": False}]
@@ -234,7 +233,7 @@ def test_what_a_finding_is_made_of_stays_and_what_others_said_in_it_is_redacted(
     refused = finding("comparison.refused", message=f"no {word} there", hint=None)
     told = finding("gate.not_compared", "error", awaits=False, why=refused)
     report = report_full_of(run_full_of("x"), "y").model_copy(update={"notes": (told,)})
-    [read] = report_from(report_body(report, Redactor({"AUTH": word})), "brave-otter-042").notes
+    [read] = DECODER.report(report_body(report, Redactor({"AUTH": word})), "brave-otter-042").notes
     assert (read.code, read.severity) == ("gate.not_compared", "error")
     expected = "not compared with a baseline: no [redacted:AUTH] there" if len(word) >= 8 else say(told)
     assert say(read) == expected
@@ -248,7 +247,7 @@ def test_a_cut_through_a_secret_leaves_no_part_of_it(shift: int) -> None:
     output = before + secret + 500_000 * "." + secret + (half - len(secret) + shift) * "."
     attempt = Attempt(state="passed", transcript=Transcript(output=output))
     row = trial_row(1, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)), Redactor({"KEY": secret}))
-    kept = str(trial_from("a", 0, 1, row[-1]).output)
+    kept = str(DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042").output)
     assert "characters cut" in kept
     for part in (secret[:2], secret[-2:]):
         assert part not in kept
@@ -263,7 +262,7 @@ def test_huge_texts_anywhere_in_a_trial_are_cut() -> None:
     row = trial_row(1, trial.model_copy(update={"attempts": (attempt,)}), Redactor.none())
     assert len(row[7]) < KEPT_TEXT + 100
     assert len(unpack(row[-1])) < 8 * KEPT_TEXT
-    kept = trial_from("a", 0, 1, row[-1])
+    kept = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042")
     assert str(kept.output).startswith("[0,1,2,")
     assert str(kept.output).endswith(",999998,999999]")
     assert kept.last.transcript is not None
@@ -274,7 +273,7 @@ def test_the_suite_of_a_run_is_never_cut() -> None:
     run = run_full_of("small")
     suite = run.suite.model_copy(update={"description": (KEPT_TEXT + 500_000) * "z"})
     run = run.model_copy(update={"suite": suite})
-    read = run_from(("i", "n", "m", "c", None, run_body(run, Redactor.none()), None))
+    read = DECODER.run(("i", "n", "m", "c", None, 1, run_body(run, Redactor.none()), None))
     assert read.suite == run.suite
 
 
@@ -308,7 +307,7 @@ def test_what_is_written_can_be_read_back(value: object) -> None:
         Attempt(state="passed", transcript=Transcript(output=value)),
     ):
         row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
-        assert trial_from("c", 0, 1, row[-1]).last.state == "passed"
+        assert DECODER.trial(("c", 0, 1, row[-1]), "brave-otter-042").last.state == "passed"
         json.loads(row[-2])
 
 
@@ -331,7 +330,7 @@ def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str
     transcript = Transcript(output="x", cost_usd=0.5).model_copy(update=spoilt)
     attempt = Attempt(state="passed", transcript=transcript)
     row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
-    kept = trial_from("c", 0, 1, row[-1])
+    kept = DECODER.trial(("c", 0, 1, row[-1]), "brave-otter-042")
     assert (row[4], kept.state, kept.cost_usd) == ("error", "error", 0.5)
     assert kept.reason.startswith("the result cannot be stored: ")
     assert told in kept.reason
@@ -339,7 +338,7 @@ def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str
 
 @pytest.mark.parametrize("blob", [b"", b"x\x9cbroken", b'{"half":', b'[{"state":"unheard of"}]'])
 def test_a_damaged_row_is_a_store_error(blob: bytes) -> None:
-    with pytest.raises(StoreError, match="trial 3 of case a cannot be read"):
-        trial_from("a", 3, 1, blob)
+    with pytest.raises(StoreError, match="trial 3 of case a of run brave-otter-042 cannot be read"):
+        DECODER.trial(("a", 3, 1, blob), "brave-otter-042")
     with pytest.raises(StoreError, match="run brave-otter-042 cannot be read"):
-        run_from(("eval-1", "brave-otter-042", "eval-1", "", None, blob, None))
+        DECODER.run(("eval-1", "brave-otter-042", "eval-1", "", None, 1, blob, None))

@@ -57,7 +57,7 @@ def test_a_damaged_suite_is_told_by_name(tmp_path: Path) -> None:
         connection.execute("UPDATE suites SET body = '{'")
         connection.commit()
     assert [line.name for line in store.registered_suites()] == ["capitals x"]
-    with pytest.raises(StoreError, match="the suite capitals x cannot be read"):
+    with pytest.raises(StoreError, match="is damaged: body of the suite capitals x"):
         store.registered_suite("capitals x")
     store.close()
 

@@ -155,7 +155,7 @@ def _named(ids: Sequence[str]) -> dict[str, Any]:
 
 
 def moved(found: Difference) -> Finding:
-    """By how much, and what was left out of it: `12 points fewer trials pass than before (64 % → 52 %)`."""
+    """By how much, and what was left out of it: `the pass rate is 12 points lower than before (64 % → 52 %)`."""
     apart = incomparable(found)
     if found.unit == "points" and not found.n_cases and apart is not None:
         return apart

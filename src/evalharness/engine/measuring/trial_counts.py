@@ -15,6 +15,7 @@ from evalharness.domain.report import CaseState
 from evalharness.domain.sequential import GIVEN_UP
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
+from evalharness.errors import Hint, StoreError
 from evalharness.stats.thresholds import reaches
 
 SLOWEST = 3
@@ -123,7 +124,11 @@ def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Meas
 
 def _count(measured: Measured, outcome: Outcome) -> None:
     case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades, _ = outcome
-    tally = measured.tallies[case_id]
+    tally = measured.tallies.get(case_id)
+    if tally is None:
+        what = f"trial {index} is of case {case_id}, which its run does not have"
+        hint = Hint("hint.other_store", first="put the file aside for repair")
+        raise StoreError(f"the store is damaged: {what}", hint=hint)
     tally.counts[state] += 1
     if first_state in GRADED:
         tally.first_graded += 1

@@ -66,6 +66,11 @@ class Known:
     weights: Sequence[float] = ()
 
     @property
+    def evenness(self) -> float:
+        """How many cases of equal weight would say as much, as a share of all cases."""
+        return sum(self.weights) ** 2 / sum(w * w for w in self.weights) / len(self.weights) if self.weights else 1.0
+
+    @property
     def pass_rate(self) -> float | None:
         if not self.counts:
             return None
@@ -117,7 +122,7 @@ def seen_on_these(
     if found is None or clusters is None:
         return found
     least = least_flipped(clusters, cases * trials / clusters, wanted.rule)
-    evenness = spread_of(known.counts, known.clusters).evenness
+    evenness = spread_of(known.counts, known.clusters).evenness * known.evenness
     return min(1.0, max(found * few_for_many(clusters * evenness, wanted.rule), least))
 
 
@@ -173,6 +178,8 @@ def make_plan(
         )
     spread = spread_of(known.counts, known.clusters)
     shared = clusters if clusters is not None and clusters < cases else None
+    if known.weights and shared is None:  # then the test swaps whole cases, as it swaps whole clusters
+        shared = cases
     is_fixed = is_chosen or not can_show_a_loss(cases, MOST_TRIALS, wanted.alpha, shared)  # more trials would not help
 
     @cache

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from traceback import TracebackException
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
 from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.grade import SPEND_CAP, Grade, kept_evidence
 from evalharness.domain.specification import GraderSpec
-from evalharness.domain.transcript import Transcript
+from evalharness.domain.transcript import Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.engine.running.recorded_answer import is_bare_text, recorded
@@ -28,6 +30,7 @@ from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
 from evalharness.errors import (
     HarnessError,
     Hint,
+    ImpossibleFigure,
     SpendCapReached,
     TargetFailed,
     TargetUnavailable,
@@ -38,6 +41,7 @@ from evalharness.errors import (
 )
 from evalharness.values.text import head
 
+_OF_ANSWERS = (Answer.__name__, Usage.__name__)
 GRACE_S = 10.0
 LONGEST_REASON = 2000
 INFRASTRUCTURE_ERRORS = (
@@ -224,6 +228,10 @@ class Attempting:
             return NoAnswer("skipped", str(error))
         if self._is_infrastructure(error):
             return NoAnswer("error", str(fault), fault.evidence)
+        if isinstance(error, ValidationError) and error.title in _OF_ANSWERS:
+            refused = wrong_shape(error)  # by the class that the target called to make its answer
+            if isinstance(refused, ImpossibleFigure):
+                return NoAnswer("error", str(refused))
         return NoAnswer(
             "failed", f"the target raised {fault}{f' ({fault.place})' if fault.place else ''}", fault.evidence
         )

@@ -1,0 +1,152 @@
+"""What each column may contain. SQLite keeps whatever is written to a cell, so every row is checked when it is read.
+
+A wrong value of the right kind (another state, another score) is no damage that can be seen here: that is what
+verifying a run is for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, NoneType
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json
+
+from evalharness.domain.grade import Judging
+from evalharness.domain.trial import TRIAL_STATES
+from evalharness.errors import Hint, StoreError
+from evalharness.values.text import head
+
+_LONGEST_QUOTE = 40
+_MOST = 1e15
+"""No time and no cost is longer or higher."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?")
+_JUDGINGS = TypeAdapter(tuple[Judging, ...])
+
+
+class _Column(NamedTuple):
+    kinds: frozenset[type]
+    is_right: Callable[[Any], bool] | None = None
+    """Of a value that is of the right kind and not None."""
+
+    @property
+    def or_none(self) -> _Column:
+        return self._replace(kinds=self.kinds | {NoneType})
+
+    def wrong(self, values: Sequence[Any]) -> int | None:
+        """The place of the first wrong value; a page of rows has few different ones in most columns."""
+        wrong = {(type(value), value) for value in set(values) if not self._is_fine(value)}
+        return next((place for place, value in enumerate(values) if (type(value), value) in wrong), None)
+
+    def _is_fine(self, value: Any) -> bool:
+        return type(value) in self.kinds and (value is None or self.is_right is None or self.is_right(value))
+
+
+def _are_grades(text: str) -> bool:
+    try:
+        grades = from_json(text)
+    except ValueError:
+        return False
+    return isinstance(grades, list) and all(isinstance(grade, dict) and "state" in grade for grade in grades)
+
+
+def _are_judgings(text: str) -> bool:
+    try:
+        return bool(_JUDGINGS.validate_json(text))
+    except ValueError:
+        return False
+
+
+def _is_json(text: str) -> bool:
+    try:
+        from_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+_TEXT = _Column(frozenset({str}))
+_NAME = _Column(frozenset({str}), bool)
+_MOMENT_TEXT = _Column(frozenset({str}), lambda text: _MOMENT.fullmatch(text) is not None)
+_STATE = _Column(frozenset({str}), TRIAL_STATES.__contains__)
+_INTEGER = _Column(frozenset({int}))
+_COUNT = _Column(frozenset({int}), lambda number: number >= 0)
+_AMOUNT = _Column(frozenset({float}), lambda number: 0 <= number <= _MOST)
+_BODY = _Column(frozenset({bytes}), bool)
+
+COLUMNS: Mapping[str, _Column] = MappingProxyType(
+    {
+        "seq": _Column(frozenset({int}), lambda number: number > 0),
+        "id": _NAME,
+        "name": _NAME,
+        "matrix_id": _NAME,
+        "suite_name": _TEXT,
+        "created_at": _MOMENT_TEXT,
+        "finished_at": _MOMENT_TEXT.or_none,
+        "planned": _COUNT,
+        "elapsed_s": _AMOUNT,
+        "stopped": _TEXT,
+        "regrade_of": _TEXT,
+        "body": _BODY,
+        "report": _BODY.or_none,
+        "cases": _BODY.or_none,
+        "case_id": _TEXT,
+        "idx": _COUNT,
+        "seed": _INTEGER,
+        "state": _STATE,
+        "first_state": _STATE,
+        "score": _Column(frozenset({float}), lambda score: 0 <= score <= 1 + 1e-9).or_none,
+        "reason": _TEXT,
+        "duration_s": _AMOUNT,
+        "cost_usd": _AMOUNT.or_none,
+        "input_tokens": _COUNT.or_none,
+        "output_tokens": _COUNT.or_none,
+        "grades": _Column(frozenset({str}), _are_grades),
+        "judging": _Column(frozenset({str}), _are_judgings).or_none,
+        "run_id": _NAME,
+        "run_name": _NAME,
+        "set_at": _MOMENT_TEXT,
+        "path": _TEXT,
+        "root": _TEXT,
+        "format": _TEXT,
+        "registered_at": _MOMENT_TEXT,
+        "case_count": _COUNT,
+        "failure_count": _COUNT,
+        "last_passed": _TEXT.or_none,
+        "key": _NAME,
+        "verdict": _Column(frozenset({str}), _is_json),
+        "tokens": _COUNT,
+    }
+)
+"""By the name that a statement gives them; what a statement computes has none."""
+
+
+def check_rows(rows: Sequence[Sequence[Any]], names: Sequence[str], place: str, whose: str = "") -> None:
+    """Raises StoreError for the first cell that cannot be. `whose`: what the rows belong to, where they do not say."""
+    if not rows:
+        return
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        column = COLUMNS.get(name)
+        wrong = None if column is None else column.wrong(values)
+        if wrong is not None:
+            row = dict(zip(names, rows[wrong], strict=True))
+            value = head(repr(values[wrong]), _LONGEST_QUOTE)
+            raise damaged(place, f"{name} of {_described(row, whose)} is {value}")
+
+
+def _described(row: Mapping[str, Any], whose: str) -> str:
+    """What a row is about, by the names in it."""
+    if "case_id" in row:
+        trial = f"trial {row['idx']} of " if "idx" in row else ""
+        return f"{trial}case {row['case_id']}{whose and f' of {whose}'}"
+    if whose or "name" not in row:
+        return whose or "a row"
+    noun = "run" if "id" in row else "baseline" if "run_id" in row else "suite"
+    return f"{noun} {row['name']}"
+
+
+def damaged(place: str, what: str) -> StoreError:
+    hint = Hint("hint.other_store", first="put the file aside for repair")
+    return StoreError(f"the store {place} is damaged: {what}", hint=hint)

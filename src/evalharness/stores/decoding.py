@@ -1,0 +1,160 @@
+"""From column values back to nouns. What cannot be read is a StoreError that names the store and what is damaged in it.
+
+Single cells are checked by `columns.py`; here are the columns that contain whole records, and what must agree.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import repeat
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json
+
+from evalharness.domain.case_result import CaseResult
+from evalharness.domain.gate import Gate
+from evalharness.domain.report import Report
+from evalharness.domain.run import Run
+from evalharness.domain.selftest import CaseMark
+from evalharness.domain.stored import PastRun, RunLine, RunOutline
+from evalharness.domain.suite import Suite
+from evalharness.domain.trial import Trial
+from evalharness.errors import StoreError
+from evalharness.stores.columns import damaged
+from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, MARK, REPORT, RUN, SUITE, unpack
+
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
+
+Stored = TypeVar("Stored")
+
+
+class Decoder:
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def run(self, row: Sequence[Any]) -> Run:
+        """From the values of `statements.RUN_COLUMNS`."""
+        run_id, name, matrix_id, created_at, finished_at, planned, body, report = row
+        run = self._read(RUN, body, f"run {name}")
+        if planned != run.planned_trials:
+            raise self._damaged(f"planned of run {name} is {planned}, but its suite has {run.planned_trials} trials")
+        return run.model_copy(
+            update={
+                "id": run_id,
+                "name": name,
+                "matrix_id": matrix_id,
+                "created_at": created_at,
+                "finished_at": finished_at,
+                "report": self.report(report, name) if report else None,
+            }
+        )
+
+    def line(self, about: Sequence[Any], report: bytes | None, counts: dict[str, int]) -> RunLine:
+        """`about` has the values of all fields of a line but its verdict and its counts."""
+        name = about[1]
+        verdict = self.report(report, name).verdict if report else ""
+        line = RunLine(*(*about, verdict, counts))
+        found = sum(counts.values())
+        if found > line.planned or (line.finished_at and found < line.planned):
+            raise self._damaged(f"run {name} has {found} trials, not the {line.planned} that were planned")
+        return line
+
+    def outline(self, columns: Mapping[str, Any], report: bytes | None, cases: bytes | None) -> RunOutline:
+        if not report:
+            return RunOutline(**columns, report=None)
+        name = columns["name"]
+        read = self.report(report, name)
+        return RunOutline(**columns, report=read.model_copy(update={"cases": self._cases(cases, read, name)}))
+
+    def report(self, body: bytes, run_name: str) -> Report:
+        return self._read(REPORT, body, f"the report of run {run_name}")
+
+    def trial(self, row: Sequence[Any], run_name: str) -> Trial:
+        """From the values of `statements.BODY_COLUMNS`."""
+        case_id, index, seed, body = row
+        what = f"trial {index} of case {case_id} of run {run_name}"
+        attempts = self._read(ATTEMPTS, body, what)
+        if not attempts:
+            raise self._damaged(f"{what} has no attempt")
+        return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
+
+    def suite(self, body: bytes, name: str) -> Suite:
+        return self._read(SUITE, body, f"the suite {name}")
+
+    def mark(self, body: bytes) -> CaseMark:
+        return self._read(MARK, body, "what a selftest found")
+
+    def gate(self, name: str, body: bytes) -> Gate | None:
+        """What a run has to reach, where that was said."""
+        with self._readable(f"run {name}"):
+            text = unpack(body)
+            if not (text.endswith(b"}") and b'"suite":' in text):
+                raise ValueError("no suite")
+            # Most suites have none, and reading a large one takes long.
+            gate = _parsed(text)["suite"].get("gate") if b'"gate":' in text else None
+            return None if gate is None else Gate.model_validate(gate)
+
+    def _cases(self, body: bytes | None, report: Report, run_name: str) -> tuple[CaseResult, ...]:
+        """As they were written: what is read here has gone through `encoding.cases_body`."""
+        if not body:
+            return ()
+        with self._readable(f"the cases of run {run_name}"):
+            kept = _parsed(unpack(body))
+            size = report.summary.total_evals
+            for name, column in kept.items():
+                if len(column) != size or not set(map(type, column)) <= _kinds()[name]:
+                    raise ValueError(name)
+            if size and "case_id" not in kept:
+                raise ValueError("no case has an id")
+            columns = [kept.get(name) or repeat(default, size) for name, default in CASE_DEFAULTS.items()]
+            return tuple(map(CaseResult, *columns))
+
+    def _read(self, adapter: TypeAdapter[Stored], blob: bytes, what: str) -> Stored:
+        with self._readable(what):
+            return adapter.validate_json(unpack(blob))
+
+    @contextmanager
+    def _readable(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except _UNREADABLE as error:
+            raise self._damaged(f"{what} cannot be read, unless another version of evalharness wrote it") from error
+
+    def _damaged(self, what: str) -> StoreError:
+        return damaged(self._place, what)
+
+
+@cache
+def _kinds() -> dict[str, set[type]]:
+    """Of each field of a case's result: the types of its values. A float may be written without its fraction."""
+    found = {}
+    for name, hint in get_type_hints(CaseResult).items():
+        kinds = set(get_args(hint)) or {hint}
+        found[name] = {*kinds, int} if float in kinds else kinds
+    return found
+
+
+def past_run_from(run_id: str, name: str, planned: int, body: bytes) -> PastRun | None:
+    """None where it is damaged, or another version wrote it: no new run may break because of it."""
+    with suppress(*_UNREADABLE):
+        run = _parsed(unpack(body))
+        lock, is_sequential = run["lock"], bool(run.get("options", {}).get("sequential"))
+        variant, kind = run.get("variant", ""), run["target"]["kind"]
+        return PastRun(run_id, name, planned, variant, kind, lock["target"], is_sequential, lock["cases"])
+    return None
+
+
+def variant_from(head: bytes) -> str:
+    """From the beginning of what is stored of a run: the variant is there, before the suite, which may be long."""
+    with suppress(*_UNREADABLE):
+        text = zlib.decompressobj().decompress(head) if head[:1] == b"x" else head
+        return str(from_json(text, allow_partial=True).get("variant", ""))
+    return ""
+
+
+def _parsed(body: bytes) -> Any:
+    return from_json(body, cache_strings="keys")  # hardly a value comes twice
