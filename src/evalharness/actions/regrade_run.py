@@ -1,14 +1,13 @@
 """Regrade runs: stored transcripts graded again, as new runs. Nothing is run, and no target is so much as imported.
 
-The old run and its grades stay as they are. A regrade is whole or not at all: one that is stopped leaves nothing
-behind, unless its process is killed.
+The old run and its grades stay as they are. A regrade is whole or not at all, however its process ends: until it is
+finished it is found by nobody, and what a killed process left of one is removed by the next regrade.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,12 +32,12 @@ from evalharness.engine.running.regraded_trial import (
     kept_verdicts,
     loses_verdicts,
 )
-from evalharness.errors import Hint, Interrupted, StoreError, UsageError
+from evalharness.errors import Hint, Interrupted, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
-from evalharness.steps.execute_runs import PreparedRun, claimed, drive, opened
+from evalharness.steps.execute_runs import PreparedRun, drive, keep_spent, opened
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
@@ -122,22 +121,13 @@ async def _regrade_all(
     context: Context, prepared: list[_Prepared], sessions: list[Session], execution: Execution
 ) -> list[Regrade]:
     store = context.store
-    runs = store.add_runs(item.run for item in prepared)
-    for item, run in zip(prepared, runs, strict=True):
-        item.run = run
-    with ExitStack() as unfinished, claimed(prepared, store):
-        unfinished.callback(_remove, store, runs)
+    with store.regrading(item.run for item in prepared) as runs:
+        for item, run in zip(prepared, runs, strict=True):
+            item.run = run
+            keep_spent(item, store)
         pairs = zip(prepared, sessions, strict=True)
         regraded = [await _regrade(context, item, prepared[-1], session, execution) for item, session in pairs]
-        unfinished.pop_all()
     return [replace(each, run=with_items(store, each.run)) for each in regraded]
-
-
-def _remove(store: Store, runs: list[Run]) -> None:
-    with suppress(StoreError):  # a store that cannot be written has been reported already
-        store.flush()
-        for run in runs:
-            store.remove_run(run)
 
 
 def _prepare(

@@ -111,21 +111,27 @@ async def execute(prepared: Sequence[PreparedRun], sessions: Sequence[Session], 
                   execution: Execution) -> list[Run]:  # fmt: skip
     """One run after the other; the reports are stored. A run that is not reached stays pending."""
     ended: list[Run] = []
-    with claimed(prepared, context.store):
+    with _claimed(prepared, context.store):
         for item, session in zip(prepared, sessions, strict=True):
             is_last = item is prepared[-1] or item.budget is not prepared[-1].budget
             ended.append(await _execute_one(item, session, context, execution, is_last=is_last))
     return [with_items(context.store, run) for run in ended]
 
 
-def claimed(prepared: Iterable[PreparedRun], store: Store) -> ExitStack:
-    """While it is entered, no other process runs these; what they spend outlives this process."""
+def _claimed(prepared: Iterable[PreparedRun], store: Store) -> ExitStack:
+    """While it is entered, no other process runs these."""
     with ExitStack() as claims:
         for item in prepared:
             claims.enter_context(store.claim(item.run))
-            item.budget.kept = partial(store.record_spent, item.run.budget_id)
-            item.budget.charge(0.0, 0)
+            keep_spent(item, store)
         return claims.pop_all()
+
+
+def keep_spent(item: PreparedRun, store: Store) -> None:
+    """What a capped run spends outlives this process."""
+    if item.budget.is_capped:
+        item.budget.kept = partial(store.record_spent, item.run.budget_id)
+        item.budget.charge(0.0, 0)
 
 
 async def _execute_one(
