@@ -11,7 +11,6 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
 from evalharness.domain.run import Run, RunLock
-from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.collect_variables import for_suites, stored_environment, stored_variables
@@ -113,7 +112,7 @@ def _has_work_left(store: Store, run: Run) -> bool:
     for outcome in store.outcomes(run.id):
         finished += 1
         is_open = is_open or outcome.is_open
-        is_decided = is_decided or (run.options.sequential is not None and is_not_needed(outcome))
+        is_decided = is_decided or (run.options.sequential is not None and outcome.is_not_needed)
     return finished < run.planned_trials or (is_open and not is_decided)
 
 

@@ -17,7 +17,6 @@ from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.run import Run, RunLock, RunOptions
-from evalharness.domain.sequential import is_not_needed
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.planning.planned_cases import Variables, filled_target, lock_cases, make_lock, plan_cases
@@ -184,7 +183,7 @@ def stopping_so_far(store: Store, run: Run) -> StoppingRule | None:
     is_decided = False
     erred = []
     for outcome in store.outcomes(run.id):
-        is_decided = is_decided or is_not_needed(outcome)
+        is_decided = is_decided or outcome.is_not_needed
         if outcome.is_open:
             erred.append(outcome)
         else:

@@ -20,13 +20,13 @@ from pydantic_core import from_json, to_json
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
-from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.grade import SPEND_CAP, Grade, Judging
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.stored import PastRun, RunOutline
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
-from evalharness.domain.trial import Attempt, Trial
+from evalharness.domain.trial import Attempt, Outcome, Trial, cause_in_words
 from evalharness.errors import StoreError, UsageError
 from evalharness.redaction import Redactor
 from evalharness.stores.cleaning import Cleaner, clean_text
@@ -91,14 +91,39 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
         _storable(trial.output_tokens),
         len(attempts),
         _written(_JUDGINGS, judgings).decode() if (judgings := trial.judgings) else None,
+        last.cause,
         _written(_GRADES, last.grades).decode(),
         pack(body),
     )
 
 
-def trial_from(case_id: str, index: int, seed: int, body: bytes) -> Trial:
+def trial_from(case_id: str, index: int, seed: int, body: bytes, cause: str | None = "") -> Trial:
     attempts = _read(_ATTEMPTS, body, f"trial {index} of case {case_id}")
+    if cause is None:
+        attempts = (*attempts[:-1], _with_causes(attempts[-1]))
     return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
+
+
+def outcome_from(row: Sequence[Any]) -> Outcome:
+    """From the values of `statements.OUTCOME_COLUMNS`."""
+    outcome = Outcome._make(row)
+    if outcome.cause is not None:
+        return outcome
+    grades = outcome.grades
+    if SPEND_CAP in grades:
+        grades = _written(_GRADES, tuple(map(_with_cause, _GRADES.validate_json(grades)))).decode()
+    return outcome._replace(cause=cause_in_words(outcome.state, outcome.reason), grades=grades)
+
+
+def _with_causes(attempt: Attempt) -> Attempt:
+    """An attempt that an earlier version wrote."""
+    cause, grades = cause_in_words(attempt.state, attempt.reason), tuple(map(_with_cause, attempt.grades))
+    return attempt.model_copy(update={"cause": cause, "grades": grades})
+
+
+def _with_cause(grade: Grade) -> Grade:
+    cause = cause_in_words(grade.state, grade.reason)
+    return grade.model_copy(update={"cause": cause}) if cause else grade
 
 
 def run_body(run: Run, redactor: Redactor) -> bytes:

@@ -87,11 +87,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             UNIQUE (suite_name, name, run_id)
         )""",
     ),
+    ("ALTER TABLE trials ADD COLUMN cause TEXT",),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
 `cost_usd`, the tokens and `judging` (what the judges took, a JSON list with one entry per model) are of all attempts.
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
-the one in `baselines`.
+the one in `baselines`. `trials.cause` is NULL in rows of earlier versions: there the reason says it.
 """

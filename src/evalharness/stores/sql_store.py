@@ -42,6 +42,7 @@ from evalharness.stores.encoding import (
     cases_body,
     check_case_ids,
     gate_from,
+    outcome_from,
     outline_from,
     past_run_from,
     report_body,
@@ -343,7 +344,7 @@ class SqlStore(Store):
         return (trial_from(*row) for row in pages)
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return map(Outcome._make, self._pages(statements.OUTCOME_COLUMNS, self._seq(run_id), None, _PAGE))
+        return map(outcome_from, self._pages(statements.OUTCOME_COLUMNS, self._seq(run_id), None, _PAGE))
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         rows = self._database.read(statements.JUDGED, (self._seq(run_id),))

@@ -79,7 +79,7 @@ def newest_run(*, of_suite: bool, unfinished: bool) -> str:
 
 TRIAL_COLUMNS = (
     "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
-    "input_tokens, output_tokens, attempts, judging, grades, body"
+    "input_tokens, output_tokens, attempts, judging, cause, grades, body"
 )
 _TRIAL_KEY = "run_seq, case_id, idx"
 
@@ -106,7 +106,7 @@ def _columns(fields: tuple[str, ...]) -> str:
     return ", ".join(fields).replace("trial_index", "idx")
 
 
-BODY_COLUMNS = "case_id, idx, seed, body"
+BODY_COLUMNS = "case_id, idx, seed, body, cause"
 OUTCOME_COLUMNS = _columns(Outcome._fields)
 
 # Baselines

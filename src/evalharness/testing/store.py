@@ -313,11 +313,11 @@ class FakeStore(Store):
         return 0
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
-        rows = self._run(run_id).rows(case_id)
-        return (encoding.trial_from(row["case_id"], row["trial_index"], row["seed"], row["body"]) for row in rows)
+        names = ("case_id", "trial_index", "seed", "body", "cause")
+        return (encoding.trial_from(*[row[name] for name in names]) for row in self._run(run_id).rows(case_id))
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return (Outcome._make(map(row.get, Outcome._fields)) for row in self._run(run_id).rows())
+        return (encoding.outcome_from([row[name] for name in Outcome._fields]) for row in self._run(run_id).rows())
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]

@@ -15,8 +15,7 @@ from typing import Literal, Protocol
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import Session, WorkUnit
 from evalharness.contracts.store import Store
-from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED
-from evalharness.domain.trial import Attempt, Trial, TrialState
+from evalharness.domain.trial import GIVEN_UP, NOT_NEEDED, Attempt, Trial, TrialState
 from evalharness.engine.planning.planned_cases import trial_seed
 
 Stopped = Literal["", "interrupted", "time limit", "spend cap", "max failures", "decided"]
@@ -169,7 +168,8 @@ def pending_units(
 
 def skipped_trials(units: Iterable[WorkUnit], reason: str, given_up: Collection[TrialKey]) -> Iterator[Trial]:
     """In place of those that were not tried, or `given_up`, because the run had been decided."""
-    never_begun, begun = (Attempt(state="skipped", reason=f"{how}{reason}") for how in (NOT_NEEDED, GIVEN_UP))
+    never_begun = Attempt(state="skipped", reason=f"{NOT_NEEDED}{reason}", cause="not_needed")
+    begun = Attempt(state="skipped", reason=f"{GIVEN_UP}{reason}", cause="given_up")
     for unit in units:
         last = begun if (unit.case_id, unit.trial_index) in given_up else never_begun
         yield Trial(case_id=unit.case_id, index=unit.trial_index, seed=unit.seed, attempts=(*unit.earlier, last))
