@@ -22,7 +22,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Selection
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
-from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases, plan_public_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import (
@@ -81,8 +81,7 @@ class _Prepared(PreparedRun):
 
     @property
     def planned(self) -> dict[str, PlannedCase]:
-        cases: dict[str, PlannedCase] = self.spec.parts.cases
-        return cases
+        return self.parts.cases
 
 
 async def regrade_runs(context: Context, request: RegradeRequest, execution: Execution | None = None) -> list[Regrade]:
@@ -175,8 +174,8 @@ def _prepare(
         options=options,
         regrade_of=old.id,
     )
-    spec = replace(spec, parts=parts, keeps_verdicts=keeps_verdicts)
-    return _Prepared(run, spec, budget, old=old, left_out=matched.left_out)
+    spec = replace(spec, keeps_verdicts=keeps_verdicts)
+    return _Prepared(run, spec, parts, budget, old=old, left_out=matched.left_out)
 
 
 def _asks_for_judge_alone(request: RegradeRequest) -> bool:
@@ -199,10 +198,7 @@ def _lock(
     """What gave the answers is as it was; what grades them is new. No digest may hold a secret."""
     suite = without_own_targets(matched.suite)
     if planned is None:
-        planned = list(parts.cases.values())
-        if used.has_secret:
-            grader_type = parts.grader_type
-            planned = plan_cases(suite, matched.variables.public(), parts.services, grader_type=grader_type)
+        planned = plan_public_cases(parts.cases, suite, matched.variables, used, parts.services, parts.grader_type)
     before = {case.id: case for case in old.suite.cases}
     cases = {}
     for case, plan in zip(suite.cases, planned, strict=True):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +19,17 @@ from evalharness.contracts.target import Target
 from evalharness.domain.run import Run, RunLock, RunOptions
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.planning.planned_cases import Variables, filled_target, lock_cases, make_lock, plan_cases
+from evalharness.engine.planning.planned_cases import (
+    Variables,
+    filled_target,
+    lock_cases,
+    make_lock,
+    plan_public_cases,
+)
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, TrialKey, pending_units, skipped_trials
-from evalharness.engine.running.parts import build_parts
+from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
 from evalharness.engine.running.trial_task import remove_leftovers
 from evalharness.errors import UsageError
@@ -38,11 +45,16 @@ async def opened(
     """The parts of all these runs, or of none: before anything is stored or started."""
     open_parts = AsyncExitStack()
     cache = context.store.judge_cache
-    executor = execution.executor or registry.build_executor("local")
+    executor = execution.executor or LocalExecutor()
     for item in prepared:  # built when the run was planned, whoever executes it
-        open_parts.push_async_callback(item.spec.parts.close)
+        open_parts.push_async_callback(item.parts.close)
     try:
-        opening = [executor.open(item.spec, item.budget, cache) for item in prepared]
+        opening = [
+            executor.open(item.spec, item.budget, cache, item.parts)
+            if isinstance(executor, LocalExecutor)
+            else executor.open(item.spec, item.budget, cache)
+            for item in prepared
+        ]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
     except BaseException:
         with suppress(Exception):  # what went wrong first is what counts
@@ -83,7 +95,7 @@ async def drive(
         max_failures=run.options.max_failures,
         on_trial=on_trial or execution.watcher.trial_finished,
         is_enough=partial(_heard, stopping) if stopping else None,
-        run_ahead=2 * min(item.spec.parts.concurrency, max(1, run.planned_trials)) if stopping else None,
+        run_ahead=2 * min(item.parts.concurrency, max(1, run.planned_trials)) if stopping else None,
     )
     if stopping and stopping.is_over:
         driver.stop("decided")
@@ -221,6 +233,7 @@ class PreparedRun:
 
     run: Run
     spec: RunSpec
+    parts: Parts
     budget: RunBudget
     file: LoadedFile | None = None
     known_cost_usd: float | None = None
@@ -233,7 +246,7 @@ def prepare_run(
     """A new run; the store will give it its id and its name."""
     assert variant.target is not None, "chosen with its target"
     spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
-    spec, lock = locked(spec, variables, budget, context, str(file.path))
+    parts, lock = _locked(spec, variables, budget, context, str(file.path))
     run = Run(
         id="",
         name="",
@@ -246,21 +259,21 @@ def prepare_run(
         lock=lock,
         options=options,
     )
-    return PreparedRun(run, spec, budget, file)
+    return PreparedRun(run, spec, parts, budget, file)
 
 
 def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Context) -> PreparedRun:
     """A stored run that goes on, locked as it would be now."""
     environment = context.settings.environment
     spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment)
-    spec, lock = locked(spec, variables, budget, context, f"run {run.name}")
-    return PreparedRun(run.model_copy(update={"lock": lock}), spec, budget)
+    parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
+    return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget)
 
 
-def locked(
+def _locked(
     spec: RunSpec, variables: Variables, budget: RunBudget, context: Context, where: str
-) -> tuple[RunSpec, RunLock]:
-    """The specification with its parts, and the lock. Secrets never reach a digest.
+) -> tuple[Parts, RunLock]:
+    """The parts of a run, and its lock. Secrets never reach a digest.
 
     So parts that hold the value of a secret are built a second time without it, for their digests.
     """
@@ -268,11 +281,11 @@ def locked(
     used = variables.used_by(spec.suite, spec.target, where)
     parts = build_parts(spec, budget, context.store.judge_cache, modules=context.modules, where=where)
     assert parts.target is not None
-    target, planned = parts.target, list(parts.cases.values())
-    if used.has_secret:
-        public = variables.public()
-        target = registry.build_target(filled_target(spec.target, spec.suite, public), parts.services)
-        planned = plan_cases(spec.suite, public, parts.services, grader_type=spec.options.grader_type)
+    target = parts.target
+    if used.has_secret_target:
+        public = filled_target(spec.target, spec.suite, variables.public())
+        target = registry.build_target(public, parts.services)
+    planned = plan_public_cases(parts.cases, spec.suite, variables, used, parts.services, parts.grader_type)
     lock = make_lock(
         spec.suite,
         used.locked,
@@ -280,7 +293,7 @@ def locked(
         cases=lock_cases(planned, spec.root),
         harness_version=VERSION,
     )
-    return replace(spec, parts=parts), lock
+    return parts, lock
 
 
 def _digest_of(target: Target, where: str) -> str:
