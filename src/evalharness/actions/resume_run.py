@@ -120,7 +120,8 @@ def _finished_now(context: Context, run: Run) -> Run:
     """A run with nothing left to do; its report is stored now if its process died right after the last trial."""
     if run.finished_at:
         return with_report(context, run)
-    return with_items(context.store, finish_run(context, run, stopped="", took_s=0.0))
+    _, before_s = context.store.progress(run.id)
+    return with_items(context.store, finish_run(context, run, stopped="", before_s=before_s, took_s=0.0))
 
 
 def _changes(before: RunLock, now: RunLock) -> list[str]:

@@ -31,7 +31,6 @@ from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, 
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
-from evalharness.engine.running.trial_task import remove_leftovers
 from evalharness.errors import UsageError
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.recall_budget import spending_notes, unaccounted_notes
@@ -90,7 +89,7 @@ async def drive(
     driver = RunDriver(
         run_id=run.id,
         store=context.store,
-        budget=item.budget if is_asked else None,
+        budget=item.budget if is_asked and item.budget.is_capped else None,
         replaced=replaced,
         max_failures=run.options.max_failures,
         on_trial=on_trial or execution.watcher.trial_finished,
@@ -150,9 +149,9 @@ async def _execute_one(
 ) -> Run:
     """`is_last` of all that share its budget."""
     run, store = item.run, context.store
-    done, taken_up = finished_before(store, run)
+    done, taken_up = ({}, {}) if item.is_new else finished_before(store, run)
     stopping = stopping_so_far(store, run)
-    remove_leftovers()
+    before_s = 0.0 if item.is_new else store.progress(run.id)[1]
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
 
     def units() -> Iterator[WorkUnit]:
@@ -164,7 +163,7 @@ async def _execute_one(
     try:
         driven = await drive(item, session, units(), context, execution, replaced=taken_up, stopping=stopping)
     except asyncio.CancelledError:  # whoever awaits the run gave up; what is finished is kept, the rest stays pending
-        finish_run(context, run, stopped="interrupted", took_s=time.monotonic() - began)
+        finish_run(context, run, stopped="interrupted", before_s=before_s, took_s=time.monotonic() - began)
         raise
     if stopping and stopping.is_over:
         driven.stopped = "decided"
@@ -173,7 +172,7 @@ async def _execute_one(
         store.flush()
     rest = unaccounted_notes(item.budget, run, store) if is_last else ()
     notes = (*session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
-    ended = finish_run(context, run, stopped=driven.stopped, took_s=driven.took_s, notes=notes)
+    ended = finish_run(context, run, stopped=driven.stopped, before_s=before_s, took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
 
@@ -237,6 +236,8 @@ class PreparedRun:
     budget: RunBudget
     file: LoadedFile | None = None
     known_cost_usd: float | None = None
+    is_new: bool = False
+    """Nothing of it is in the store yet."""
 
 
 def prepare_run(
@@ -259,7 +260,7 @@ def prepare_run(
         lock=lock,
         options=options,
     )
-    return PreparedRun(run, spec, parts, budget, file)
+    return PreparedRun(run, spec, parts, budget, file, is_new=True)
 
 
 def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Context) -> PreparedRun:

@@ -146,7 +146,9 @@ def plan_cases(
     """
     suite = filled_suite(suite, values)
     every = [built for plan in known.values() for built in plan.graders]
-    shared = {id(spec): _known(spec, every) or registry.build_grader(spec, services) for spec in suite.graders}
+    shared = {
+        id(spec): (every and _known(spec, every)) or registry.build_grader(spec, services) for spec in suite.graders
+    }
     own_targets = {_key(plan.target.spec): plan.target for plan in known.values() if plan.target}
     planned = []
     for case in suite.cases:
