@@ -15,6 +15,7 @@ CASES = 40
 AGENT = """
 import asyncio, os
 from evalharness import TargetUnavailable
+from evalharness.errors import TrialSkipped
 
 def note(context):
     with open("log", "a") as log:
@@ -45,6 +46,14 @@ async def slow_at_first(text, context):
 async def unreachable(text, context):
     note(context)
     if int(text) % 2:
+        raise TargetUnavailable("the line is down")
+    return "yes"
+
+async def on_holiday(text, context):
+    note(context)
+    if text == "0":
+        raise TrialSkipped("not needed: given up under way, holiday")
+    if text == "1" and not os.path.exists("up"):
         raise TargetUnavailable("the line is down")
     return "yes"
 """
@@ -120,6 +129,17 @@ class TestFloor:
         assert trials["skipped"] == told["not_needed"]
         reasons = {trial["reason"] for trial in report["trials"] if trial["state"] == "skipped"}
         assert reasons == {"not needed: decided after 14 trials"}
+        assert {trial["cause"] for trial in report["trials"] if trial["state"] == "skipped"} == {"not_needed"}
+
+    def test_words_of_a_target_do_not_make_a_run_decided(self, project: Path) -> None:
+        done = run(project, "--fail-under", "90", "--repeat", "1", "--limit", "4", target="on_holiday")
+        told = done.report["sequential"]
+        assert (told["not_needed"], told["given_up"]) == (0, 0)
+        assert {trial["cause"] for trial in done.report["trials"]} == {""}
+        (project / "up").touch()
+        resumed = drive(project, "resume", "--store", "store.db", "--json")
+        assert resumed.report["summary"]["trials"]["error"] == 0
+        assert executed(project).count("case-01 0") == 2, "what ended in error was tried again"
 
     def test_it_fails_when_too_few_pass_though_failures_are_slow(self, project: Path) -> None:
         done = run(project, "--fail-under", "90", target="bad")

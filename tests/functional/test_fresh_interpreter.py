@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from capitals import capitals_project
-from driving import Outcome, drive, drive_fresh, write
+from driving import Outcome, clean_environment, drive, drive_fresh, write
 
 from evalharness.cli.main import COMMANDS
 
@@ -54,3 +56,11 @@ def test_it_says_what_a_fresh_interpreter_says(project: Path, command: str) -> N
         shutil.rmtree(copied)
     assert told[0] == told[1]
     assert not [line for line in told[0][2] if line.startswith("Traceback")]
+
+
+def test_a_plain_run_imports_neither_sandboxes_nor_models(project: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "evalharness", "run", "suite.yaml", "--store", ":memory:"]
+    env = clean_environment(project)
+    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
+    imported = re.findall(r"\| +(evalharness\.(?:sandboxes|llms)\.\S+)", done.stderr)
+    assert (done.returncode, imported) == (1, [])

@@ -46,3 +46,15 @@ def test_workspaces_of_a_killed_run_are_removed_by_the_next_one(tmp_path: Path) 
         (tmp_path / "living").unlink()
         assert living.wait().code == 0
     assert list(folders.iterdir()) == []
+
+
+def test_a_run_without_workspaces_does_not_look_for_those_of_others(tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text("name: plain\ntest_cases: [{id: a, input: x, expected: x}]\n")
+    (tmp_path / "agent.py").write_text("def answer(question, context):\n    return context.workspace and 'x'\n")
+    left = tmp_path / "folders" / "evalharness-eval-1-left"
+    left.mkdir(parents=True)
+    env = {"TMPDIR": str(left.parent)}
+    assert drive(tmp_path, "run", "suite.yaml", "--target", "echo", env=env).code == 0
+    assert left.exists()
+    assert drive(tmp_path, "run", "suite.yaml", "--target", "agent.py:answer", env=env).code == 0
+    assert not left.exists()

@@ -297,15 +297,35 @@ def test_an_interrupted_regrade_leaves_nothing_behind(half_graded: Project) -> N
     assert half_graded.call("resume").code == 0
 
 
-def test_a_killed_regrade_is_refused_by_resume_and_can_be_started_again(half_graded: Project) -> None:
+def test_no_command_finds_a_killed_regrade_and_the_next_one_removes_it(half_graded: Project) -> None:
     [old] = half_graded.run_names()
     with half_graded.started("regrade", old) as process:
         wait_until((half_graded.folder / "holding").exists)
+        wait_until(lambda: len(half_graded.rows()) > 5)
         process.kill()
         process.wait()
     (half_graded.folder / "hold-grader").unlink()
     _, killed = half_graded.run_names()
-    assert half_graded.call("resume", killed).code == 2
+    listed = half_graded.call("runs", "--json")
+    assert old in listed.out
+    assert killed not in listed.out
+    for words in (("show", killed), ("compare", old, killed), ("resume", killed), ("regrade", killed)):
+        refused = half_graded.call(*words)
+        assert refused.code == 2
+        assert refused.err.startswith("error: unknown")
     assert half_graded.call("regrade", old).code == 0
+    assert len(half_graded.run_names()) == 2
+    assert len(half_graded.rows()) == 10, "nothing is left of the one that was killed"
     assert half_graded.call("resume").code == 0
     assert len(half_graded.executed()) == 5
+
+
+def test_a_regrade_leaves_those_of_others_alone(half_graded: Project) -> None:
+    [old] = half_graded.run_names()
+    with half_graded.started("regrade", old) as process:
+        wait_until((half_graded.folder / "holding").exists)
+        (half_graded.folder / "grader.py").write_text("def judged(context): return True")
+        assert half_graded.call("regrade", old).code == 0
+        (half_graded.folder / "hold-grader").unlink()
+        assert process.wait().code == 0
+    assert len(half_graded.run_names()) == 3

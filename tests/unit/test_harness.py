@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import importlib
 import inspect
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,10 @@ from evalharness import (
 )
 from evalharness.actions.evaluate import Evaluation, evaluate_suite
 from evalharness.actions.run_suite import RunRequest, plan_dry, run_suites
+from evalharness.contracts.budget import Budget
 from evalharness.contracts.context import Context
-from evalharness.contracts.executor import RunSpec, WorkUnit
+from evalharness.contracts.executor import Executor, RunSpec, Session, WorkUnit
+from evalharness.contracts.store import JudgeCache
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.trial import Attempt, Trial
@@ -333,6 +337,14 @@ asyncio.run(main())
             pickle.dumps(RunSpec(suite_of(1), target, tmp_path, RunOptions()))
         assert "module:attr or file.py:attr" in refusal.value.hint
 
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+    def test_a_copy_stays_in_its_program_and_may_have_any_function(
+        self, tmp_path: Path, copied: Callable[[RunSpec], RunSpec]
+    ) -> None:
+        spec = RunSpec(suite_of(1), TargetSpec.model_validate(passes), tmp_path, RunOptions(), {"city": "Lima"})
+        assert copied(spec) == spec
+        assert copied(spec) is not spec
+
     @pytest.mark.parametrize("written", [passes, {"all_of": [passes]}, {"not": {"any_of": [passes, "exact"]}}])
     def test_a_grader_of_a_case_cannot_travel_either_and_the_message_names_both(
         self, tmp_path: Path, written: Any
@@ -445,7 +457,33 @@ class TestPlugIns:
         assert sorted(path.name for path in tmp_path.glob("*.db")) == ["odd:name.db", "plain.db"]
 
 
+class Forgetful(Executor):
+    """One unit never comes back."""
+
+    @asynccontextmanager
+    async def open(
+        self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None
+    ) -> AsyncIterator[Session]:
+        async with LocalExecutor().open(spec, budget, judge_cache) as session:
+            self._whole, session.run = session.run, self._run  # type: ignore[method-assign]
+            yield session
+
+    async def _run(self, run_id: str, units: AsyncIterator[WorkUnit]) -> AsyncGenerator[Trial, None]:
+        async for trial in self._whole(run_id, units):
+            if trial.case_id != "c1":
+                yield trial
+
+
 class TestDoor:
+    def test_an_executor_that_loses_units_is_at_fault_and_its_run_can_be_resumed(self, tmp_path: Path) -> None:
+        with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:
+            with pytest.raises(HarnessError, match="the executor ended without 1 trial that it was to do") as fault:
+                harness.run(suite_of(3), "echo", executor=Forgetful())
+            assert fault.value.exit_code == 3
+            [line] = harness.runs()
+            assert (line.verdict, line.pending) == ("", 1)
+            assert harness.run(suite_of(3), "echo", resume=line.name).report.summary.trials.pending == 0
+
     def test_what_is_raised_comes_without_an_unrelated_traceback(self) -> None:
         with pytest.raises(UsageError) as refusal:
             evaluate(suite_of(1), "orcale", store=":memory:")

@@ -1,14 +1,13 @@
 """Regrade runs: stored transcripts graded again, as new runs. Nothing is run, and no target is so much as imported.
 
-The old run and its grades stay as they are. A regrade is whole or not at all: one that is stopped leaves nothing
-behind, unless its process is killed.
+The old run and its grades stay as they are. A regrade is whole or not at all, however its process ends: until it is
+finished it is found by nobody, and what a killed process left of one is removed by the next regrade.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Selection
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
-from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases, plan_public_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import (
@@ -33,12 +32,12 @@ from evalharness.engine.running.regraded_trial import (
     kept_verdicts,
     loses_verdicts,
 )
-from evalharness.errors import Hint, Interrupted, StoreError, UsageError
+from evalharness.errors import Hint, Interrupted, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.choose_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
-from evalharness.steps.execute_runs import PreparedRun, check_run_name, claimed, drive, opened
+from evalharness.steps.execute_runs import PreparedRun, check_run_name, drive, keep_spent, opened
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
@@ -82,8 +81,7 @@ class _Prepared(PreparedRun):
 
     @property
     def planned(self) -> dict[str, PlannedCase]:
-        cases: dict[str, PlannedCase] = self.spec.parts.cases
-        return cases
+        return self.parts.cases
 
 
 async def regrade_runs(context: Context, request: RegradeRequest, execution: Execution | None = None) -> list[Regrade]:
@@ -123,22 +121,13 @@ async def _regrade_all(
     context: Context, prepared: list[_Prepared], sessions: list[Session], execution: Execution
 ) -> list[Regrade]:
     store = context.store
-    runs = store.add_runs(item.run for item in prepared)
-    for item, run in zip(prepared, runs, strict=True):
-        item.run = run
-    with ExitStack() as unfinished, claimed(prepared, store):
-        unfinished.callback(_remove, store, runs)
+    with store.regrading(item.run for item in prepared) as runs:
+        for item, run in zip(prepared, runs, strict=True):
+            item.run = run
+            keep_spent(item, store)
         pairs = zip(prepared, sessions, strict=True)
         regraded = [await _regrade(context, item, prepared[-1], session, execution) for item, session in pairs]
-        unfinished.pop_all()
     return [replace(each, run=with_items(store, each.run)) for each in regraded]
-
-
-def _remove(store: Store, runs: list[Run]) -> None:
-    with suppress(StoreError):  # a store that cannot be written has been reported already
-        store.flush()
-        for run in runs:
-            store.remove_run(run)
 
 
 def _prepare(
@@ -186,8 +175,8 @@ def _prepare(
         options=options,
         regrade_of=old.id,
     )
-    spec = replace(spec, parts=parts, keeps_verdicts=keeps_verdicts)
-    return _Prepared(run, spec, budget, old=old, left_out=matched.left_out)
+    spec = replace(spec, keeps_verdicts=keeps_verdicts)
+    return _Prepared(run, spec, parts, budget, old=old, left_out=matched.left_out)
 
 
 def _asks_for_judge_alone(request: RegradeRequest) -> bool:
@@ -210,10 +199,7 @@ def _lock(
     """What gave the answers is as it was; what grades them is new. No digest may hold a secret."""
     suite = without_own_targets(matched.suite)
     if planned is None:
-        planned = list(parts.cases.values())
-        if used.has_secret:
-            grader_type = parts.grader_type
-            planned = plan_cases(suite, matched.variables.public(), parts.services, grader_type=grader_type)
+        planned = plan_public_cases(parts.cases, suite, matched.variables, used, parts.services, parts.grader_type)
     before = {case.id: case for case in old.suite.cases}
     cases = {}
     for case, plan in zip(suite.cases, planned, strict=True):

@@ -11,7 +11,6 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
 from evalharness.domain.run import Run, RunLock
-from evalharness.domain.sequential import is_not_needed
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.collect_variables import for_suites, stored_environment, stored_variables
@@ -113,7 +112,7 @@ def _has_work_left(store: Store, run: Run) -> bool:
     for outcome in store.outcomes(run.id):
         finished += 1
         is_open = is_open or outcome.is_open
-        is_decided = is_decided or (run.options.sequential is not None and is_not_needed(outcome))
+        is_decided = is_decided or (run.options.sequential is not None and outcome.is_not_needed)
     return finished < run.planned_trials or (is_open and not is_decided)
 
 
@@ -121,7 +120,8 @@ def _finished_now(context: Context, run: Run) -> Run:
     """A run with nothing left to do; its report is stored now if its process died right after the last trial."""
     if run.finished_at:
         return with_report(context, run)
-    return with_items(context.store, finish_run(context, run, stopped="", took_s=0.0))
+    _, before_s = context.store.progress(run.id)
+    return with_items(context.store, finish_run(context, run, stopped="", before_s=before_s, took_s=0.0))
 
 
 def _changes(before: RunLock, now: RunLock) -> list[str]:

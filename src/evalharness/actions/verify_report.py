@@ -195,7 +195,8 @@ def _odd_rows(store: Store, run: Run) -> Iterator[Mismatch]:
 
 
 def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
-    for name in ("state", "first_state", "score", "reason", "duration_s", "cost_usd", "input_tokens", "output_tokens"):
+    for name in ("state", "first_state", "score", "reason", "cause", "duration_s", "cost_usd", "input_tokens",
+                 "output_tokens"):  # fmt: skip
         reported, found = getattr(row, name), getattr(trial, name)
         if reported != found:
             yield Mismatch(figure=f"{_place(row)}.{name}", told=reported, found=found)
@@ -203,13 +204,17 @@ def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
 
 def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
     """State and score follow from the grades, where there are any; without a verdict there is no score."""
+    if row.is_not_needed and row.state != "skipped":
+        yield Mismatch(figure=f"{_place(row)}.cause", told=row.cause, found="")
     if not grades and row.state not in GRADED and row.score is not None:
         yield Mismatch(figure=f"{_place(row)}.score", told=row.score, found=None)
     if not grades:
         return
-    state, score, _ = decide(grades)
+    state, score, _, cause = decide(grades)
     if state != row.state:
         yield Mismatch(figure=f"{_place(row)}.state", told=row.state, found=state)
+    if cause != row.cause:
+        yield Mismatch(figure=f"{_place(row)}.cause", told=row.cause, found=cause)
     if score != row.score and (score is None or row.score is None or abs(score - row.score) > SAME):
         yield Mismatch(figure=f"{_place(row)}.score", told=row.score, found=score)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from evalharness.contracts.store import Store
@@ -18,8 +18,8 @@ class Context:
     store: Store
     settings: Settings
     clock: Callable[[], datetime] = now
-    modules: UserModules = field(default_factory=UserModules)
-    """What the runs of one call import users' functions into."""
+    modules: UserModules | None = None
+    """What the runs of one call import users' functions into, where there are any."""
 
     @property
     def today(self) -> date:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -37,17 +38,24 @@ class RunSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     keeps_verdicts: bool = False
     """Where stored answers are graded: verdicts that judges gave stay as they are."""
-    parts: Any = field(default=None, compare=False, repr=False)
-    """What the planner has built from this specification already, and will close. It stays here when the specification
-    travels."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __copy__(self) -> RunSpec:
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RunSpec:
+        return RunSpec(*(deepcopy(value, memo) for value in self._values()))
+
+    def __reduce__(self) -> tuple[type[RunSpec], tuple[Any, ...]]:
+        """To be pickled; copies stay in this program, and may have any function."""
         if label := next(self._bare_functions(), None):
             raise UsageError(
                 f"{label}, a Python function that only its own program has, cannot run elsewhere",
                 hint="name it instead: module:attr or file.py:attr",
             )
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"parts": None}
+        return RunSpec, self._values()
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, each.name) for each in fields(self))
 
     def _bare_functions(self) -> Iterator[str]:
         """What every target and grader is called that was handed in as a callable, also inside another grader."""
@@ -98,7 +106,7 @@ class Session(Protocol):
         """Trials in the order in which they are finished.
 
         Units are pulled when there is room for them. One that cannot be paid for is not returned, and no more are
-        pulled after it.
+        pulled after it. Any other that is missing at the end, unless the run was stopped, is the executor's fault.
         """
         ...
 

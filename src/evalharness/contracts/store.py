@@ -51,6 +51,15 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
+    def regrading(self, regrades: Iterable[Run]) -> AbstractContextManager[list[Run]]:
+        """Store regrades together and claim them while it is entered: all of them or none, however the process ends.
+
+        They are found only once each has been finished. Where an exception leaves the context they are removed; what
+        a killed process left is removed by the next regrade.
+        """
+        ...
+
+    @abstractmethod
     def claim(self, run: Run) -> AbstractContextManager[None]:
         """While it is entered, nobody else runs this run; raises RunBusy when somebody does.
 

@@ -16,7 +16,7 @@ GradeState = Literal["pass", "fail", "unscored", "awaiting"]
 GraderType = Literal["code", "model", "human"]
 VERDICTS = ("pass", "fail")
 SPEND_CAP = "the spend cap was reached"
-"""How the reason begins of a grade that is outstanding because there was no money for it."""
+"""In the reason of a grade that is outstanding because there was no money for it. Its `cause` decides, not this."""
 COUNTS = ("calls", "cached", "input_tokens", "output_tokens")
 
 
@@ -72,6 +72,8 @@ class Grade(Record):
     version: str = "1"
     required: bool = True
     weight: float = 1.0
+    cause: Literal["", "spend_cap"] = ""
+    """Of a grade that is outstanding: `spend_cap` where there was no money for it."""
     judging: tuple[Judging, ...] = ()
     """Of a grade that language models gave: one entry per model."""
     is_final: bool = Field(default=False, exclude=True)
@@ -92,6 +94,11 @@ class Grade(Record):
             return _bare(cls, bool(passed))
         value = (1.0 if passed else 0.0) if score is None else score
         return cls(state="pass" if passed else "fail", score=value, reason=reason, evidence=evidence)
+
+    @classmethod
+    def unpaid(cls, why: str) -> Grade:
+        """Outstanding, because the spend cap was reached."""
+        return cls(state="awaiting", reason=f"{SPEND_CAP}: {why}", cause="spend_cap")
 
     @classmethod
     def unscored(cls, reason: str, *, is_final: bool = False) -> Grade:

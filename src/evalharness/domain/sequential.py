@@ -9,13 +9,7 @@ from pydantic import Field
 
 from evalharness.domain.finding import MaybeFinding
 from evalharness.domain.record import Record
-from evalharness.domain.trial import Outcome
 from evalharness.stats.thresholds import ALPHA, BETA, LEVEL
-
-NOT_NEEDED = "not needed: "
-"""How the reason of a trial begins that was skipped because the run had already been decided."""
-GIVEN_UP = f"{NOT_NEEDED}given up under way, "
-"""The same, of one that had been begun by then."""
 
 
 class SequentialPlan(Record):
@@ -95,8 +89,3 @@ class SequentialRequest:
     effect: float = 0.1
     trials: int | None = None
     """Per case, if somebody chose them."""
-
-
-def is_not_needed(outcome: Outcome) -> bool:
-    """Whether a trial of a sequential run was skipped because the run had been decided."""
-    return outcome.state == "skipped" and outcome.reason.startswith(NOT_NEEDED)

@@ -14,6 +14,12 @@ TrialState = Literal["passed", "failed", "error", "skipped", "awaiting"]
 TRIAL_STATES: tuple[TrialState, ...] = ("passed", "failed", "error", "skipped", "awaiting")
 TIME_LIMIT = "time limit"
 """How the reason of a trial begins that got no answer in time."""
+Cause = Literal["", "not_needed", "given_up", "spend_cap"]
+"""What the harness did to a trial: skipped because its sequential run had been decided (before the trial was begun, or
+while it was under way), or left without a grade because there was no money for one."""
+NOT_NEEDED = "not needed: "
+GIVEN_UP = f"{NOT_NEEDED}given up under way, "
+"""How the reasons begin of trials with these causes."""
 GRADED: frozenset[str] = frozenset(("passed", "failed"))
 
 
@@ -23,6 +29,7 @@ class Attempt(Record):
     state: TrialState
     score: float | None = None
     reason: str = ""
+    cause: Cause = ""
     duration_s: float = 0.0
     """As the target reports it; where it reports nothing, and where it gave no answer, by the harness's clock."""
     measured_s: float | None = None
@@ -47,11 +54,17 @@ class Outcome(NamedTuple):
     grades: str
     judging: str | None = None
     """What judges took in all its attempts: a JSON list with one entry per model."""
+    cause: Cause = ""
 
     @property
     def is_open(self) -> bool:
         """Whether `resume` may do better: after an error, and where there was no money for a grade."""
-        return self.state == "error" or (self.state == "awaiting" and SPEND_CAP in self.reason)
+        return self.state == "error" or self.cause == "spend_cap"
+
+    @property
+    def is_not_needed(self) -> bool:
+        """Whether a trial of a sequential run was skipped because the run had been decided."""
+        return self.cause in ("not_needed", "given_up")
 
 
 class Trial(Record):
@@ -85,6 +98,10 @@ class Trial(Record):
     @property
     def reason(self) -> str:
         return self.last.reason
+
+    @property
+    def cause(self) -> Cause:
+        return self.last.cause
 
     @property
     def grades(self) -> tuple[Grade, ...]:
@@ -124,3 +141,12 @@ class Trial(Record):
 
     def _transcripts(self) -> list[Transcript]:
         return [attempt.transcript for attempt in self.attempts if attempt.transcript is not None]
+
+
+def cause_in_words(state: str, reason: str) -> Cause:
+    """Of a trial or a grade that an earlier version wrote, which had no causes: its reason says it."""
+    if state == "awaiting":
+        return "spend_cap" if SPEND_CAP in reason else ""
+    if state != "skipped" or not reason.startswith(NOT_NEEDED):
+        return ""
+    return "given_up" if reason.startswith(GIVEN_UP) else "not_needed"

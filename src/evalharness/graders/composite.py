@@ -129,8 +129,13 @@ def _without_verdict(deciding: Graded, grades: Graded) -> Grade | None:
     for state in ("unscored", "awaiting"):
         found = [(spec, grade) for spec, grade in deciding if grade.state == state]
         if found:
-            is_final = all(grade.is_final for _, grade in found)
-            return Grade(state=found[0][1].state, reason=_reasons(found), evidence=_evidence(grades), is_final=is_final)
+            return Grade(
+                state=found[0][1].state,
+                reason=_reasons(found),
+                evidence=_evidence(grades),
+                cause=next((grade.cause for _, grade in found if grade.cause), ""),
+                is_final=all(grade.is_final for _, grade in found),
+            )
     return None
 
 

@@ -98,6 +98,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
         "output": output,
         "error": trial.reason if broke else None,
         "reason": trial.reason,
+        "cause": trial.cause,
         "cost_usd": trial.cost_usd,
         "input_tokens": trial.input_tokens,
         "output_tokens": trial.output_tokens,
@@ -114,6 +115,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
                 "type": grade.type,
                 "required": grade.required,
                 "weight": grade.weight,
+                **({"cause": grade.cause} if grade.cause else {}),
                 **_grounds(grade),
             }
             for grade in trial.grades

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,15 +17,20 @@ from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.run import LONGEST_RUN_NAME, Run, RunLock, RunOptions, check_given_name
-from evalharness.domain.sequential import is_not_needed
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
-from evalharness.engine.planning.planned_cases import Variables, filled_target, lock_cases, make_lock, plan_cases
+from evalharness.engine.planning.planned_cases import (
+    Variables,
+    filled_target,
+    lock_cases,
+    make_lock,
+    plan_public_cases,
+)
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, TrialKey, pending_units, skipped_trials
-from evalharness.engine.running.parts import build_parts
+from evalharness.engine.running.local_executor import LocalExecutor
+from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
-from evalharness.engine.running.trial_task import remove_leftovers
 from evalharness.errors import UsageError
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.recall_budget import spending_notes, unaccounted_notes
@@ -39,11 +44,16 @@ async def opened(
     """The parts of all these runs, or of none: before anything is stored or started."""
     open_parts = AsyncExitStack()
     cache = context.store.judge_cache
-    executor = execution.executor or registry.build_executor("local")
+    executor = execution.executor or LocalExecutor()
     for item in prepared:  # built when the run was planned, whoever executes it
-        open_parts.push_async_callback(item.spec.parts.close)
+        open_parts.push_async_callback(item.parts.close)
     try:
-        opening = [executor.open(item.spec, item.budget, cache) for item in prepared]
+        opening = [
+            executor.open(item.spec, item.budget, cache, item.parts)
+            if isinstance(executor, LocalExecutor)
+            else executor.open(item.spec, item.budget, cache)
+            for item in prepared
+        ]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
     except BaseException:
         with suppress(Exception):  # what went wrong first is what counts
@@ -79,12 +89,12 @@ async def drive(
     driver = RunDriver(
         run_id=run.id,
         store=context.store,
-        budget=item.budget if is_asked else None,
+        budget=item.budget if is_asked and item.budget.is_capped else None,
         replaced=replaced,
         max_failures=run.options.max_failures,
         on_trial=on_trial or execution.watcher.trial_finished,
         is_enough=partial(_heard, stopping) if stopping else None,
-        run_ahead=2 * min(item.spec.parts.concurrency, max(1, run.planned_trials)) if stopping else None,
+        run_ahead=2 * min(item.parts.concurrency, max(1, run.planned_trials)) if stopping else None,
     )
     if stopping and stopping.is_over:
         driver.stop("decided")
@@ -111,21 +121,27 @@ async def execute(prepared: Sequence[PreparedRun], sessions: Sequence[Session], 
                   execution: Execution) -> list[Run]:  # fmt: skip
     """One run after the other; the reports are stored. A run that is not reached stays pending."""
     ended: list[Run] = []
-    with claimed(prepared, context.store):
+    with _claimed(prepared, context.store):
         for item, session in zip(prepared, sessions, strict=True):
             is_last = item is prepared[-1] or item.budget is not prepared[-1].budget
             ended.append(await _execute_one(item, session, context, execution, is_last=is_last))
     return [with_items(context.store, run) for run in ended]
 
 
-def claimed(prepared: Iterable[PreparedRun], store: Store) -> ExitStack:
-    """While it is entered, no other process runs these; what they spend outlives this process."""
+def _claimed(prepared: Iterable[PreparedRun], store: Store) -> ExitStack:
+    """While it is entered, no other process runs these."""
     with ExitStack() as claims:
         for item in prepared:
             claims.enter_context(store.claim(item.run))
-            item.budget.kept = partial(store.record_spent, item.run.budget_id)
-            item.budget.charge(0.0, 0)
+            keep_spent(item, store)
         return claims.pop_all()
+
+
+def keep_spent(item: PreparedRun, store: Store) -> None:
+    """What a capped run spends outlives this process."""
+    if item.budget.is_capped:
+        item.budget.kept = partial(store.record_spent, item.run.budget_id)
+        item.budget.charge(0.0, 0)
 
 
 async def _execute_one(
@@ -133,9 +149,9 @@ async def _execute_one(
 ) -> Run:
     """`is_last` of all that share its budget."""
     run, store = item.run, context.store
-    done, taken_up = finished_before(store, run)
+    done, taken_up = ({}, {}) if item.is_new else finished_before(store, run)
     stopping = stopping_so_far(store, run)
-    remove_leftovers()
+    before_s = 0.0 if item.is_new else store.progress(run.id)[1]
     execution.watcher.run_started(run, sum(mask.bit_count() for mask in done.values()))
 
     begun: dict[str, None] = {}
@@ -151,7 +167,7 @@ async def _execute_one(
     try:
         driven = await drive(item, session, units(), context, execution, replaced=taken_up, stopping=stopping)
     except asyncio.CancelledError:  # whoever awaits the run gave up; what is finished is kept, the rest stays pending
-        finish_run(context, run, stopped="interrupted", took_s=time.monotonic() - began)
+        finish_run(context, run, stopped="interrupted", before_s=before_s, took_s=time.monotonic() - began)
         finished, _ = finished_before(store, run)
         cases = [id_ for id_ in begun if finished.get(id_, 0).bit_count() < run.lock.trials]
         raise asyncio.CancelledError(UnderWay(run.name, cases)) from None
@@ -162,7 +178,7 @@ async def _execute_one(
         store.flush()
     rest = unaccounted_notes(item.budget, run, store) if is_last else ()
     notes = (*session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
-    ended = finish_run(context, run, stopped=driven.stopped, took_s=driven.took_s, notes=notes)
+    ended = finish_run(context, run, stopped=driven.stopped, before_s=before_s, took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
 
@@ -184,7 +200,7 @@ def stopping_so_far(store: Store, run: Run) -> StoppingRule | None:
     is_decided = False
     erred = []
     for outcome in store.outcomes(run.id):
-        is_decided = is_decided or is_not_needed(outcome)
+        is_decided = is_decided or outcome.is_not_needed
         if outcome.is_open:
             erred.append(outcome)
         else:
@@ -238,9 +254,12 @@ class PreparedRun:
 
     run: Run
     spec: RunSpec
+    parts: Parts
     budget: RunBudget
     file: LoadedFile | None = None
     known_cost_usd: float | None = None
+    is_new: bool = False
+    """Nothing of it is in the store yet."""
 
 
 def prepare_run(
@@ -250,7 +269,7 @@ def prepare_run(
     """A new run; the store will give it its id and, unless it has one, a name."""
     assert variant.target is not None, "chosen with its target"
     spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
-    spec, lock = locked(spec, variables, budget, context, str(file.path))
+    parts, lock = _locked(spec, variables, budget, context, str(file.path))
     run = Run(
         id="",
         name=options.run_name,
@@ -263,21 +282,21 @@ def prepare_run(
         lock=lock,
         options=options,
     )
-    return PreparedRun(run, spec, budget, file)
+    return PreparedRun(run, spec, parts, budget, file, is_new=True)
 
 
 def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Context) -> PreparedRun:
     """A stored run that goes on, locked as it would be now."""
     environment = context.settings.environment
     spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment)
-    spec, lock = locked(spec, variables, budget, context, f"run {run.name}")
-    return PreparedRun(run.model_copy(update={"lock": lock}), spec, budget)
+    parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
+    return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget)
 
 
-def locked(
+def _locked(
     spec: RunSpec, variables: Variables, budget: RunBudget, context: Context, where: str
-) -> tuple[RunSpec, RunLock]:
-    """The specification with its parts, and the lock. Secrets never reach a digest.
+) -> tuple[Parts, RunLock]:
+    """The parts of a run, and its lock. Secrets never reach a digest.
 
     So parts that hold the value of a secret are built a second time without it, for their digests.
     """
@@ -285,11 +304,11 @@ def locked(
     used = variables.used_by(spec.suite, spec.target, where)
     parts = build_parts(spec, budget, context.store.judge_cache, modules=context.modules, where=where)
     assert parts.target is not None
-    target, planned = parts.target, list(parts.cases.values())
-    if used.has_secret:
-        public = variables.public()
-        target = registry.build_target(filled_target(spec.target, spec.suite, public), parts.services)
-        planned = plan_cases(spec.suite, public, parts.services, grader_type=spec.options.grader_type)
+    target = parts.target
+    if used.has_secret_target:
+        public = filled_target(spec.target, spec.suite, variables.public())
+        target = registry.build_target(public, parts.services)
+    planned = plan_public_cases(parts.cases, spec.suite, variables, used, parts.services, parts.grader_type)
     lock = make_lock(
         spec.suite,
         used.locked,
@@ -297,7 +316,7 @@ def locked(
         cases=lock_cases(planned, spec.root),
         harness_version=VERSION,
     )
-    return replace(spec, parts=parts), lock
+    return parts, lock
 
 
 def _digest_of(target: Target, where: str) -> str:

@@ -45,16 +45,18 @@ from evalharness.steps.find_comparable_runs import comparable_runs
 SHOWN_CASES = 5
 
 
-def finish_run(context: Context, run: Run, *, stopped: str, took_s: float, notes: tuple[Finding, ...] = ()) -> Run:
+def finish_run(
+    context: Context, run: Run, *, stopped: str, took_s: float, before_s: float = 0.0, notes: tuple[Finding, ...] = ()
+) -> Run:
     """A run that has come to an end, or was stopped: its report is kept, and its cases' histories go on.
 
     Not those of a regrade or of stored artifacts: its cases were not tried again. What several targets say about the
     cases is added by the caller, since runs that were started together are finished one after the other.
+    `before_s` is how long it had run already when it was taken up again.
     """
     store, day = context.store, context.today
-    _, elapsed_s = store.progress(run.id)
     measured = measured_trials(store, run)
-    report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s + took_s, notes=notes)
+    report = make_report(run, measured, stopped=stopped, elapsed_s=before_s + took_s, notes=notes)
     report = apply_gate(run, _as_stopped(run, report, store), measured, store, day)
     judged = _judged(run, measured) if run.has_fresh_trials else []
     store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)

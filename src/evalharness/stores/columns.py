@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from evalharness.domain.grade import Judging
-from evalharness.domain.trial import TRIAL_STATES
+from evalharness.domain.trial import TRIAL_STATES, Cause
 from evalharness.errors import Hint, StoreError
 from evalharness.values.text import head
 
@@ -99,6 +99,7 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "first_state": _STATE,
         "score": _Column(frozenset({float}), lambda score: 0 <= score <= 1 + 1e-9).or_none,
         "reason": _TEXT,
+        "cause": _Column(frozenset({str}), get_args(Cause).__contains__).or_none,
         "duration_s": _AMOUNT,
         "cost_usd": _AMOUNT.or_none,
         "input_tokens": _COUNT.or_none,

@@ -17,15 +17,16 @@ from pydantic_core import from_json
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
+from evalharness.domain.grade import SPEND_CAP, Grade
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import PastRun, RunLine, RunOutline
 from evalharness.domain.suite import Suite
-from evalharness.domain.trial import Trial
+from evalharness.domain.trial import Attempt, Outcome, Trial, cause_in_words
 from evalharness.errors import StoreError
 from evalharness.stores.columns import damaged
-from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, MARK, REPORT, RUN, SUITE, unpack
+from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, GRADES, MARK, REPORT, RUN, SUITE, unpack, written
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 
@@ -75,12 +76,24 @@ class Decoder:
 
     def trial(self, row: Sequence[Any], run_name: str) -> Trial:
         """From the values of `statements.BODY_COLUMNS`."""
-        case_id, index, seed, body = row
+        case_id, index, seed, body, cause = row
         what = f"trial {index} of case {case_id} of run {run_name}"
         attempts = self._read(ATTEMPTS, body, what)
         if not attempts:
             raise self._damaged(f"{what} has no attempt")
+        if cause is None:
+            attempts = (*attempts[:-1], _with_causes(attempts[-1]))
         return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
+
+    def outcome(self, row: Sequence[Any]) -> Outcome:
+        """From the values of `statements.OUTCOME_COLUMNS`."""
+        outcome = Outcome._make(row)
+        if outcome.cause is not None:
+            return outcome
+        grades = outcome.grades
+        if SPEND_CAP in grades:
+            grades = written(GRADES, tuple(map(_with_cause, GRADES.validate_json(grades)))).decode()
+        return outcome._replace(cause=cause_in_words(outcome.state, outcome.reason), grades=grades)
 
     def suite(self, body: bytes, name: str) -> Suite:
         return self._read(SUITE, body, f"the suite {name}")
@@ -126,6 +139,17 @@ class Decoder:
 
     def _damaged(self, what: str) -> StoreError:
         return damaged(self._place, what)
+
+
+def _with_causes(attempt: Attempt) -> Attempt:
+    """An attempt that an earlier version wrote."""
+    cause, grades = cause_in_words(attempt.state, attempt.reason), tuple(map(_with_cause, attempt.grades))
+    return attempt.model_copy(update={"cause": cause, "grades": grades})
+
+
+def _with_cause(grade: Grade) -> Grade:
+    cause = cause_in_words(grade.state, grade.reason)
+    return grade.model_copy(update={"cause": cause}) if cause else grade
 
 
 @cache

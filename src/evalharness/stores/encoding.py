@@ -35,7 +35,7 @@ KEPT_TEXT = 2_097_152
 LONGEST_REASON = 1000
 _LARGEST_INTEGER = 2**63 - 1
 ATTEMPTS = TypeAdapter(tuple[Attempt, ...])
-_GRADES = TypeAdapter(tuple[Grade, ...])
+GRADES = TypeAdapter(tuple[Grade, ...])
 _JUDGINGS = TypeAdapter(tuple[Judging, ...])
 RUN = TypeAdapter(Run)
 REPORT = TypeAdapter(Report)
@@ -88,8 +88,9 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
         _storable(trial.input_tokens),
         _storable(trial.output_tokens),
         len(attempts),
-        _written(_JUDGINGS, judgings).decode() if (judgings := trial.judgings) else None,
-        _written(_GRADES, last.grades).decode(),
+        written(_JUDGINGS, judgings).decode() if (judgings := trial.judgings) else None,
+        last.cause,
+        written(GRADES, last.grades).decode(),
         pack(body),
     )
 
@@ -143,7 +144,7 @@ def fit(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> tuple[
         return value, as_it_is
     clean = cleaner.clean(value)
     try:
-        text = _written(adapter, clean)
+        text = written(adapter, clean)
         adapter.validate_json(text)
     except ValueError as error:
         raise StoreError("a result cannot be stored as JSON", hint="please report this bug") from error
@@ -153,7 +154,7 @@ def fit(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> tuple[
 def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> bytes | None:
     """The JSON of a value that needs no cleaning. Where that is in doubt, it is read to prove that it can be."""
     try:
-        text = _written(adapter, value)
+        text = written(adapter, value)
         if len(text) > cleaner.longest_text:
             return None
         decoded = text.decode()
@@ -175,7 +176,7 @@ def _is_surely_read(attempts: Any, text: str) -> bool:
     return not any(t.files or t.messages or t.tool_calls or t.events or t.snapshot for t in transcripts)
 
 
-def _written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:
+def written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:
     # `dump_json` only wraps this, and takes half as long again for a trial.
     return adapter.serializer.to_json(value, by_alias=True, exclude_defaults=True, warnings=False)
 

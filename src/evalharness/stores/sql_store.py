@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -32,7 +32,7 @@ from evalharness.domain.stored import (
     SuiteLine,
 )
 from evalharness.domain.trial import Outcome, Trial
-from evalharness.errors import Hint, StoreError, UnknownName, UsageError
+from evalharness.errors import Hint, RunBusy, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import statements
@@ -102,6 +102,7 @@ class SqlStore(Store):
         return StoredJudgeCache(self._verdicts, self._redactor)
 
     def compact(self) -> None:
+        self._remove_incomplete_regrades()
         self._database.compact()
 
     def close(self) -> None:
@@ -121,17 +122,49 @@ class SqlStore(Store):
         planned = list(runs)
         for run in planned:
             check_case_ids(run, self._redactor)
-        added: list[Run] = []
         with self._database.transaction() as connection:
-            for run in planned:
-                run_id, name = self._free_names(connection, run.name)
-                matrix_id = added[0].id if added else run_id
-                named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
-                about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self._redactor))
-                connection.execute(statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about))
-                added.append(named)
+            added = self._add_runs(connection, planned)
             for suite in suites:
                 self._register(connection, suite)
+        return added
+
+    @contextmanager
+    def regrading(self, regrades: Iterable[Run]) -> Iterator[list[Run]]:
+        self._remove_incomplete_regrades()
+        planned = list(regrades)
+        for run in planned:
+            check_case_ids(run, self._redactor)
+        with ExitStack() as claims:
+            with self._database.transaction() as connection:  # claimed before anybody can take them for leftovers
+                added = self._add_runs(connection, planned)
+                for run in added:
+                    claims.enter_context(self.claim(run))
+            try:
+                yield added
+            except BaseException:
+                with suppress(StoreError):  # a store that cannot be written has been reported already
+                    self.flush()
+                    with self._database.transaction() as connection:
+                        for run in added:
+                            self._remove(connection, run.id)
+                raise
+
+    def _remove_incomplete_regrades(self) -> None:
+        """Those of processes that are gone. What others are regrading is claimed, or complete by now."""
+        for run_id, name in self._database.read(statements.INCOMPLETE_REGRADES):
+            with suppress(RunBusy, UsageError), self._claim(run_id, name), self._database.transaction() as connection:
+                if (run_id, name) in connection.execute(statements.INCOMPLETE_REGRADES).fetchall():
+                    self._remove(connection, run_id)
+
+    def _add_runs(self, connection: Connection, runs: Iterable[Run]) -> list[Run]:
+        added: list[Run] = []
+        for run in runs:
+            run_id, name = self._free_names(connection, run.name)
+            matrix_id = added[0].id if added else run_id
+            named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
+            about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self._redactor))
+            connection.execute(statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about))
+            added.append(named)
         return added
 
     def _free_names(self, connection: Connection, given: str) -> tuple[str, str]:
@@ -146,10 +179,13 @@ class SqlStore(Store):
         raise StoreError("no free run name was found", hint=Hint("hint.prune_store"))
 
     def claim(self, run: Run) -> AbstractContextManager[None]:
+        return self._claim(run.id, run.name)
+
+    def _claim(self, run_id: str, name: str) -> AbstractContextManager[None]:
         if self._place == MEMORY:
-            return self._local_claims.claimed(run.id, run.name)
+            return self._local_claims.claimed(run_id, name)
         store = Path(self._place).resolve()
-        return claimed(store.with_name(f"{store.name}-{run.id}.lock"), run.name)
+        return claimed(store.with_name(f"{store.name}-{run_id}.lock"), name)
 
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
@@ -187,13 +223,16 @@ class SqlStore(Store):
 
     def remove_run(self, run: Run) -> None:
         with self.claim(run), self._database.transaction() as connection:
-            if kept := self.baseline_of(run.id):
-                hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-                raise UsageError(f"{kept.described} and {kept.verb} kept", hint=hint)
-            connection.execute(statements.REMOVE_TRIALS, (self._seq(run.id),))
-            connection.execute(statements.REMOVE_RUN, (run.id,))
-            connection.execute(statements.REMOVE_UNUSED_BUDGETS)
-            self._seqs_of_writers.pop(run.id, None)  # the next run may get this number
+            self._remove(connection, run.id)
+
+    def _remove(self, connection: Connection, run_id: str) -> None:
+        if kept := self.baseline_of(run_id):
+            hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
+            raise UsageError(f"{kept.described} and {kept.verb} kept", hint=hint)
+        connection.execute(statements.REMOVE_TRIALS, (self._seq(run_id),))
+        connection.execute(statements.REMOVE_RUN, (run_id,))
+        connection.execute(statements.REMOVE_UNUSED_BUDGETS)
+        self._seqs_of_writers.pop(run_id, None)  # the next run may get this number
 
     def find_run(self, reference: str) -> Run:
         return self._decoder.run(self._of_run(statements.READ_RUN, self._run_id(reference)))
@@ -304,7 +343,7 @@ class SqlStore(Store):
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
         seq, name = self._of_run(statements.FIND_SEQ, run_id)
-        return map(Outcome._make, self._pages(statements.OUTCOME_COLUMNS, seq, name, None, _PAGE))
+        return map(self._decoder.outcome, self._pages(statements.OUTCOME_COLUMNS, seq, name, None, _PAGE))
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         seq, name = self._of_run(statements.FIND_SEQ, run_id)

@@ -21,21 +21,27 @@ LAST_VERSION = "SELECT MAX(version) FROM schema_version"
 RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, planned, body, report"
 OUTLINE_COLUMNS = ("id", "name", "matrix_id", "suite_name", "created_at", "finished_at", "regrade_of")
 _RUN = f"SELECT {RUN_COLUMNS} FROM runs"
+_COMPLETE = (
+    "(regrade_of = '' OR NOT EXISTS "
+    "(SELECT 1 FROM runs AS other WHERE other.matrix_id = runs.matrix_id AND other.report IS NULL))"
+)
+"""Regrades that were started together are found by nobody until the last of them has its report."""
 
 ADD_RUN = insert("runs", "id, name, matrix_id, suite_name, created_at, planned, regrade_of, body")
 FIND_NAMES = "SELECT 1 FROM runs WHERE id = ? OR name = ?"
-FIND_ID = "SELECT id FROM runs WHERE id = ? OR name = ?"
+FIND_ID = f"SELECT id FROM runs WHERE (id = ? OR name = ?) AND {_COMPLETE}"
 FIND_SEQ = "SELECT seq, name FROM runs WHERE id = ?"
-NEWEST_NAMES = "SELECT name FROM runs ORDER BY seq DESC LIMIT 50"
+INCOMPLETE_REGRADES = f"SELECT id, name FROM runs WHERE NOT {_COMPLETE}"
+NEWEST_NAMES = f"SELECT name FROM runs WHERE {_COMPLETE} ORDER BY seq DESC LIMIT 50"
 READ_RUN = f"{_RUN} WHERE id = ?"
-NEWEST_RUNS = f"{_RUN} WHERE suite_name = ? ORDER BY seq DESC LIMIT ?"
-MATRIX = f"{_RUN} WHERE matrix_id = ? ORDER BY seq"
-RUNS_BEFORE = f"{_RUN} WHERE created_at < ? ORDER BY seq"
+NEWEST_RUNS = f"{_RUN} WHERE suite_name = ? AND {_COMPLETE} ORDER BY seq DESC LIMIT ?"
+MATRIX = f"{_RUN} WHERE matrix_id = ? AND {_COMPLETE} ORDER BY seq"
+RUNS_BEFORE = f"{_RUN} WHERE created_at < ? AND {_COMPLETE} ORDER BY seq"
 READ_OUTLINE = f"SELECT {', '.join(OUTLINE_COLUMNS)}, report, cases FROM runs WHERE id = ?"
 READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
 LINES_OF_RUNS = (
     "SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, report FROM runs "
-    "ORDER BY seq DESC LIMIT ?"
+    f"WHERE {_COMPLETE} ORDER BY seq DESC LIMIT ?"
 )
 LINKS_SINCE = (
     "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "
@@ -49,7 +55,7 @@ PAST_RUN_HEADS = (
     "SELECT substr(CAST(body AS BLOB), 1, 4096) FROM runs WHERE suite_name = ? AND regrade_of = '' "
     "AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
 )
-SUITE_NAMES = "SELECT DISTINCT suite_name FROM runs ORDER BY suite_name"
+SUITE_NAMES = f"SELECT DISTINCT suite_name FROM runs WHERE {_COMPLETE} ORDER BY suite_name"
 PROGRESS = "SELECT stopped, elapsed_s FROM runs WHERE id = ?"
 FINISH_RUN = (
     "UPDATE runs SET finished_at = ?, report = ?, cases = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?"
@@ -61,7 +67,7 @@ REMOVE_TRIALS = "DELETE FROM trials WHERE run_seq = ?"
 
 
 def newest_run(*, of_suite: bool, unfinished: bool) -> str:
-    conditions = ["1 = 1"]
+    conditions = [_COMPLETE]
     if of_suite:
         conditions.append("suite_name = ?")
     if unfinished:
@@ -73,7 +79,7 @@ def newest_run(*, of_suite: bool, unfinished: bool) -> str:
 
 TRIAL_COLUMNS = (
     "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
-    "input_tokens, output_tokens, attempts, judging, grades, body"
+    "input_tokens, output_tokens, attempts, judging, cause, grades, body"
 )
 _TRIAL_KEY = "run_seq, case_id, idx"
 
@@ -100,7 +106,7 @@ def _columns(fields: tuple[str, ...]) -> str:
     return ", ".join(fields).replace("trial_index", "idx")
 
 
-BODY_COLUMNS = "case_id, idx, seed, body"
+BODY_COLUMNS = "case_id, idx, seed, body, cause"
 OUTCOME_COLUMNS = _columns(Outcome._fields)
 
 # Baselines

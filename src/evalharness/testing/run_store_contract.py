@@ -128,6 +128,37 @@ class RunStoreContract(StoreFixtures):
         store.remove_run(run)
         assert store.list_runs(5) == []
 
+    def test_regrades_are_found_once_each_of_them_is_finished(self, store: Store) -> None:
+        old = added(store)
+        planned = [make_run(name).model_copy(update={"regrade_of": old.id}) for name in ("capitals", "rivers")]
+        with store.regrading(planned) as (first, second):
+            put(store, first, make_trial())
+            store.finish(first.id, make_report(first), stopped="", elapsed_s=1.0)
+            assert [line.id for line in store.list_runs(5)] == [old.id]
+            assert (store.newest_run(), store.newest_runs("rivers", 5), store.suite_names()) == (old, [], ["capitals"])
+            assert store.runs_before("9999") == [old]
+            assert store.matrix(first.matrix_id) == []
+            for ask in (store.find_run, store.outline):
+                with pytest.raises(UnknownName):
+                    ask(first.name)
+            assert [trial.case_id for trial in store.trials(first.id)] == ["a"], "whoever regrades sees it"
+            with pytest.raises(RunBusy), store.claim(second):
+                pytest.fail("claimed twice")
+            store.finish(second.id, make_report(second), stopped="", elapsed_s=1.0)
+            assert [line.id for line in store.list_runs(5)] == [second.id, first.id, old.id]
+        assert [run.id for run in store.matrix(first.id)] == [first.id, second.id]
+        store.remove_run(second)
+
+    def test_a_regrade_that_fails_leaves_nothing(self, store: Store) -> None:
+        old = added(store)
+        planned = [make_run().model_copy(update={"regrade_of": old.id})]
+        with pytest.raises(ZeroDivisionError), store.regrading(planned) as [regrade]:
+            store.put(regrade.id, make_trial())
+            raise ZeroDivisionError
+        with pytest.raises(UnknownName):
+            list(store.trials(regrade.id))
+        assert store.list_runs(5) == store.list_runs(1)
+
     def test_newest_first_and_only_those_that_count(self, store: Store) -> None:
         first, second = stored(store), stored(store)
         stored(store, finished=False)

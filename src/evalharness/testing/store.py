@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -166,6 +166,20 @@ class FakeStore(Store):
             self.register_suites(suites)
         return added
 
+    @contextmanager
+    def regrading(self, regrades: Iterable[Run]) -> Iterator[list[Run]]:
+        with ExitStack() as claims:
+            added = self.add_runs(regrades)
+            for run in added:
+                claims.enter_context(self.claim(run))
+            try:
+                yield added
+            except BaseException:
+                claims.close()
+                for run in added:
+                    self.remove_run(run)
+                raise
+
     def _free_names(self, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
         runs = (*self._kept.runs.values(), *together_with.values())
         taken = {name for run in runs for name in (run.id, run.name)}
@@ -267,7 +281,9 @@ class FakeStore(Store):
 
     def _newest_first(self, suite_name: str | None = None) -> list[_StoredRun]:
         wanted = None if suite_name is None else self._clean(suite_name)
-        return [run for run in reversed(list(self._kept.runs.values())) if wanted in (None, run.suite_name)]
+        runs = list(self._kept.runs.values())
+        incomplete = {run.matrix_id for run in runs if run.regrade_of and run.report is None}
+        return [run for run in reversed(runs) if wanted in (None, run.suite_name) and run.matrix_id not in incomplete]
 
     def _meant_by(self, reference: str) -> _StoredRun:
         wanted = self._clean(reference)
@@ -304,11 +320,11 @@ class FakeStore(Store):
         return 0
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
-        run, body_columns = self._run(run_id), ("case_id", "trial_index", "seed", "body")
+        run, body_columns = self._run(run_id), ("case_id", "trial_index", "seed", "body", "cause")
         return (_DECODER.trial([row[name] for name in body_columns], run.name) for row in run.rows(case_id))
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return (Outcome._make(map(row.get, Outcome._fields)) for row in self._run(run_id).rows())
+        return (_DECODER.outcome([row[name] for name in Outcome._fields]) for row in self._run(run_id).rows())
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]

@@ -13,7 +13,6 @@ from reported import counted
 from evalharness.domain.case import Case
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison
 from evalharness.domain.gate import Gate, GateCheck, GateResult
-from evalharness.domain.sequential import GIVEN_UP
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
 from evalharness.engine.gating.gate_checks import check_trials, judge_gate
@@ -329,7 +328,7 @@ def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
 
 def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
-    given_up = Outcome("a", 1, S, S, None, f"{GIVEN_UP}decided", 0.0, None, None, None, "[]")
+    given_up = Outcome("a", 1, S, S, None, "decided", 0.0, None, None, None, "[]", cause="given_up")
     measured = count_trials(suite, 2, [Outcome("a", 0, P, P, 1.0, "", 0.1, 0.4, None, None, "[]"), given_up])
     result = judge_gate(Gate(max_cost_usd=1), suite, 2, measured, comparison=None, today=TODAY)
     assert say(only(result).text) == "cost (without 1 trial begun and given up) $0.4000, less than $1 needed"

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import pytest
 
 from evalharness.domain.case import Case
-from evalharness.domain.grade import SPEND_CAP
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Summary
 from evalharness.domain.suite import Suite
@@ -403,8 +402,8 @@ class TestTheRest:
         }
 
     def test_trials_that_are_decided_while_a_capped_grade_is_due_are_counted(self) -> None:
-        due = {"state": "awaiting", "grader": "judge", "reason": f"{SPEND_CAP}: 5 of 5 tokens"}
-        other = {"state": "awaiting", "grader": "person", "reason": "a person's grade is due"}
+        due = {"state": "awaiting", "grader": "judge", "reason": "no money", "cause": "spend_cap"}
+        other = {"state": "awaiting", "grader": "person", "reason": "a person's turn: the spend cap was reached"}
         rows = [row("a", 0, F, grades=[due]), row("a", 1, A, grades=[due]), row("a", 2, F, grades=[other])]
         found = count_trials(Suite(name="s", cases=(Case(id="a", input="?"),)), 3, rows)
         assert found.capped == 1

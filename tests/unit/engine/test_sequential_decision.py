@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import ErrorBounds
-from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED, SequentialPlan
-from evalharness.domain.trial import Outcome, TrialState
+from evalharness.domain.sequential import SequentialPlan
+from evalharness.domain.trial import Cause, Outcome, TrialState
 from evalharness.engine.running.sequential_decision import (
     Stopping,
     error_bounds_of,
@@ -36,8 +36,8 @@ def heard(stopping: Stopping, states: list[str]) -> int:
     return 0
 
 
-def row(key: tuple[str, int], state: TrialState, reason: str = "") -> Outcome:
-    return Outcome(*key, state, state, None, reason, 0.0, None, None, None, "[]")
+def row(key: tuple[str, int], state: TrialState, cause: Cause = "") -> Outcome:
+    return Outcome(*key, state, state, None, "not needed: says the target", 0.0, None, None, None, "[]", cause=cause)
 
 
 class TestOrder:
@@ -249,7 +249,7 @@ class TestBoth:
 def test_the_rows_of_a_decided_run_decide_the_same_again() -> None:
     order = planned_order(CASES, 3, 7)
     rows = [row(key, "passed") for key in (*order[:14], order[20])]
-    rows += [row(key, "skipped", f"{NOT_NEEDED}decided after 14 trials") for key in (*order[14:20], *order[21:])]
+    rows += [row(key, "skipped", cause="not_needed") for key in (*order[14:20], *order[21:])]
     result = follow(FLOOR, CASES, 3, rows)
     assert (result.decision, result.trials_used, result.not_needed) == ("PASSED", 14, 105)
 
@@ -270,8 +270,8 @@ def test_what_was_saved_is_told_against_a_fixed_number_of_trials(doubtful: int, 
 def test_trials_that_ran_ahead_or_were_given_up_were_not_saved() -> None:
     order = planned_order(CASES, 3, 7)
     rows = [row(key, "passed") for key in order[:20]]
-    rows += [row(key, "skipped", f"{GIVEN_UP}decided after 14 trials") for key in order[20:23]]
-    rows += [row(key, "skipped", f"{NOT_NEEDED}decided after 14 trials") for key in order[23:]]
+    rows += [row(key, "skipped", cause="given_up") for key in order[20:23]]
+    rows += [row(key, "skipped", cause="not_needed") for key in order[23:]]
     result = follow(FLOOR, CASES, 3, rows)
     assert (result.trials_used, result.trials_run, result.given_up, result.not_needed) == (14, 20, 3, 100)
     assert result.saved == pytest.approx(1 - 23 / 78)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,23 @@ def test_workspaces_that_nobody_has_locked_are_removed_and_nothing_else(
     assert (in_use.workspace / "notes" / "a.txt").read_text() == "hello"
     asyncio.run(in_use.end())
     assert not list(tmp_path.glob("evalharness-eval-10-*"))
+
+
+def test_a_workspace_that_another_process_takes_for_a_leftover_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    made: list[str] = []
+    make = tempfile.mkdtemp
+
+    def removed_at_first(prefix: str) -> str:
+        made.append(make(prefix=prefix))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    monkeypatch.setattr("tempfile.mkdtemp", removed_at_first)
+    in_use = task(tmp_path, "eval-10")
+    assert (in_use.workspace / "notes" / "a.txt").read_text() == "hello"
+    assert len(made) == 2
+    asyncio.run(in_use.end())

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import Grade
+from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import GraderSpec
-from evalharness.errors import UnknownName, Unscored
+from evalharness.errors import SpendCapReached, UnknownName, Unscored
 
 Grading = Callable[..., Grade]
 PASS, FAIL = {"contains": "a"}, {"contains": "z"}
@@ -31,6 +32,22 @@ def waits(context: GradeContext) -> Grade:
 
 def half(context: GradeContext) -> Grade:
     return Grade.of(False, score=0.5, reason="half of it")
+
+
+class PoorLlm(HonestLlm):
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        raise SpendCapReached("$1 of $1")
+
+
+@pytest.mark.parametrize("kind", ["all_of", "any_of", "weighted", "not"])
+def test_a_part_that_could_not_be_paid_for_is_why_the_whole_is_outstanding(kind: str) -> None:
+    part = {"type": "relevance", "criteria": ["names Ada"], "model": "m"}
+    grade = judge_once({kind: part if kind == "not" else [part, {"human": {}}]}, "Ada", PoorLlm())
+    assert (grade.state, grade.cause) == ("awaiting", "spend_cap")
+
+
+def test_a_part_that_awaits_a_person_has_no_such_cause(grade: Grading) -> None:
+    assert grade({"all_of": [waits]}).cause == ""
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_a_spend_cap_leaves_the_grade_due_and_tells_what_was_spent(kind: str) ->
 
     grade = judge_once({"type": kind, **ALL[kind], "model": "m"}, "Ada", PoorLlm())
     assert (grade.state, grade.reason) == ("awaiting", "the spend cap was reached: $1 of $1")
+    assert grade.cause == "spend_cap"
     assert (grade.judging[0].calls, grade.judging[0].cost_usd) == (1, 1.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -75,6 +76,36 @@ INSERT INTO trials VALUES (
 @pytest.fixture
 def place(tmp_path: Path) -> str:
     return str(tmp_path / "store.db")
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "cause"),
+    [
+        ("skipped", "not needed: decided after 14 trials", "not_needed"),
+        ("skipped", "not needed: given up under way, decided after 14 trials", "given_up"),
+        ("skipped", "no reference", ""),
+        ("awaiting", "judge: the spend cap was reached: $1 of $1", "spend_cap"),
+        ("awaiting", "human: a person's turn", ""),
+        ("failed", "not needed: the spend cap was reached", ""),
+    ],
+)
+def test_the_reasons_of_an_earlier_version_say_the_cause(place: str, state: str, reason: str, cause: str) -> None:
+    grades = json.dumps([{"state": "awaiting", "reason": reason}]) if state == "awaiting" else "[]"
+    body = json.dumps([{"state": state, "reason": reason, "grades": json.loads(grades)}])
+    with plain(place) as connection:
+        connection.executescript(VERSION_1)
+        connection.execute(
+            "UPDATE trials SET state = ?, reason = ?, grades = ?, body = ?", (state, reason, grades, body.encode())
+        )
+    store = SqlStore(place, redactor=Redactor.none())
+    run = store.find_run("brave-otter-042")
+    [outcome], [trial] = store.outcomes(run.id), store.trials(run.id)
+    assert (outcome.cause, trial.cause, outcome.is_open) == (cause, cause, cause == "spend_cap")
+    assert [grade.cause for grade in trial.grades] == [grade.get("cause", "") for grade in json.loads(outcome.grades)]
+    store.put(run.id, trial.model_copy(update={"index": 1}))
+    store.flush()
+    assert [each.cause for each in store.outcomes(run.id)] == [cause, cause]
+    store.close()
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
-from evalharness.domain.grade import SPEND_CAP, VERDICTS, Judging, added_up, said_within
+from evalharness.domain.grade import VERDICTS, Judging, added_up, said_within
 from evalharness.domain.report import CaseState
-from evalharness.domain.sequential import GIVEN_UP
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
 from evalharness.errors import Hint, StoreError
@@ -115,15 +114,15 @@ def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Meas
     took: Counter[str] = Counter()
     for outcome in outcomes:
         _count(measured, outcome)
-        if outcome[-1] is not None:
-            took[outcome[-1]] += 1
+        if outcome.judging is not None:
+            took[outcome.judging] += 1
     measured.judgings = {judging.model: judging for judging in _judgings(took)}
     measured.slowest.sort(reverse=True)
     return measured
 
 
 def _count(measured: Measured, outcome: Outcome) -> None:
-    case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades, _ = outcome
+    case_id, index, state, first_state, score, reason, duration_s, cost, tokens_in, tokens_out, grades, *_ = outcome
     tally = measured.tallies.get(case_id)
     if tally is None:
         what = f"trial {index} is of case {case_id}, which its run does not have"
@@ -140,7 +139,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
             tally.priced += 1
             tally.cost_sum_usd += cost
             tally.dearest_usd = max(tally.dearest_usd, cost)
-    measured.given_up += state == "skipped" and reason.startswith(GIVEN_UP)
+    measured.given_up += outcome.cause == "given_up"
     tally.spent_usd += cost or 0.0
     if score is None and state == "failed":
         score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
@@ -184,7 +183,7 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
             verdicts[kind] = verdicts.get(kind, True) and grade["state"] == "pass"
             if grade["state"] == "fail" and required:
                 tally.failed_kinds |= {grade.get("kind", "")}
-        is_capped |= grade["state"] == "awaiting" and SPEND_CAP in grade.get("reason", "")
+        is_capped |= grade.get("cause") == "spend_cap"
         if grade["state"] == state == "awaiting":
             said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
             measured.awaited |= {type_ for type_, found in said if found == "awaiting"}

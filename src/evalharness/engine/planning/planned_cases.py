@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from evalharness import registry
@@ -40,33 +41,35 @@ class Variables:
 
     def used_by(self, suite: Suite, target: TargetSpec, where: str) -> UsedVariables:
         """Raises MissingVariable for those without a value."""
-        read: set[str] = set()
-        unread: set[str] = set()
-        if suite.templated or target.is_templated:
-            read |= needed(target.model_dump(mode="json"))
-        if suite.templated:
-            read |= needed([spec.model_dump(mode="json") for spec in suite.graders])
+        is_templated = suite.templated or target.is_templated
+        by_target = needed(target.model_dump(mode="json")) if is_templated else set()
+        by_all = needed([spec.model_dump(mode="json") for spec in suite.graders]) if suite.templated else set()
+        read = by_target | by_all
+        secret_cases: set[str] = set()
         for case in suite.cases if suite.templated else ():
             spec = suite.named_target(case.target) if case.target else target
             written = case.model_dump(mode="json")
-            if not registry.load("target", spec.kind).reads_input:
-                unread |= needed(written.pop("input"))
-            read |= needed(written)
-            if spec is not target:
-                read |= needed(spec.model_dump(mode="json"))
+            asked = needed(written.pop("input"))
+            by_case = needed(written) | (needed(spec.model_dump(mode="json")) if spec is not target else set())
+            if not self.secret.isdisjoint(by_all | by_case | asked):
+                secret_cases.add(case.id)
+            read |= by_case | (asked if registry.load("target", spec.kind).reads_input else set())
         missing = read - set(self.values)
         if missing:
             raise MissingVariable(missing, where)
         locked = {name: None if name in self.secret else self.values[name] for name in sorted(read)}
-        return UsedVariables(locked, not self.secret.isdisjoint(read | unread))
+        return UsedVariables(locked, not self.secret.isdisjoint(by_target), frozenset(secret_cases))
 
 
 class UsedVariables(NamedTuple):
-    """`locked` is what the lock keeps: name → value, None for secrets."""
+    """`locked` is what the lock keeps: name → value, None for secrets.
+
+    The others say where the value of a secret is once variables are filled in: in the target, in which cases.
+    """
 
     locked: dict[str, str | None]
-    has_secret: bool
-    """Whether some text of the suite holds the value of a secret once it is filled in."""
+    has_secret_target: bool
+    secret_cases: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +137,27 @@ def plan_cases(
     *,
     target: TargetSpec | None = None,
     grader_type: str | None = None,
+    known: Mapping[str, PlannedCase] = MappingProxyType({}),
 ) -> list[PlannedCase]:
     """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs.
 
-    `target` is the run's, for the cases that have none of their own.
+    `target` is the run's, for the cases that have none of their own. Parts of `known` are not built again where their
+    specifications are the same.
     """
     suite = filled_suite(suite, values)
-    shared = {id(spec): registry.build_grader(spec, services) for spec in suite.graders}
-    own_targets: dict[str, OwnTarget] = {}
+    every = [built for plan in known.values() for built in plan.graders]
+    shared = {
+        id(spec): (every and _known(spec, every)) or registry.build_grader(spec, services) for spec in suite.graders
+    }
+    own_targets = {_key(plan.target.spec): plan.target for plan in known.values() if plan.target}
     planned = []
     for case in suite.cases:
         filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
-        graders = [(spec, shared.get(id(spec)) or _built(spec, services, case)) for spec in specs]
+        before = known[case.id].graders if known else ()
+        graders = [
+            (spec, shared.get(id(spec)) or _known(spec, before) or _built(spec, services, case)) for spec in specs
+        ]
         own = _own_target(filled, suite, values, services, own_targets)
         skip = filled.skip or lacking_tools(filled, own.spec if own else target)
         if grader_type is not None:
@@ -170,6 +181,22 @@ def plan_cases(
     return planned
 
 
+def plan_public_cases(
+    planned: Mapping[str, PlannedCase], suite: Suite, variables: Variables, used: UsedVariables, services: Services,
+    grader_type: str | None,
+) -> list[PlannedCase]:  # fmt: skip
+    """The same cases for their digests, which no secret may enter: parts that hold one are built without it."""
+    if not used.secret_cases:
+        return list(planned.values())
+    hidden = suite.model_copy(update={"cases": tuple(case for case in suite.cases if case.id in used.secret_cases)})
+    again = plan_cases(hidden, variables.public(), services, grader_type=grader_type, known=planned)
+    return list({**planned, **{plan.case.id: plan for plan in again}}.values())
+
+
+def _known(spec: GraderSpec, graders: Iterable[tuple[GraderSpec, Grader]]) -> Grader | None:
+    return next((grader for known, grader in graders if known == spec), None)
+
+
 def _of_type(
     grader_type: str, case: Case, graders: list[tuple[GraderSpec, Grader]], services: Services
 ) -> list[tuple[GraderSpec, Grader]]:
@@ -186,10 +213,14 @@ def _own_target(
     spec = suite.named_target(case.target)
     if spec is not case.target:  # the case's own words were filled with the case
         spec = filled_target(spec, suite, values)
-    key = spec.model_dump_json() if spec.function is None else str(id(spec.function))
+    key = _key(spec)
     if key not in built:
         built[key] = OwnTarget(spec, registry.build_target(spec, services))
     return built[key]
+
+
+def _key(spec: TargetSpec) -> str:
+    return spec.model_dump_json() if spec.function is None else str(id(spec.function))
 
 
 def lacking_tools(case: Case, target: TargetSpec | None) -> str:

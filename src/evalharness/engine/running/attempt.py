@@ -18,7 +18,7 @@ from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
 from evalharness.documents.artifact_view import reported_duration_s
-from evalharness.domain.grade import SPEND_CAP, Grade, kept_evidence
+from evalharness.domain.grade import Grade, kept_evidence
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
@@ -253,12 +253,13 @@ async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, mea
     duration_s = measured_s if reported_s is None else reported_s
     context = GradeContext(planned.case, answer, task.index, task.seed, duration_s)
     grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
-    state, score, reason = decide(grades)
+    state, score, reason, cause = decide(grades)
     return Attempt.unchecked(
         {
             "state": state,
             "score": score,
             "reason": reason,
+            "cause": cause,
             "duration_s": duration_s,
             "measured_s": None if reported_s is None else measured_s,
             "grades": grades,
@@ -297,7 +298,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     try:
         result = await guarded(grader.grade, grader.handed(context))
     except SpendCapReached as error:
-        result = Grade(state="awaiting", reason=f"{SPEND_CAP}: {error.message}")
+        result = Grade.unpaid(error.message)
     if isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):

@@ -42,7 +42,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class RunBudget:
-    """Implements `contracts.Budget`. `kept` is told of every new sum, so that it outlives this process."""
+    """Implements `contracts.Budget`. `kept` gets every new sum of a capped run, so that it outlives this process."""
 
     max_cost_usd: float | None = None
     max_tokens: int | None = None
@@ -102,7 +102,7 @@ class RunBudget:
         self.cost_usd += cost_usd or 0.0
         self.tokens += tokens
         self.unpriced += cost_usd is None
-        if self.kept is not None and self.is_capped:
+        if self.kept is not None:
             self.kept(self.cost_usd, self.tokens)
         if model is not None:
             for lane in (self._calls[model], self._metered_trials):  # nobody need wait until its trial gives up

@@ -15,9 +15,9 @@ from typing import Literal, Protocol
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import Session, WorkUnit
 from evalharness.contracts.store import Store
-from evalharness.domain.sequential import GIVEN_UP, NOT_NEEDED
-from evalharness.domain.trial import Attempt, Trial, TrialState
+from evalharness.domain.trial import GIVEN_UP, NOT_NEEDED, Attempt, Trial, TrialState
 from evalharness.engine.planning.planned_cases import trial_seed
+from evalharness.errors import KEPT, HarnessError
 
 Stopped = Literal["", "interrupted", "time limit", "spend cap", "max failures", "decided"]
 TrialKey = tuple[str, int]
@@ -65,6 +65,7 @@ class RunDriver:
     _failed: int = 0
     _stopped: Stopped = ""
     _handed_out: int = 0
+    _kept: int = 0
     _under_way: dict[TrialKey, int] = field(default_factory=dict)
     _returned: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -105,7 +106,16 @@ class RunDriver:
                 timer.cancel()
         if self._is_broke or session.ran_out:
             self._stopped = self._stopped or "spend cap"
+        if not self._stopped:
+            self._check_all_came_back()
         return self._stopped
+
+    def _check_all_came_back(self) -> None:
+        """Nothing stopped the run, so whatever is missing was lost by the executor."""
+        lost = self._handed_out - self._kept + sum(1 for _ in self._units)
+        if lost:
+            trials = f"{lost} trial" if lost == 1 else f"{lost} trials"
+            raise HarnessError(f"the executor ended without {trials} that it was to do", hint=KEPT)
 
     @property
     def _is_broke(self) -> bool:
@@ -141,6 +151,7 @@ class RunDriver:
             self.store.put(self.run_id, trial)
         if self.on_trial is not None:
             self.on_trial(trial)
+        self._kept += 1
         self._failed += trial.state == "failed"
         if self.is_enough is not None and self.is_enough(trial):
             self.stop("decided")
@@ -169,7 +180,8 @@ def pending_units(
 
 def skipped_trials(units: Iterable[WorkUnit], reason: str, given_up: Collection[TrialKey]) -> Iterator[Trial]:
     """In place of those that were not tried, or `given_up`, because the run had been decided."""
-    never_begun, begun = (Attempt(state="skipped", reason=f"{how}{reason}") for how in (NOT_NEEDED, GIVEN_UP))
+    never_begun = Attempt(state="skipped", reason=f"{NOT_NEEDED}{reason}", cause="not_needed")
+    begun = Attempt(state="skipped", reason=f"{GIVEN_UP}{reason}", cause="given_up")
     for unit in units:
         last = begun if (unit.case_id, unit.trial_index) in given_up else never_begun
         yield Trial(case_id=unit.case_id, index=unit.trial_index, seed=unit.seed, attempts=(*unit.earlier, last))

@@ -19,14 +19,15 @@ from evalharness.errors import KEPT, HarnessError, SpendCapReached
 
 
 class LocalExecutor(Executor):
-    def open(self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None) -> LocalSession:
-        parts = spec.parts or build_parts(spec, budget, judge_cache)
-        return LocalSession(spec, parts, budget, owns_parts=spec.parts is None)
+    def open(
+        self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None, parts: Parts | None = None
+    ) -> LocalSession:
+        """`parts` are those that the planner has built from this specification already, and will close."""
+        built = parts or build_parts(spec, budget, judge_cache)
+        return LocalSession(spec, built, budget, owns_parts=parts is None)
 
 
 class LocalSession:
-    """Parts that the planner has built are the planner's to close."""
-
     def __init__(self, spec: RunSpec, parts: Parts, budget: Budget, *, owns_parts: bool) -> None:
         self._owns_parts = owns_parts
         self._spec = spec

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.grader import Grader
+from evalharness.contracts.model import Embedder, Llm, Models
+from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.contracts.store import JudgeCache
 from evalharness.contracts.target import Target
+from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import SuiteConfig
@@ -50,16 +54,81 @@ def build_services(
     environment = dict(spec.environment)
     return Services(
         root=spec.root,
-        sandbox=registry.build_sandbox("none"),
+        sandbox=_sandbox("none"),
         in_thread=Offloader(concurrency),
         environment=environment,
-        isolation=registry.build_sandbox(spec.options.sandbox),
-        models=registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
+        isolation=_sandbox(spec.options.sandbox),
+        models=_ModelsOnDemand(
+            spec.root,
+            lambda: registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
+        ),
         judge_model=spec.options.judge_model,
         usual_judge=spec.suite.config.judge_model,
         judge_cache=judge_cache if spec.options.use_cache else None,
         modules=modules or UserModules(),
     )
+
+
+# Most runs ask no model and run nothing in a sandbox: these are built, and their modules imported, for those that do.
+
+
+def _sandbox(name: str) -> Sandbox:
+    """Plug-ins are built at once, so that one that cannot be used is reported before anything runs."""
+    return _SandboxOnDemand(name) if name in registry.BUILT_IN["sandbox"] else registry.build_sandbox(name)
+
+
+class _SandboxOnDemand(Sandbox):
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._built: Sandbox | None = None
+
+    @property
+    def _sandbox(self) -> Sandbox:
+        if self._built is None:
+            self._built = registry.build_sandbox(self._name)
+        return self._built
+
+    async def open(self) -> None:
+        await self._sandbox.open()
+
+    def session(self, workspace: str) -> AbstractAsyncContextManager[SandboxSession]:
+        return self._sandbox.session(workspace)
+
+    async def close(self) -> None:
+        if self._built is not None:
+            await self._built.close()
+
+
+class _ModelsOnDemand:
+    def __init__(self, root: Path, build: Callable[[], Models]) -> None:
+        self.root = root
+        self._build = build
+        self._built: Models | None = None
+
+    @property
+    def _models(self) -> Models:
+        if self._built is None:
+            self._built = self._build()
+        return self._built
+
+    def llm(self, name: str) -> Llm:
+        return self._models.llm(name)
+
+    def embedder(self, name: str) -> Embedder:
+        return self._models.embedder(name)
+
+    def price_known(self, name: str) -> bool:
+        return self._models.price_known(name)
+
+    def notes(self) -> tuple[Finding, ...]:
+        return self._built.notes() if self._built is not None else ()
+
+    def trouble(self) -> str:
+        return self._built.trouble() if self._built is not None else ""
+
+    async def close(self) -> None:
+        if self._built is not None:
+            await self._built.close()
 
 
 async def close_services(services: Services) -> None:
@@ -183,9 +252,7 @@ async def check_judges(services: Services, budget: Budget, judges: Iterable[str]
                 f"the price of {', '.join(unpriced)} is not known, so no cap in dollars can be kept",
                 hint=Hint("hint.price_file"),
             )
-    if budget.is_used_up:
-        return  # nobody will be asked anything, and the report says why
-    if llms:
+    if llms and not budget.is_used_up:  # else nobody will be asked anything, and the report says why
         try_judge: Callable[..., Any] = registry.load("models", "try_judge")
         for llm in llms:
             budget.add_check(await try_judge(llm))

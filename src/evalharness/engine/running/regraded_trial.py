@@ -44,7 +44,7 @@ async def regrade_trial(trial: Trial, planned: PlannedCase, *, keeps_verdicts: b
     if how == "kept":
         return _with_last(trial, _paid_before(last))
     if how == "skipped":
-        skipped = {"state": "skipped", "score": None, "reason": planned.skip, "grades": ()}
+        skipped = {"state": "skipped", "score": None, "reason": planned.skip, "cause": "", "grades": ()}
         return _with_last(trial, last.unchecked({**vars(last), **skipped}))
     before = said_before(_paid_before(last).grades, planned) if keeps_verdicts else [None] * len(planned.graders)
     return _with_last(trial, await _graded(last, planned, trial.index, trial.seed, before))
@@ -108,8 +108,9 @@ async def _graded(
             for grader, said in zip(planned.graders, before, strict=True)
         ]
     )
-    state, score, reason = decide(grades)
-    return attempt.unchecked({**vars(attempt), "state": state, "score": score, "reason": reason, "grades": grades})
+    state, score, reason, cause = decide(grades)
+    decided = {"state": state, "score": score, "reason": reason, "cause": cause, "grades": grades}
+    return attempt.unchecked({**vars(attempt), **decided})
 
 
 def judge_states(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ from evalharness.domain.finding import Finding, finding, joined
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import ErrorBounds
-from evalharness.domain.sequential import GIVEN_UP, SequentialPlan, SequentialResult, is_not_needed
+from evalharness.domain.sequential import SequentialPlan, SequentialResult
 from evalharness.domain.trial import GRADED, Outcome
 from evalharness.engine.planning.planned_cases import trial_seed
 from evalharness.stats.sequential import Sprt, confidence_sequence, e_value_discordant_pairs
@@ -144,8 +144,8 @@ def follow(plan: SequentialPlan, case_ids: Iterable[str], trials: int, outcomes:
     not_needed = given_up = 0
     for outcome in outcomes:
         stopping.hear(outcome.case_id, outcome.trial_index, outcome.state, outcome.first_state)
-        not_needed += is_not_needed(outcome)
-        given_up += outcome.reason.startswith(GIVEN_UP)
+        not_needed += outcome.is_not_needed
+        given_up += outcome.cause == "given_up"
     return stopping.result(not_needed, given_up)
 
 

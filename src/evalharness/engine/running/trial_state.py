@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from evalharness.domain.grade import VERDICTS, Grade
-from evalharness.domain.trial import TrialState
+from evalharness.domain.grade import VERDICTS, Grade, GradeState
+from evalharness.domain.trial import Cause, TrialState
 from evalharness.stats.means import weighted_mean
 
+_STATES: tuple[tuple[TrialState, GradeState], ...] = (
+    ("error", "unscored"),
+    ("failed", "fail"),
+    ("awaiting", "awaiting"),
+)
+"""What a trial is because of a decisive grade: the first of these counts."""
 
-def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str]:
-    """All required grades pass → passed; one unscored → error; one still outstanding → awaiting, unless one already
-    failed."""
+
+def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Cause]:
+    """State, score, reason and cause. All required grades pass → passed; one unscored → error; one still outstanding →
+    awaiting, unless one already failed."""
     score = mean_score(grades)
     deciding = decisive_grades(grades)
     if all(grade.state == "pass" for grade in deciding):
-        return "passed", score, ""
+        return "passed", score, "", ""
     if not deciding[0].required:
         due = [grade for grade in deciding if grade.state == "awaiting"]
         said = "; ".join(map(_said, due or deciding))
-        return ("awaiting", score, said) if due else ("error", score, f"no grader gave a verdict: {said}")
-    for state, looked_for in (("error", "unscored"), ("failed", "fail"), ("awaiting", "awaiting")):
+        if due:
+            return "awaiting", score, said, _cause(due)
+        return "error", score, f"no grader gave a verdict: {said}", ""
+    states: tuple[tuple[TrialState, GradeState], ...] = (
+        ("error", "unscored"),
+        ("failed", "fail"),
+        ("awaiting", "awaiting"),
+    )
+    for state, looked_for in states:
         found = [grade for grade in deciding if grade.state == looked_for]
         if found:
-            return state, score, "; ".join(map(_said, found))  # type: ignore[return-value]
+            return state, score, "; ".join(map(_said, found)), _cause(found)
     raise AssertionError("a grade is in no known state")
+
+
+def _cause(decisive: Iterable[Grade]) -> Cause:
+    return next((grade.cause for grade in decisive if grade.cause), "")
 
 
 def decisive_grades(grades: Sequence[Grade]) -> list[Grade]:

@@ -56,6 +56,7 @@ class TrialTask:
         "_root",
         "_run_id",
         "_sessions",
+        "_tidy",
         "index",
         "seed",
         "timeout_s",
@@ -69,7 +70,9 @@ class TrialTask:
         root: Path,
         run_id: str = "",
         environment: Mapping[str, str] = MappingProxyType({}),
+        tidy: Callable[[], object] | None = None,
     ) -> None:
+        """`tidy` is called before a workspace is made."""
         self._planned = planned
         self._own: dict[str, Any] = {}
         self.timeout_s = planned.timeout_s
@@ -78,6 +81,7 @@ class TrialTask:
         self._environment = environment
         self._root = root
         self._run_id = run_id
+        self._tidy = tidy
         self._folder: Path | None = None
         self._before: Snapshot = {}
         self._lock: int | None = None
@@ -146,6 +150,8 @@ class TrialTask:
 
     def _made_and_locked(self) -> Path:
         """While it is locked, no other process takes it for a leftover."""
+        if self._tidy is not None:
+            self._tidy()
         while True:
             folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self._run_id}-")).resolve()
             try:
@@ -222,7 +228,10 @@ def remove_leftovers() -> None:
 
 def _locked(folder: Path) -> int | None:
     """The open folder, locked until it is closed or the process dies, however it dies; None where another has it."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:  # another process took it for a leftover
+        return None
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(opened), os.stat(folder)):  # noqa: PTH116 - else it was removed before

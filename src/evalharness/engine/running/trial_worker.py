@@ -20,7 +20,7 @@ from evalharness.engine.running.regraded_trial import (
     regrade_trial,
 )
 from evalharness.engine.running.time_limit import TimeLimit
-from evalharness.engine.running.trial_task import TrialTask
+from evalharness.engine.running.trial_task import TrialTask, remove_leftovers
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 30.0
@@ -36,6 +36,7 @@ class TrialWorker:
         self._budget = budget
         self._is_capped = budget.max_cost_usd is not None or budget.max_tokens is not None
         infrastructure = frozenset((*INFRASTRUCTURE_ERRORS, *spec.suite.infrastructure_errors))
+        self._is_tidy = False
         self._attempting = Attempting(parts.target, infrastructure, parts.services.isolated)
 
     def time_limit(self) -> TimeLimit:
@@ -75,7 +76,8 @@ class TrialWorker:
             if attempts and attempts[-1].state == "error":
                 await asyncio.sleep(pause_s(len(attempts), Random(f"{unit.seed} {len(attempts)}")))
             services = self._parts.services
-            task = TrialTask(planned, unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
+            about = (unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
+            task = TrialTask(planned, *about, self._tidy)
             before = (*unit.earlier, *attempts)
             if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
                 attempt = await self._attempting.grade_again(task, planned, before[-1])
@@ -83,6 +85,12 @@ class TrialWorker:
                 attempt = await self._attempting.attempt(task, planned, limit)
             attempts = (*attempts, attempt)
         return _trial(unit, attempts)
+
+    def _tidy(self) -> None:
+        """Before the first workspace of the run: what killed processes left may fill the disk."""
+        if not self._is_tidy:
+            self._is_tidy = True
+            remove_leftovers()
 
     def _is_tried_again(self, planned: PlannedCase, attempts: tuple[Attempt, ...]) -> bool:
         last = attempts[-1]

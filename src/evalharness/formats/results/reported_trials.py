@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
-from evalharness.domain.trial import Outcome, TrialState
+from evalharness.domain.trial import Cause, Outcome, TrialState, cause_in_words
 from evalharness.errors import Hint, UsageError
 from evalharness.formats.problems import in_words
 
@@ -44,6 +44,8 @@ class _Trial(BaseModel):
     first_state: TrialState
     score: float | None
     reason: str = ""
+    cause: Cause | None = None
+    """None in files of earlier versions."""
     duration_s: float
     cost_usd: float | None
     input_tokens: int | None
@@ -100,6 +102,13 @@ def _reported(trial: _Trial, given: Mapping[str, Any]) -> ReportedTrial:
         trial.input_tokens,
         trial.output_tokens,
         json.dumps(grades),
+        cause=cause_in_words(trial.state, trial.reason) if trial.cause is None else trial.cause,
     )
+    if trial.cause is None:
+        trial.grades = [_with_cause(grade) for grade in trial.grades]
     says_what_counts = all("required" in grade and "weight" in grade for grade in grades)
     return ReportedTrial(outcome, tuple(trial.grades) if says_what_counts else None)
+
+
+def _with_cause(grade: Grade) -> Grade:
+    return grade.model_copy(update={"cause": cause_in_words(grade.state, grade.reason)})

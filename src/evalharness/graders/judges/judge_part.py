@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
-from evalharness.domain.grade import SPEND_CAP, VERDICTS, Grade, GraderType, added_up
+from evalharness.domain.grade import VERDICTS, Grade, GraderType, added_up
 from evalharness.domain.language_model import Temperature
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import GraderSpec
@@ -171,7 +171,7 @@ class JudgeGrader(Grader):
             reported = shortened(f"the judge gave no verdict: {error}")
             return Grade.unscored(reported, is_final=isinstance(error, BadReply))
         except SpendCapReached as error:
-            return Grade(state="awaiting", reason=f"{SPEND_CAP}: {error.message}")
+            return Grade.unpaid(error.message)
         except (HarnessError, TrialFault) as error:  # also after a store's fault, what was paid for must be reported
             return Grade.unscored(shortened(str(error)))
 
@@ -203,7 +203,8 @@ def undecided(names: Sequence[str], opinions: Sequence[Grade], reported: Sequenc
     due_first = sorted(zip(opinions, reported, strict=True), key=lambda each: each[0].state != "awaiting")
     reason, evidence = shortened("; ".join(words for _, words in due_first)), _panel(names, opinions)
     if due_first[0][0].state == "awaiting":
-        return Grade(state="awaiting", reason=reason, evidence=evidence)
+        cause = next((grade.cause for grade in opinions if grade.cause), "")
+        return Grade(state="awaiting", reason=reason, evidence=evidence, cause=cause)
     is_final = all(grade.is_final for grade in opinions if grade.state == "unscored")
     return Grade(state="unscored", reason=reason, evidence=evidence, is_final=is_final)
 
