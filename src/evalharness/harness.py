@@ -35,7 +35,7 @@ from evalharness.domain.suite import ListedSuite, Suite
 from evalharness.errors import KEPT, HarnessError, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
-__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
+__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "run_sync"]
 
 FOLDER = ".evalharness"
 FILE = "store.db"
@@ -98,7 +98,7 @@ class Harness:
         **keywords: Arguments.kwargs,
     ) -> Result:
         """Any action of `evalharness.actions`, from sync code; also inside a running event loop."""
-        return wait_for(action(self.context, *arguments, **keywords))
+        return run_sync(action(self.context, *arguments, **keywords))
 
     def run(
         self,
@@ -236,7 +236,7 @@ def _store_place(named: str | Path | None) -> str:
     return str(find_project_folder(Path.cwd()) / FOLDER / FILE)
 
 
-def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def run_sync(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """`asyncio.run`, also where a loop is already running: then on a thread. Ctrl-C cancels the coroutine."""
     if not _is_loop_running():  # not inside of an `except`: it would be quoted in the traceback of whatever is raised
         return _run_to_end(coroutine)

@@ -203,7 +203,6 @@ NAMES_COMMANDS = {
     "steps/choose_stopping.py",
     "actions/import_suite.py",
     "domain/suite.py",
-    "formats/results/rate_tables.py",
     "formats/tables/columns.py",
     "formats/tables/presets.py",
     "formats/tables/table_suites.py",

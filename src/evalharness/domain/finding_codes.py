@@ -272,7 +272,6 @@ HintCode: TypeAlias = Literal[
     "hint.compare_exact",
     "hint.capture_another",
     "hint.price_file",
-    "hint.tasks",
     "hint.set_baseline",
     "hint.several_targets",
     "hint.later_run",

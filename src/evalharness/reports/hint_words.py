@@ -83,7 +83,6 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             f"capture it from a run in which it passed{f', or name a trial: --trial {trial}' if trial else ''}"
         ),
         "hint.price_file": "name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
-        "hint.tasks": "--tasks retail=114",
         "hint.set_baseline": (
             "set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V"
         ),
