@@ -74,7 +74,7 @@ class Harness:
         of the environment and the `.env` file, which are read once, here. A store that does not exist is made by the
         first run; `to_read` refuses a file that is named and does not exist.
         """
-        settings = settings or Settings.read(Path.cwd())
+        settings = settings or Settings.here()
         if store is not None and not isinstance(store, str | Path):
             return cls(Context(store.redacting(settings.redactor()), settings, clock), owns_store=False)
         return cls(Context(_open_store(store, settings, clock, to_read=to_read), settings, clock))

@@ -194,9 +194,6 @@ NAMES_COMMANDS = {
     "sandboxes/bubblewrap.py",
     "sandboxes/nobody.py",
     "sandboxes/bubblewrap_command.py",
-    # The name of a flag as it is handed over by the command line, and by an API that takes the same texts.
-    "actions/evaluate_sessions.py",
-    "settings.py",
     # Messages of exceptions and problems of files that only words of the command line can be the reason of.
     "actions/check_regressions.py",
     "steps/choose_scorers.py",

@@ -94,9 +94,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
     from evalharness.reports.words import say
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     request = RegradeRequest(
         run=run,
         suite=flags["suite"],
@@ -109,8 +107,8 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
             sandbox=flags["sandbox"],
             **model_wishes(flags),
         ),
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         gate=gate_overrides(flags),
         outputs=tuple(flags["outputs"]),
     )
@@ -142,15 +140,13 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
     from evalharness.reports.words import say
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     request = RunRequest(
         suites=(flags["dataset"],),
         format_name=flags["format_name"],
         selection=_selection(flags),
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         scorers=flags["scorer"],
         options=RunOptions(
             max_concurrency=flags["max_concurrency"], grader_type=flags["grader_type"], **model_wishes(flags)

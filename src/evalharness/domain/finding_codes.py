@@ -246,7 +246,6 @@ HintCode: TypeAlias = Literal[
     "hint.other_store",
     "hint.unprotected",
     "hint.install_sandbox",
-    "hint.write_assignment",
     "hint.finish_first",
     "hint.repair_first",
     "hint.verifiable",

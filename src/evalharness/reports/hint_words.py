@@ -36,7 +36,6 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.install_sandbox": (
             "install the package: apt-get install {package}; or run without isolation: --sandbox none"
         ),
-        "hint.write_assignment": "write {flag} {key}={value}",
         "hint.finish_first": "finish it first: eval-harness resume {run}",
         "hint.repair_first": "repair it first: eval-harness resume {run}",
         "hint.own_artifact": (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness.contracts.model import Llm
@@ -32,6 +32,7 @@ class LlmJudgeScorer:
     cache: JudgeCache | None = None
     enabled: bool = False
     name: str = NAME
+    settings: Settings = field(default_factory=Settings.here, repr=False, compare=False)
 
     async def score(self, artifact: Artifact) -> Score | None:
         """None where it is switched off: that is no score, and not a bad one. Raises where the judge has no verdict."""
@@ -47,7 +48,7 @@ class LlmJudgeScorer:
             return Score(name=self.name, value=0.0, metadata={**metadata, "error": error})
         if not self.model:
             raise UsageError("no judge is set", hint="name a model: create_llm_judge_scorer(…, model='provider/model')")
-        async with opened_judge(self.model) as llm:
+        async with opened_judge(self.model, self.settings) as llm:
             try:
                 verdict, value = await score_output(Asking(llm, self.cache), output, self.criteria, None)
             except BadReply as error:
@@ -68,8 +69,12 @@ def create_llm_judge_scorer(
     model: str | Llm = "",
     cache: JudgeCache | None = None,
     enabled: bool = False,
+    settings: Settings | None = None,
 ) -> LlmJudgeScorer:
-    """Raises UsageError for criteria that are none, or whose weights do not add up."""
+    """`settings` take the place of the environment and the `.env` file, which are read once, here.
+
+    Raises UsageError for criteria that are none, or whose weights do not add up.
+    """
     from evalharness.graders.judges.llm_judge import as_rubric, check_rubric
 
     rubric = as_rubric(criteria)
@@ -79,19 +84,20 @@ def create_llm_judge_scorer(
         check_rubric(rubric)
     except ValueError as error:
         raise UsageError(f"criteria: {error}") from None
-    return LlmJudgeScorer(output_path, rubric, model, cache, enabled)
+    settings = settings or Settings.here()
+    return LlmJudgeScorer(output_path, rubric, model, cache, enabled, settings=settings)
 
 
 # Open a judge: a language model by its name, for Python callers who judge without a run.
 
 
 @asynccontextmanager
-async def opened_judge(model: str | Llm, concurrency: int = 1) -> AsyncIterator[Llm]:
+async def opened_judge(model: str | Llm, settings: Settings, concurrency: int = 1) -> AsyncIterator[Llm]:
     """A model that is open already is used as it is, and left open."""
     if not isinstance(model, str):
         yield model
         return
-    models = OpenModels(Settings.read(Path.cwd()).environment, Path.cwd(), concurrency)
+    models = OpenModels(settings.environment, Path.cwd(), concurrency)
     try:
         yield models.llm(model)
     finally:
