@@ -49,7 +49,7 @@ class SuiteConfig(Record):
     @classmethod
     def _is_a_name(cls, name: str) -> str:
         if has_braces(name):
-            raise ValueError("cannot be a variable: write the model's name here, or give it with --judge-model")
+            raise ValueError("cannot be a variable: write the model's name, or name the judge when you start the run")
         return name
 
 

@@ -72,6 +72,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.import_table": _import_table,
         "hint.map_input": "add --map input=COLUMN",
+        "hint.map_expected": "add --map expected=COLUMN",
+        "hint.map_json": "to compare it use --map expected.json_equals=…",
+        "hint.number_rows": "without --map id rows are numbered",
+        "hint.use_preset": "use --preset {preset}",
         "hint.name_judge": "name one: --judge-model provider/model",
         "hint.write_examples": (
             "write `examples: [{{output: …, score: …}}]` into one, or measure known tricks: --attacks"
