@@ -203,8 +203,8 @@ class Harness:
 
         graded_by = None if suite is None else str(suite)
         request = RegradeRequest(run=run, suite=graded_by, **request_fields(options, GradingOptions))
-        [regrade] = self.call(regrade_runs, request, _execution(executor))
-        return self._with_trials(regrade.run)
+        [regraded] = self.call(regrade_runs, request, _execution(executor))
+        return self._with_trials(regraded)
 
     def gate(self, run: str | Path, overrides: GateOverrides | None = None) -> ReportedRun:
         """A stored run, or the file of its JSON report, judged by its gate and by these overrides. Nothing is stored.

@@ -22,8 +22,11 @@ from evalharness import (
     UsageError,
     evaluate,
 )
+from evalharness.actions.run_suite import RunRequest, plan_dry
+from evalharness.actions.show_run import show_case
 from evalharness.domain.run import EvaluateOptions
 from evalharness.errors import NothingSelected
+from evalharness.reports.json_report import case_data
 from evalharness.reports.words import say
 from evalharness.testing.executor import FakeExecutor
 
@@ -171,6 +174,30 @@ class TestRegrade:
         again = harness.regrade(run.name, selection=Selection(tags=("smoke",)), gate=GateOverrides(fail_under=0.5))
         assert again.report is not None and again.report.gate is not None
         assert (ids(again), again.exit_code) == (["a"], 0)
+
+    def test_what_puts_it_in_doubt_is_in_its_report(self, harness: Harness, suite: Suite) -> None:
+        run = harness.run(suite, lambda question: "x", max_failures=1, max_concurrency=1)
+        again = harness.regrade(run.name)
+        assert again.report is not None
+        assert "regrade.pending" in [note.code for note in again.report.notes if note.severity == "warning"]
+
+
+def test_what_would_be_run_is_data(harness: Harness, suite: Suite, tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("name: s\ntarget: echo\ntrials: 3\ntest_cases: [{id: a, input: q, expected: q}]")
+    [planned] = harness.call(plan_dry, RunRequest(suites=(str(file),)))
+    assert planned.model_dump(mode="json") == {
+        "suite": "s", "variant": "echo", "target": "echo", "cases": 1, "trials_per_case": 3, "trials": 3,
+        "known_cost_usd": None,
+    }  # fmt: skip
+
+
+def test_one_case_is_data(harness: Harness, suite: Suite) -> None:
+    run = harness.run(suite, "echo")
+    shown = harness.call(show_case, run, "a")
+    document = case_data(shown.case, shown.history, shown.trials)
+    assert (document["case"]["id"], document["history"]["failure_count"]) == ("a", 0)
+    assert [(row["state"], row["trial"]["case_id"]) for row in document["trials"]] == [("passed", "a")]
 
 
 class TestResume:

@@ -184,6 +184,19 @@ class Run(Record):
         }
 
 
+class PlannedRun(Record):
+    """A run that would be started, and what the same trials cost last time, where that is known."""
+
+    suite: str
+    variant: str
+    target: str
+    cases: int
+    trials_per_case: int
+    trials: int
+    known_cost_usd: float | None
+    sequential: SequentialPlan | None = Field(default=None, exclude=True)
+
+
 ADJECTIVES = (
     "amber", "bold", "brave", "bright", "calm", "clever", "crisp", "eager", "fair", "gentle",
     "jolly", "keen", "lively", "mellow", "noble", "quick", "quiet", "steady", "sunny", "witty",

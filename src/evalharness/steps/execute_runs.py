@@ -16,6 +16,7 @@ from evalharness.contracts.execution import Execution
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
+from evalharness.domain.finding import Finding
 from evalharness.domain.run import Run, RunLock, RunOptions
 from evalharness.domain.sequential import is_not_needed
 from evalharness.domain.suite import LoadedFile, Suite, Variant
@@ -155,7 +156,7 @@ async def _execute_one(
             store.put(run.id, trial)  # those with a row keep theirs
         store.flush()
     rest = unaccounted_notes(item.budget, run, store) if is_last else ()
-    notes = (*session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
+    notes = (*item.notes, *session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
     ended = finish_run(context, run, stopped=driven.stopped, took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
@@ -218,7 +219,8 @@ class PreparedRun:
     spec: RunSpec
     budget: RunBudget
     file: LoadedFile | None = None
-    known_cost_usd: float | None = None
+    notes: tuple[Finding, ...] = ()
+    """For its report."""
 
 
 def prepare_run(
