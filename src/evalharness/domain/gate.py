@@ -40,12 +40,10 @@ def metric_name(written: str) -> str:
     return f"pass_{'at' if found[1] == '@' or found[2] == 'at' else 'hat'}_{number}{found[4]}"
 
 
-def metric_label(name: str) -> str:
-    """As people write it: `pass^3`."""
+def written_metric(name: str) -> str:
+    """The short spelling that files may have, too: `pass^3`."""
     found = _WRITTEN_K.fullmatch(name)
-    if found is None:
-        return {"case_pass_rate": "share of cases passed"}.get(name, name.replace("_", " "))
-    return f"pass{'@' if found[2] == 'at' else '^'}{found[3]}{' (plug-in)' if found[4] else ''}"
+    return f"pass{'@' if found[2] == 'at' else '^'}{found[3]}{found[4]}" if found else name
 
 
 def _known_metric(written: str) -> str:

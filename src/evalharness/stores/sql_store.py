@@ -191,7 +191,7 @@ class SqlStore(Store):
         with self.claim(run), self._database.transaction() as connection:
             if kept := self.baseline_of(run.id):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-                raise UsageError(f"{kept.described} and {kept.verb} kept", hint=hint)
+                raise UsageError(f"{run.name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
             connection.execute(statements.REMOVE_TRIALS, (self._seq(run.id),))
             connection.execute(statements.REMOVE_RUN, (run.id,))
             connection.execute(statements.REMOVE_UNUSED_BUDGETS)
