@@ -39,7 +39,8 @@ from evalharness.formats.syntax.source import Source, parse_text, read_source
 from evalharness.formats.workflow_datasets.reader import check_dataset, repeated_ids
 from evalharness.formats.workflow_datasets.records import EvalCase, EvalDataset
 from evalharness.graders.judges.question import InMemoryCache, cache_key
-from evalharness.harness import wait_for
+from evalharness.harness import run_sync
+from evalharness.settings import Settings
 from evalharness.steps.judge_outputs import OutputJudge
 from evalharness.values.json_value import MISSING, Json
 
@@ -163,7 +164,7 @@ class LlmJudgeScorer(OutputJudge):
     """Scores like the others do, also in a list with them; a model is asked when it is enabled."""
 
     def score(self, artifact: Artifact) -> Score:
-        return wait_for(self.judged(artifact))
+        return run_sync(self.judged(artifact))
 
 
 def create_llm_judge_scorer(
@@ -173,10 +174,15 @@ def create_llm_judge_scorer(
     model: str | Llm = "",
     cache: JudgeCache | None = None,
     enabled: bool = False,
+    settings: Settings | None = None,
     **spelled: Any,
 ) -> LlmJudgeScorer:
-    """Raises UsageError for criteria that are none, or whose weights do not add up."""
+    """Raises UsageError for criteria that are none, or whose weights do not add up.
+
+    `settings` replace the environment and the `.env` file, which are read once, here.
+    """
     given = {"output_path": output_path, "criteria": criteria, "model": model, "cache": cache, "enabled": enabled}
+    given["settings"] = settings or Settings.here()
     return made_scorer(LlmJudgeScorer, given, spelled)
 
 

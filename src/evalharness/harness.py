@@ -26,17 +26,21 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution, StopSignal, UnderWay
 from evalharness.contracts.executor import Executor
 from evalharness.contracts.store import MEMORY, Store
+from evalharness.domain.bounds import ALPHA, POWER
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.gate import GateOverrides
+from evalharness.domain.report import Verification
 from evalharness.domain.reported_run import ReportedRun
-from evalharness.domain.run import EvaluateOptions, Run, checked_options
+from evalharness.domain.run import EvaluateOptions, GradingOptions, Run, request_fields
 from evalharness.domain.selftest import Selftest
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline, RunLine
-from evalharness.domain.suite import ListedSuite, Suite
+from evalharness.domain.suite import ListedSuite, LoadedFile, Suite
+from evalharness.domain.trial_plan import TrialPlan
 from evalharness.errors import KEPT, LISTED_IN_FULL, HarnessError, Hint, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
-__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "wait_for"]
+__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "run_sync"]
 
 FOLDER = ".evalharness"
 FILE = "store.db"
@@ -71,7 +75,7 @@ class Harness:
         of the environment and the `.env` file, which are read once, here. A store that does not exist is made by the
         first run; `to_read` refuses a file that is named and does not exist.
         """
-        settings = settings or Settings.read(Path.cwd())
+        settings = settings or Settings.here()
         if store is not None and not isinstance(store, str | Path):
             return cls(Context(store.redacting(settings.redactor()), settings, clock), owns_store=False)
         return cls(Context(_open_store(store, settings, clock, to_read=to_read), settings, clock))
@@ -99,48 +103,67 @@ class Harness:
         **keywords: Arguments.kwargs,
     ) -> Result:
         """Any action of `evalharness.actions`, from sync code; also inside a running event loop."""
-        return wait_for(action(self.context, *arguments, **keywords))
+        return run_sync(action(self.context, *arguments, **keywords))
 
     def run(
         self,
         suite: Suite | BaseModel | str | Path,
         target: WrittenTarget | None = None,
         *,
-        trials: int | None = None,
-        scorers: Sequence[Any] = (),
-        variables: Mapping[str, str] | None = None,
-        env: Mapping[str, str] | None = None,
-        resume: str | None = None,
         executor: Executor | str | None = None,
         **options: Unpack[EvaluateOptions],
     ) -> Run:
-        """What `evaluate` does, with this store and these settings.
-
-        `executor`, or the name of a plug-in's, does the trials elsewhere than in this process.
-        """
+        """What `evaluate` does, with this store and these settings."""
         from evalharness.actions.evaluate import Evaluation, evaluate_suite
 
-        asked = Evaluation(suite, target, trials, scorers, variables or {}, env or {}, resume, options)
-        return self.call(evaluate_suite, asked, _execution(executor))
+        return self.call(evaluate_suite, Evaluation(suite, target, options), _execution(executor))
+
+    def resume(
+        self,
+        run: str | None = None,
+        *,
+        variables: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        max_concurrency: int | None = None,
+        max_cost_usd: float | None = None,
+        max_tokens: int | None = None,
+        executor: Executor | str | None = None,
+    ) -> list[Run]:
+        """Continue a run by id or name, else the newest unfinished one, with all that were started together with it.
+
+        A run of a bare callable is continued by `run(suite, function, resume=NAME)`.
+        """
+        from evalharness.actions.resume_run import ResumeRequest, resume_runs
+
+        caps: GradingOptions = {
+            "variables": variables,
+            "env": env,
+            "max_concurrency": max_concurrency,
+            "max_cost_usd": max_cost_usd,
+            "max_tokens": max_tokens,
+        }
+        fields = request_fields(caps, GradingOptions)
+        request = ResumeRequest(run, fields["variables"], fields["env"], max_concurrency, max_cost_usd, max_tokens)
+        return [self._with_trials(each) for each in self.call(resume_runs, request, _execution(executor))]
 
     def selftest(
         self,
         suite: Suite | BaseModel | str | Path,
         *,
-        variables: Mapping[str, str] | None = None,
-        env: Mapping[str, str] | None = None,
         repeat_judges: int = 3,
-        **options: Unpack[EvaluateOptions],
+        **options: Unpack[GradingOptions],
     ) -> Selftest:
         """Whether right answers pass and wrong ones fail; runs no target. Its `verdict` is SOUND or UNSOUND, mostly."""
         from evalharness.actions.selftest_suite import SelftestRequest, selftest_suites
         from evalharness.steps.accept_suite import accept_suite
 
+        fields = request_fields(options, GradingOptions)
         request = SelftestRequest(
             (accept_suite(self.context.store, suite),),
-            variables=dict(variables or {}),
-            env=dict(env or {}),
-            options=checked_options(options),
+            selection=fields["selection"],
+            variables=fields["variables"],
+            env=fields["env"],
+            options=fields["options"],
             repeat_judges=repeat_judges,
         )
         [tested] = self.call(selftest_suites, request).selftests
@@ -156,7 +179,9 @@ class Harness:
         """A stored run by id or name, with its report and trials."""
         from evalharness.actions.show_run import show_run
 
-        run = self.call(show_run, name)
+        return self._with_trials(self.call(show_run, name))
+
+    def _with_trials(self, run: Run) -> Run:
         return run.model_copy(update={"trials": tuple(self.context.store.trials(run.id))})
 
     def reported(self, run: Run) -> ReportedRun:
@@ -164,7 +189,7 @@ class Harness:
         assert run.report is not None, "asked for a run that has come to a stop"
         return ReportedRun(run.report, run, partial(self.context.store.trials, run.id))
 
-    def write_report(self, run: Run | str, path: str | Path, reporter: str | None = None) -> None:
+    def write_report(self, run: Run | ReportedRun | str, path: str | Path, reporter: str | None = None) -> None:
         """As JSON, JUnit or whatever else the ending of the file says, or a reporter that is named."""
         from evalharness.actions.write_report import write_report
 
@@ -193,42 +218,82 @@ class Harness:
         self,
         run: str,
         *,
-        suite: str | None = None,
+        suite: str | Path | None = None,
         executor: Executor | str | None = None,
-        **options: Unpack[EvaluateOptions],
+        **options: Unpack[GradingOptions],
     ) -> Run:
         """Grade the stored transcripts of a run again, as a new run; nothing is re-run."""
         from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 
-        request = RegradeRequest(run=run, suite=suite, options=checked_options(options))
-        [regrade] = self.call(regrade_runs, request, _execution(executor))
-        return regrade.run
+        graded_by = None if suite is None else str(suite)
+        request = RegradeRequest(run=run, suite=graded_by, **request_fields(options, GradingOptions))
+        [regraded] = self.call(regrade_runs, request, _execution(executor))
+        return self._with_trials(regraded)
+
+    def gate(self, run: str | Path, overrides: GateOverrides | None = None) -> ReportedRun:
+        """A stored run, or the file of its JSON report, judged by its gate and by these overrides. Nothing is stored.
+
+        The report that comes back has this verdict; `write_report` writes it.
+        """
+        from evalharness.actions.gate_run import gate_run
+
+        return self.call(gate_run, str(run), overrides or GateOverrides())
+
+    def plan(
+        self,
+        suite: str | Path,
+        effect: float = 0.05,
+        *,
+        power: float = POWER,
+        alpha: float = ALPHA,
+        cases: int | None = None,
+        trials: int | None = None,
+        run: str | None = None,
+    ) -> TrialPlan:
+        """How many cases and trials of a suite it takes to see a drop of the pass rate by `effect` (0.05: 5 points).
+
+        Judges by the suite's last run, or by `run`. Nothing is started.
+        """
+        from evalharness.actions.plan_trials import PlanRequest, plan_trials
+
+        return self.call(plan_trials, PlanRequest(str(suite), effect, power, alpha, cases, trials, run))
+
+    def validate(self, *paths: str | Path, format_name: str | None = None) -> list[LoadedFile]:
+        """Suite files, and every suite in folders, each with all its problems. Nothing is imported or started."""
+        from evalharness.actions.validate_suites import validate_suites
+
+        return self.call(validate_suites, map(Path, paths), format_name)
+
+    def verify(
+        self, what: str | Path, *, tasks: int | Mapping[str, int] | None = None, trials: int | None = None
+    ) -> Verification:
+        """Every figure of a run or of a JSON report computed again; or whether a table of pass^k can be.
+
+        Of a table, `tasks` says how many tasks each row has (by its name, where they differ), `trials` how many trials
+        each task had.
+        """
+        from evalharness.actions.verify_report import verify_any
+
+        return self.call(verify_any, str(what), tasks, trials)
 
 
 def evaluate(
     suite: Suite | BaseModel | str | Path,
     target: WrittenTarget | None = None,
     *,
-    trials: int | None = None,
-    scorers: Sequence[Any] = (),
-    variables: Mapping[str, str] | None = None,
-    env: Mapping[str, str] | None = None,
     store: WrittenStore | None = None,
-    resume: str | None = None,
+    executor: Executor | str | None = None,
     **options: Unpack[EvaluateOptions],
 ) -> Run:
     """Run a suite, a suite file or a suite's name on a target; returns the finished run with its report and trials.
 
-    `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used.
-    `scorers` take the place of the suite's own: whatever `--scorer` takes, objects with a method `score`, functions.
-    `env` reaches commands, sandboxes and models, and functions as `context.environment`. `store` is what `Harness.open`
-    takes. `options` are those of `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the
+    `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used. `store` is
+    what `Harness.open` takes. `executor`, or the name of a plug-in's, does the trials elsewhere than in this process.
+    `options` are those of `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the
     current one. Works inside a running event loop too (a notebook), where it uses a thread of its own.
     """
     with Harness.open(store) as harness:
-        return harness.run(
-            suite, target, trials=trials, scorers=scorers, variables=variables, env=env, resume=resume, **options
-        )
+        return harness.run(suite, target, executor=executor, **options)
 
 
 def _execution(executor: Executor | str | None) -> Execution:
@@ -260,7 +325,7 @@ def _store_place(named: str | Path | None) -> str:
     return str(find_project_folder(Path.cwd()) / FOLDER / FILE)
 
 
-def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def run_sync(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """`asyncio.run`, also where a loop is already running: then on a thread. Ctrl-C cancels the coroutine."""
     if not _is_loop_running():  # not inside of an `except`: it would be quoted in the traceback of whatever is raised
         return _run_to_end(coroutine)

@@ -6,9 +6,9 @@ their reports are those of `evalharness.evaluate`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from uuid import uuid4
@@ -38,7 +38,7 @@ from evalharness.graders.judges.validation import try_judge
 from evalharness.harness import MEMORY, Harness
 from evalharness.redaction import Redactor
 from evalharness.reports import session_database, session_files
-from evalharness.settings import Settings
+from evalharness.settings import Settings, now, timestamp
 from evalharness.steps.judge_outputs import opened_judge
 from evalharness.values.json_value import Json
 
@@ -77,6 +77,8 @@ class Judge:
     model: str | Llm
     concurrency: int = 1
     """How many statements at once; less than 1 means 1."""
+    settings: Settings = field(default_factory=Settings.here, repr=False, compare=False)
+    """In place of the environment and the `.env` file, which are read once, when the judge is made."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) and not hasattr(self.model, "chat"):
@@ -95,7 +97,7 @@ class Judge:
         is_list = isinstance(criteria, Sequence) and not isinstance(criteria, str)
         if not is_list or not all(isinstance(each, str) and each.strip() for each in criteria):
             raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
-        async with opened_judge(self.model, self.concurrency) as llm:
+        async with opened_judge(self.model, self.settings, self.concurrency) as llm:
             answers = await check_each(Asking(llm), response, criteria, self.concurrency)
         results = [answer for answer in answers if isinstance(answer, RelevanceResult)]
         if failures := failures_in(criteria, answers):
@@ -104,23 +106,28 @@ class Judge:
 
     async def validate(self) -> None:
         """One trivial question; raises UsageError or ModelUnavailable where this model cannot judge."""
-        async with opened_judge(self.model) as llm:
+        async with opened_judge(self.model, self.settings) as llm:
             await try_judge(llm)
 
 
 def evaluate_sessions(
-    config: Config, run_name: str = "", *, store: str | None = None, sandbox: str = DEFAULT_SANDBOX
+    config: Config,
+    run_name: str = "",
+    *,
+    store: str | None = None,
+    sandbox: str = DEFAULT_SANDBOX,
+    settings: Settings | None = None,
 ) -> EvalRun:
     """Every session of `config.evals_dir`, asked `config.repeat` times. Works inside a running event loop, too.
 
     `config.judge_model` judges their criteria; without one these stay open. Without `run_name` a name is made up.
     """
-    with Harness.open(store) as harness:
+    with Harness.open(store, settings=settings) as harness:
         return harness.call(evaluating.evaluate_sessions, config, sandbox, run_name)
 
 
-def new_judge(model: str | Llm, concurrency: int = 1) -> Judge:
-    return Judge(model, concurrency)
+def new_judge(model: str | Llm, concurrency: int = 1, *, settings: Settings | None = None) -> Judge:
+    return Judge(model, concurrency, settings or Settings.here())
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +136,15 @@ class Runner:
 
     config: Config
     store: str | None = None
+    settings: Settings | None = field(default=None, repr=False, compare=False)
 
     def sessions(self) -> list[InputSession]:
         """What is going to be asked, in this order."""
-        with Harness.open(MEMORY) as harness:
+        with Harness.open(MEMORY, settings=self.settings) as harness:
             return harness.call(input_sessions, self.config)
 
     def run(self, run_name: str = "") -> EvalRun:
-        return evaluate_sessions(self.config, run_name, store=self.store)
+        return evaluate_sessions(self.config, run_name, store=self.store, settings=self.settings)
 
 
 def generate_run_name() -> str:
@@ -144,44 +152,52 @@ def generate_run_name() -> str:
     return run.generate_run_name(Random())
 
 
-def session_from_events(events: Iterable[Mapping[str, Json]], title: str, questions: Sequence[str]) -> Session:
+def session_from_events(
+    events: Iterable[Mapping[str, Json]],
+    title: str,
+    questions: Sequence[str],
+    *,
+    clock: Callable[[], datetime] = now,
+) -> Session:
     """The conversation behind the JSON events of `docker agent run --exec --json`, which was asked these questions."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return rebuilt_sessions.session_from_events(events, title, questions, session_id=str(uuid4()), now=now)
+    made_at = timestamp(clock())
+    return rebuilt_sessions.session_from_events(events, title, questions, session_id=str(uuid4()), now=made_at)
 
 
-def save_session(session: Session, filename: str = "", folder: str | Path = "evals") -> Path:
+def save_session(
+    session: Session, filename: str = "", folder: str | Path = "evals", *, settings: Settings | None = None
+) -> Path:
     """Keep a session as an eval, under `filename` or its id; a name that is taken gets `_1`, `_2`, …"""
-    with Harness.open(MEMORY) as harness:
+    with Harness.open(MEMORY, settings=settings) as harness:
         return harness.call(save_sessions.save_session, session, filename, Path(folder))
 
 
 save = save_session
 
 
-def save_run_json(run: EvalRun, output_dir: str | Path) -> Path:
+def save_run_json(run: EvalRun, output_dir: str | Path, *, settings: Settings | None = None) -> Path:
     """`<run>.json`: every result, with what the agent printed."""
-    return session_files.save_run_json(run, Path(output_dir), _redactor())
+    return session_files.save_run_json(run, Path(output_dir), _redactor(settings))
 
 
-def save_run_sessions_json(run: EvalRun, output_dir: str | Path) -> Path:
+def save_run_sessions_json(run: EvalRun, output_dir: str | Path, *, settings: Settings | None = None) -> Path:
     """`<run>-sessions.json`: a `RunOutput`, every session with its criteria and its result."""
-    return session_files.save_run_sessions_json(run, Path(output_dir), _redactor())
+    return session_files.save_run_sessions_json(run, Path(output_dir), _redactor(settings))
 
 
-def save_run_sessions(run: EvalRun, output_dir: str | Path) -> Path:
+def save_run_sessions(run: EvalRun, output_dir: str | Path, *, settings: Settings | None = None) -> Path:
     """`<run>.db`: an SQLite file that session tools can open."""
-    return session_database.save_run_sessions(run, Path(output_dir), _redactor())
+    return session_database.save_run_sessions(run, Path(output_dir), _redactor(settings))
 
 
-def save_run_log(run: EvalRun, output_dir: str | Path) -> Path:
+def save_run_log(run: EvalRun, output_dir: str | Path, *, settings: Settings | None = None) -> Path:
     """`<run>.log`: every check and the summary, for people."""
-    return session_files.save_run_log(run, Path(output_dir), _redactor())
+    return session_files.save_run_log(run, Path(output_dir), _redactor(settings))
 
 
-def summary_text(run: EvalRun) -> str:
-    return _redactor().redact("\n".join(session_files.summary_lines(run.summary, run.duration)))
+def summary_text(run: EvalRun, *, settings: Settings | None = None) -> str:
+    return _redactor(settings).redact("\n".join(session_files.summary_lines(run.summary, run.duration)))
 
 
-def _redactor() -> Redactor:
-    return Settings.read(Path.cwd()).redactor()
+def _redactor(settings: Settings | None) -> Redactor:
+    return (settings or Settings.here()).redactor()

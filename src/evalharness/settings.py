@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
-from evalharness.errors import Hint, UsageError
+from evalharness.errors import UsageError
 from evalharness.redaction import Redactor, is_secret_name
 
 _STORE_TIMEOUT = "EVALHARNESS_STORE_TIMEOUT"
@@ -31,8 +31,13 @@ class Settings:
         """The environment, and what `folder/.env` adds to it: variables that are set keep their values."""
         return cls({**(read_dotenv(folder) if folder else {}), **os.environ})
 
+    @classmethod
+    def here(cls) -> Settings:
+        """The environment and the `.env` file of the current folder, as whoever passes no settings gets them."""
+        return cls.read(Path.cwd())
+
     def with_environment(self, values: Mapping[str, str]) -> Settings:
-        """`--env KEY=VALUE`: these win. Raises UsageError for what cannot be an environment variable."""
+        """These win. Raises UsageError for what cannot be an environment variable."""
         for name, value in values.items():
             if not isinstance(name, str) or not isinstance(value, str):
                 kinds = f"{type(name).__name__} = {type(value).__name__}"
@@ -64,7 +69,7 @@ class Settings:
         return self.environment.get("NO_COLOR", "") != ""
 
     def secrets(self, extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
-        """Name → value of every secret variable of the environment and of `extra` (given by `--env` or `--var`).
+        """Name → value of every secret variable of the environment and of `extra`, which was given for one call.
 
         Secret are the names that `is_secret_name` knows and those in `extra_names`, in any case. Where both hold
         another value under one name, both are kept, the one of `extra` as `NAME.given`.
@@ -83,36 +88,6 @@ class Settings:
     def redactor(self, extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> Redactor:
         """Knows every secret of `secrets`."""
         return Redactor(self.secrets(extra_names, extra))
-
-    def parse_assignments(self, items: Iterable[str], flag: str) -> dict[str, str]:
-        """`KEY=VALUE` texts of a repeated flag; the last of equal keys wins.
-
-        For `--env` a bare `KEY` stands for its value in the environment, and is left out when there is none.
-        """
-        assignments: dict[str, str] = {}
-        for item in items:
-            # Messages name the key alone: the value may be a secret.
-            name, equals, value = item.partition("=")
-            if not name:
-                raise UsageError(
-                    f"{flag} needs a key before the '='",
-                    hint=Hint("hint.write_assignment", flag=flag, key="KEY", value="VALUE"),
-                )
-            if any(character.isspace() for character in name):
-                raise UsageError(
-                    f"{flag} has a key with spaces: '{name}'",
-                    hint=Hint("hint.write_assignment", flag=flag, key='"KEY', value='a value"'),
-                )
-            if equals:
-                assignments[name] = value
-            elif flag != "--env":
-                raise UsageError(
-                    f"{flag} '{name}' has no value",
-                    hint=Hint("hint.write_assignment", flag=flag, key=name, value="VALUE"),
-                )
-            elif name in self.environment:
-                assignments[name] = self.environment[name]
-        return assignments
 
 
 def now() -> datetime:
@@ -138,6 +113,28 @@ def read_dotenv(folder: Path) -> dict[str, str]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"cannot read {path}: {reason}", hint="fix, move or delete the file") from error
     return {name: value for name, value in found.items() if value is not None}
+
+
+def parse_assignments(items: Iterable[str], known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """`KEY=VALUE` texts; the last of equal keys wins.
+
+    With `known`, a bare `KEY` stands for its value there, and is left out when it has none.
+    """
+    assignments: dict[str, str] = {}
+    for item in items:
+        # Messages name the key alone: the value may be a secret.
+        name, equals, value = item.partition("=")
+        if not name:
+            raise UsageError("there is no key before the '='", hint="write KEY=VALUE")
+        if any(character.isspace() for character in name):
+            raise UsageError(f"the key '{name}' contains spaces", hint="write KEY=VALUE")
+        if equals:
+            assignments[name] = value
+        elif known is None:
+            raise UsageError(f"'{name}' has no value", hint=f"write {name}=VALUE")
+        elif name in known:
+            assignments[name] = known[name]
+    return assignments
 
 
 def find_project_folder(start: Path) -> Path:

@@ -118,6 +118,6 @@ class TestSqlite:
         with store.claim(run), pytest.raises(RunBusy, match=f"{run.name} is being run"), store.claim(run):
             pytest.fail("claimed twice")
         store.set_baseline(run.id, "default")
-        with pytest.raises(UsageError, match="is the baseline 'default' of capitals") as refusal:
+        with pytest.raises(UsageError, match="belongs to the baseline 'default' of capitals") as refusal:
             store.remove_run(run)
         assert "baseline rm default --suite capitals" in say(refusal.value.hint)

@@ -66,10 +66,10 @@ def test_a_target_that_may_not_be_found_any_more_is_noted(tmp_path: Path) -> Non
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     write(tmp_path, qa_csv=TABLE, rows_jsonl='{"q": "x"}\n', bad_json="{", suite_yaml="name: x\n")
     for words, message in [
-        (["qa.csv"], "qa.csv is a table: say which column is what with --map"),
+        (["qa.csv"], "qa.csv is a table: say which column is what"),
         (["rows.jsonl"], "columns: q; try --map input=COLUMN"),
         (["qa.csv", "--map", "input=quest"], "unknown column 'quest'. Did you mean 'question'?"),
-        (["qa.csv", "--map", "input=question", "--format", "native"], "--format is for suite files"),
+        (["qa.csv", "--map", "input=question", "--format", "native"], "formats are for suite files"),
         (["qa.csv", *MAPPING, "-o", "suite.json"], "name a file that ends in .yaml"),
         (["qa.csv", *MAPPING, "-o", "nowhere/suite.yaml"], "cannot write nowhere/suite.yaml"),
         (["gone.csv", *MAPPING], "gone.csv: cannot be read"),

@@ -75,7 +75,12 @@ def test_usage_errors_as_json(project: Path) -> None:
         ("run", "missing.yaml"): "1 problem found",
         ("run", "broken.yaml"): "3 problems found",
         ("run", "suite.yaml", "--target", "orcale"): "Did you mean 'oracle'?",
-        ("run", "suite.yaml", "--var", "novalue"): "--var 'novalue' has no value",
+        (
+            "run",
+            "suite.yaml",
+            "--var",
+            "novalue",
+        ): "value for '--var': 'novalue' has no value; write novalue=VALUE",
         ("show", "nobody"): "unknown run 'nobody'",
     }
     for words, text in expected.items():

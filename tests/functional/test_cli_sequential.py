@@ -286,7 +286,7 @@ class TestWhatCannotBe:
         project = make_project(tmp_path, test_cases=cases, gate={"thresholds": {"default": {"pass_rate": 0.9}}})
         refused = run(project)
         assert refused.code == 2
-        assert "'k0' holds 10" in refused.json["error"]["message"]
+        assert "'k0' has 10" in refused.json["error"]["message"]
         assert executed(project) == []
         assert run(project, "--limit", "2").code == 0  # one case of each cluster
 

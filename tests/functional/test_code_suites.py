@@ -46,9 +46,9 @@ def test_a_file_of_problems_becomes_a_suite_that_its_own_solutions_pass(preset: 
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
     mbpp = str(FIXTURES / "mbpp.jsonl")
     for words, told in [
-        (["--preset", "humaneval"], "mbpp.jsonl:1: [0]: these rows look like mbpp: use --preset mbpp"),
-        (["--preset", "mbpp", "--map", "input=text"], "exclude each other"),
-        (["--preset", "mbpp", "--format", "native"], "with --preset the file is a table"),
+        (["--preset", "humaneval"], "mbpp.jsonl:1: [0]: these rows look like mbpp; use --preset mbpp"),
+        (["--preset", "mbpp", "--map", "input=text"], "take a mapping or a preset, not both"),
+        (["--preset", "mbpp", "--format", "native"], "with a preset the file is a table"),
         (["--preset", "gsm"], "humaneval"),
     ]:
         done = drive(tmp_path, "import", mbpp, *words)

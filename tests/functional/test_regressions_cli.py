@@ -291,6 +291,8 @@ def test_variants_are_held_against_one_of_them(project: Path) -> None:
     code, found = checked(project, "capitals", "--baseline-variant", "agent.py:good")
     assert (code, [each["new"]["variant"] for each in found["comparisons"]]) == (1, ["agent.py:bad"])
     assert checked(project, "capitals", "--baseline-variant", "agent.py:bad")[0] == 0
+    both = drive(project, "regressions", "capitals", "--baseline", "b", "--baseline-variant", "agent.py:good")
+    assert (both.code, "with a baseline or with a variant, not with both" in both.err) == (2, True)
     wrong = drive(project, "regressions", "capitals", "--baseline-variant", "agent.py:god")
     assert (wrong.code, "Did you mean 'agent.py:good'?" in wrong.err) == (2, True)
 

@@ -56,14 +56,14 @@ def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> Non
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(project: Path, path: str) -> None:
     done = drive(project, "run", "suite.yaml", "-o", path)
     assert done.code == 2
-    assert f"-o {path}" in done.err
+    assert f"error: {path}" in done.err
     assert not (project / ".evalharness").exists()
 
 
 def test_a_file_of_somebody_else_is_not_written_over(project: Path) -> None:
     (project / "package.json").write_text('{"name": "mine"}')
     done = drive(project, "run", "suite.yaml", "-o", "package.json")
-    assert (done.code, "holds something else" in done.err, done.out) == (2, True, "")
+    assert (done.code, "contains something else" in done.err, done.out) == (2, True, "")
     assert (project / "package.json").read_text() == '{"name": "mine"}'
     for _ in range(2):
         assert drive(project, "run", "suite.yaml", "-o", "report.json").code == 1

@@ -52,6 +52,8 @@ def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path
     assert done.code == 1, done.err
     assert done.states() == {"one": ["passed"], "three": ["failed"]}
     assert "warning: cases without an artifact, left out: two" in done.err
+    assert [note["code"] for note in done.report["notes"]] == ["artifacts.missing"]
+    assert "cases without an artifact, left out: two" in drive(tmp_path, "show", done.run_name).out
     assert "hello" in done.report["failures"][0]["reason"]
     [run] = drive(tmp_path, "runs", "--json").json["runs"]
     assert run["run"] == done.run_name

@@ -149,11 +149,11 @@ def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("other.json", '{"a": 1}', "is no report, and holds no table of pass^k"),
+        ("other.json", '{"a": 1}', "is neither a report nor a table of pass^k"),
         ("broken.json", "{", "is not JSON"),
-        ("list.json", "[]", "is no report"),
+        ("list.json", "[]", "is neither a report nor a table of pass^k"),
         ("old.json", '{"eval_report": {"verdict": "PASSED"}}', "is no report that this version reads"),
-        ("empty.csv", "a,b\n1,2\n", "holds no table of pass^k"),
+        ("empty.csv", "a,b\n1,2\n", "is neither a report nor a table of pass^k"),
     ],
 )
 def test_a_file_that_is_no_report_is_wrong_usage(project: Path, name: str, text: str, said: str) -> None:
@@ -188,6 +188,12 @@ def test_a_published_table(project: Path) -> None:
     done = drive(project, "verify", "table.csv", "--json")
     assert done.code == 0
     assert done.json["rates"][0]["histogram"] == [14, 12, 10, 4, 10]
+
+
+@pytest.mark.parametrize("written", ["", "x", "retail=", "0", "retail=-1", "1.5", "9999999999"])
+def test_tasks_must_be_numbers(written: str, project: Path) -> None:
+    done = drive(project, "verify", "table.json", "--tasks", written)
+    assert (done.code, f"'{written}' must be a number of tasks" in done.err) == (2, True)
 
 
 def test_a_table_that_tells_too_little_is_not_said_to_agree(project: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_comparison_weighs_cases_as_the_report_does(project: Path) -> None:
 def test_a_sequential_run_counts_trials_alike_and_refuses_unequal_weights(project: Path) -> None:
     done = drive(project, "run", "suite.yaml", "--sequential", "--fail-under", "90%")
     assert done.code == 2
-    assert "--sequential cannot judge cases of different weights (from 0 to 3)" in done.err
+    assert "a run that may stop early cannot judge cases of different weights (from 0 to 3)" in done.err
     assert "run without --sequential, or give every case the same weight" in done.err
     even = SUITE.replace("weight: 3", "weight: 2").replace("weight: 0", "weight: 2")
     write(project, suite_yaml=even.replace("right}", "right, weight: 2}"))

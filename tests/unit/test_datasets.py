@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judged import HonestLlm, SayingLlm
 from sample_sizes import examples
 
-from evalharness import datasets, evaluate
+from evalharness import Settings, datasets, evaluate
 from evalharness.datasets import (
     DatasetIssue,
     DatasetValidationError,
@@ -416,6 +416,14 @@ def test_a_judge_scores_an_output() -> None:
     assert len(llm.requests) == 1
     missing = score("x.y", enabled=True)
     assert (missing.value, missing.metadata["error"]) == (0.0, 'Path "x.y" not found')
+
+
+def test_a_judge_uses_the_settings_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-shell")
+    scorer = create_llm_judge_scorer("main.text", "Is it kind?", model="openai/m", enabled=True, settings=Settings({}))
+    with pytest.raises(HarnessError, match="OPENAI_API_KEY"):
+        asyncio.run(scorer.score(ARTIFACT))
+    assert "sk-of-the-shell" not in repr(create_llm_judge_scorer("main.text", "Is it kind?"))
 
 
 def test_a_judge_without_a_verdict_gives_no_score() -> None:

@@ -45,7 +45,7 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.local_executor import LocalExecutor
-from evalharness.errors import UnknownName
+from evalharness.errors import StoreError, UnknownName
 from evalharness.sandboxes.process_tree import adopts_orphans
 from evalharness.testing.executor import FakeExecutor
 from evalharness.testing.store import FakeStore
@@ -371,6 +371,25 @@ def timeless(attempt: Attempt) -> Attempt:
     return attempt.model_copy(update={"duration_s": 0.0})
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("place", [":memory:", "store.db"])
+def test_a_closed_harness_says_that_it_is_closed(place: str, is_new: bool, tmp_path: Path) -> None:
+    file = tmp_path / place
+    with Harness.open(place if place == ":memory:" else file, settings=Settings()) as harness:
+        if not is_new:
+            harness.run(suite_of(1), "echo")
+    uses: list[Callable[[], object]] = [
+        harness.runs,
+        lambda: harness.run(suite_of(1), "echo"),
+        lambda: harness.load_run("any"),
+    ]
+    for use in uses:
+        with pytest.raises(StoreError, match=r"^the store .* is closed$") as refusal:
+            use()
+        assert "open the Harness again" in refusal.value.hint
+    assert file.exists() == (place == "store.db" and not is_new), "nothing is made after that"
+
+
 def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
     executor, store = FakeExecutor(), FakeStore()
     with Harness.open(store, settings=Settings()) as harness:
@@ -569,7 +588,7 @@ class TestDoor:
             assert not [path for path in tmp_path.rglob("r.*") if "sk-very-secret-123" in path.read_text()]
             (tmp_path / "notes.json").write_text("my notes")
             for path, name, wrong in (
-                ("r.odd", None, "a report's kind is told by its ending"),
+                ("r.odd", None, r"^\S+r\.odd: there is no kind of report with the ending '\.odd'$"),
                 ("r.odd", "jsn", "Did you mean 'json'"),
                 ("notes.json", None, "would be lost"),
             ):

@@ -194,21 +194,6 @@ NAMES_COMMANDS = {
     "sandboxes/bubblewrap.py",
     "sandboxes/nobody.py",
     "sandboxes/bubblewrap_command.py",
-    # The name of a flag as it is handed over by the command line, and by an API that takes the same texts.
-    "actions/evaluate_sessions.py",
-    "settings.py",
-    # Messages of exceptions and problems of files that only words of the command line can be the reason of.
-    "actions/check_regressions.py",
-    "steps/choose_scorers.py",
-    "steps/choose_stopping.py",
-    "actions/import_suite.py",
-    "domain/suite.py",
-    "formats/results/rate_tables.py",
-    "formats/tables/columns.py",
-    "formats/tables/presets.py",
-    "formats/tables/table_suites.py",
-    # The reason of a trial, which is a text.
-    "targets/skill.py",
 }
 COMMAND_OR_FLAG = re.compile(rf"(?<![\w-])--[a-z]|eval-harness ({'|'.join(COMMANDS)})\b")
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import pytest
 from judged import HonestLlm, SayingLlm, nonce_in, told
 from recorded import AGENT, TARGET, asked, item, save, session
 
-from evalharness import sessions
+from evalharness import Settings, sessions
 from evalharness.domain.case import Case
 from evalharness.domain.language_model import ChatRequest
 from evalharness.domain.suite import matches
-from evalharness.errors import IncompleteVerdict, InvalidFile, NothingSelected, UsageError
+from evalharness.errors import HarnessError, IncompleteVerdict, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load
 from evalharness.sessions import Config, Judge, Runner, Session, evaluate_sessions
 
@@ -189,6 +190,50 @@ def test_a_session_is_rebuilt_with_an_id_and_a_time_of_its_own() -> None:
     one, two = (sessions.session_from_events([{"type": "agent_choice", "content": "Hi"}], "t", ["q"]) for _ in "ab")
     assert one.id != two.id
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one.created_at)
+
+
+def test_a_session_is_rebuilt_with_the_time_of_the_clock_that_is_passed() -> None:
+    rebuilt = sessions.session_from_events([], "t", ["q"], clock=lambda: datetime(2031, 5, 4, 3, 2, 1, tzinfo=UTC))
+    assert rebuilt.created_at == "2031-05-04T03:02:01Z"
+
+
+def test_settings_reach_whatever_would_read_the_environment(
+    evals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell's variables are neither used nor redacted; those of the settings are."""
+    monkeypatch.setenv("API_KEY", "of-the-shell")
+    settings = Settings({"API_KEY": "of-the-settings", "PATH": os.environ["PATH"]})
+    (evals.parent / "target.yaml").write_text("command: 'printf %s \"$API_KEY\"'\n")
+    config = Config(agent_filename="target.yaml", evals_dir=str(evals), only=("talk",))
+    run = Runner(config, ":memory:", settings).run()
+    [result] = run.results
+    assert result.response == "[redacted:API_KEY]"
+    both = "of-the-shell of-the-settings"
+    run = run.model_copy(update={"results": (result.model_copy(update={"response": both}),)})
+    writers = (
+        sessions.save_run_json,
+        sessions.save_run_sessions_json,
+        sessions.save_run_log,
+        sessions.save_run_sessions,
+    )
+    saved = [write(run, tmp_path / "saved", settings=settings) for write in writers]
+    session = Session.model_validate(asked(both))
+    saved.append(sessions.save_session(session, "s", tmp_path / "saved", settings=settings))
+    for path in saved:
+        assert b"of-the-settings" not in path.read_bytes(), path
+    assert b"of-the-shell" in saved[0].read_bytes() and b"of-the-shell" in saved[-1].read_bytes()
+
+
+def test_a_judge_reads_the_environment_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALHARNESS_MODEL_DEADLINE", "soon")
+    before, settled = Judge("openai/m"), sessions.new_judge("openai/m", settings=Settings({}))
+    monkeypatch.delenv("EVALHARNESS_MODEL_DEADLINE")
+    with pytest.raises(HarnessError, match="EVALHARNESS_MODEL_DEADLINE is 'soon'"):
+        asyncio.run(before.validate())
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-shell")
+    with pytest.raises(HarnessError, match="OPENAI_API_KEY"):
+        asyncio.run(settled.validate())
+    assert "soon" not in repr(before)
 
 
 def test_saving_a_session_never_replaces_another(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def _chosen(
     """The old report, the new ones, and what must be said about the choice."""
     if request.baseline_variant is not None:
         if request.baseline is not None:
-            raise UsageError("--baseline and --baseline-variant exclude each other")
+            raise UsageError("compare with a baseline or with a variant, not with both")
         return _of_matrix(request.baseline_variant, request.run, suite_name, store)
     old = whole(find_report(request.baseline or _usual_baseline(suite_name, store), store, suite_name))
     if request.run is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
@@ -11,14 +10,20 @@ from evalharness.actions.resume_run import ResumeRequest, continue_runs
 from evalharness.actions.run_suite import RunRequest, plan_runs, start_runs
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.domain.run import EvaluateOptions, Run, checked_options
+from evalharness.domain.run import EvaluateOptions, Run, request_fields
+from evalharness.domain.sequential import SequentialRequest
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import LoadedFile
 from evalharness.errors import CannotResume, UsageError
 from evalharness.steps.accept_suite import WrittenSuite, accept_suite
-from evalharness.steps.choose_scorers import WrittenScorer, with_scorers
+from evalharness.steps.choose_scorers import with_scorers
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import for_suites, stored_environment
+
+RESUMED_WITH = {
+    *("resume", "trials", "scorers", "variables", "env"),
+    *("max_concurrency", "max_cost_usd", "max_tokens", "judge_model"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +32,52 @@ class Evaluation:
 
     suite: WrittenSuite | BaseModel
     target: WrittenTarget | None = None
-    trials: int | None = None
-    scorers: Sequence[WrittenScorer] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    resume: str | None = None
     options: EvaluateOptions = field(default_factory=EvaluateOptions)
 
 
 async def evaluate_suite(context: Context, asked: Evaluation, execution: Execution | None = None) -> Run:
     """Run one suite on one target; returns the finished run with its report and trials."""
-    if asked.trials is not None and asked.trials < 1:
-        raise UsageError(f"trials must be at least 1, not {asked.trials}")
-    for name, value in asked.variables.items():
-        if not isinstance(value, str):
-            raise UsageError(f"the value of the variable {name} must be text, not {type(value).__name__}")
+    request = _request(asked.target, asked.options)
     file = accept_suite(context.store, asked.suite)
     assert file.suite is not None
-    request = RunRequest(
-        targets=() if asked.target is None else (asked.target,),
-        trials=asked.trials,
-        scorers=tuple(asked.scorers),
-        variables=dict(asked.variables),
-        env=dict(asked.env),
-        options=checked_options(asked.options),
-    )
     execution = execution or Execution()
     with for_suites(context, [file.suite], request.variables, request.env) as running:
-        if asked.resume is not None:
-            [ended] = await _resume(running, running.store.find_run(asked.resume), file, request, execution)
+        if (name := asked.options.get("resume")) is not None:
+            _check_resumed(name, asked.options)
+            [ended] = await _resume(running, running.store.find_run(name), file, request, execution)
         else:
             prepared = await plan_runs(running, [file], request)
             if len(prepared) > 1:
                 raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
             [ended] = await start_runs(running, prepared, execution)
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
+
+
+def _request(target: WrittenTarget | None, asked: EvaluateOptions) -> RunRequest:
+    fields, effect, k = request_fields(asked, EvaluateOptions), asked.get("sequential"), tuple(asked.get("k", ()))
+    if any(number < 1 for number in k):
+        raise UsageError(f"k must be at least 1, not {min(k)}")
+    if effect is not None and not 0 < effect < 1:
+        raise UsageError(f"sequential must be a share between 0 and 1, not {effect}", hint="write 0.1 for 10 points")
+    if effect is not None and k:
+        raise UsageError("a run that may stop early does not try every case often enough for k", hint="leave k out")
+    trials = asked.get("trials")
+    return RunRequest(
+        targets=() if target is None else (target,),
+        trials=trials,
+        k=k,
+        scorers=tuple(asked.get("scorers", ())),
+        failed_of=asked.get("failed_of"),
+        sequential=None if effect is None else SequentialRequest(effect, trials),
+        **fields,
+    )
+
+
+def _check_resumed(name: str, asked: EvaluateOptions) -> None:
+    """A run goes on as it began: only what `_resume` uses can be said again."""
+    for key in EvaluateOptions.__annotations__:
+        if key not in RESUMED_WITH and key in asked:
+            raise CannotResume(f"run {name} goes on with its own {key}", hint=f"leave {key} out, or start a new run")
 
 
 async def _resume(

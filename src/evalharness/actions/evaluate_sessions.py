@@ -13,6 +13,7 @@ from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
 from evalharness.formats.recognition import SESSIONS
 from evalharness.formats.session_folders import load_sessions
+from evalharness.settings import parse_assignments
 from evalharness.steps.collect_sessions import eval_run_of
 from evalharness.steps.find_suites import checked, find_suites
 
@@ -33,7 +34,7 @@ async def evaluate_sessions(
         targets=(config.agent_filename,),
         trials=max(1, config.repeat),
         selection=Selection(only=config.only),
-        env=context.settings.parse_assignments(config.env_vars, "--env"),
+        env=parse_assignments(config.env_vars, context.settings.environment),
         options=RunOptions(
             max_concurrency=config.concurrency,
             sandbox=sandbox,

@@ -71,8 +71,8 @@ class _Homes:
 
 async def grade_artifacts(
     context: Context, file: ArtifactFile, request: RunRequest, execution: Execution | None = None
-) -> tuple[list[Run], list[Finding]]:
-    """The runs, one for each variant that artifacts name, and warnings of what is not in them.
+) -> list[Run]:
+    """The runs, one for each variant that artifacts name. Notes of their reports warn of what is not in them.
 
     `request.suites` names the one dataset that judges them.
     """
@@ -95,16 +95,16 @@ async def grade_artifacts(
         places, number = _places(file, homes.index.artifacts), len(homes.index.artifacts)
         raise NothingSelected(f"{message}: {shortened(places, number)}", hint=hint)
     _refuse_one_for_all(file, suite, homes.index)
+    without = [case.id for case in chosen if case.id not in trials]
     request = replace(
         request,
         targets=(file.as_target(suite.name, homes.named_case),),
         trials=max(trials.values()),
         selection=replace(selection, ids=frozenset(trials)),
+        notes=(*_lacking(without), *_left_out(file, dataset, suite, homes), *_in_every_run(file, suite, homes)),
     )
     graded = replace(dataset, suite=suite.model_copy(update={"variants": homes.variants}))
-    runs = await run_suites(context, replace(request, suites=(graded,)), execution)
-    without = [case.id for case in chosen if case.id not in trials]
-    return runs, [*_lacking(without), *_left_out(file, dataset, suite, homes), *_in_every_run(file, suite, homes)]
+    return await run_suites(context, replace(request, suites=(graded,)), execution)
 
 
 def _homes(file: ArtifactFile, suite: Suite, chosen: Sequence[Case]) -> _Homes:

@@ -87,10 +87,10 @@ async def write_suite(
 
 def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
     if request.format_name:
-        flag = "--map" if request.mapping else "--preset"
-        raise UsageError(f"--format is for suite files; with {flag} the file is a table")
+        by = "a mapping of its columns" if request.mapping else "a preset"
+        raise UsageError(f"formats are for suite files; with {by} the file is a table")
     if request.mapping and request.preset:
-        raise UsageError(f"--map and --preset exclude each other: {request.preset} knows its columns")
+        raise UsageError(f"take a mapping or a preset, not both: {request.preset} knows its columns")
     if request.preset:
         name = request.name or request.path.name.partition(".")[0] or request.path.name
         findings = read_rows(request.path)
@@ -127,7 +127,7 @@ def _ask_for_a_mapping(path: Path) -> None:
         return  # what is wrong with it is reported by whoever loads it
     if is_table or (looks_like_table(rows) and recognise(rows) is None):
         raise UsageError(
-            f"{path} is a table: say which column is what with --map",
+            f"{path} is a table: say which column is what",
             hint=Hint("hint.columns", columns=list(columns_of(rows))),
         )
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
+from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.domain.case import observation
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import Run
@@ -42,6 +43,17 @@ class PlanRequest:
     trials: int | None = None
     run: str | None = None
     """The run to judge by (its id or name), whatever speaks against it."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.effect <= 1:
+            raise UsageError(f"effect must be a share above 0, at most 1, not {self.effect}", hint="0.05 is 5 points")
+        if not 0.5 < self.power < 1:
+            raise UsageError(f"power must be between 0.5 and 1, not {self.power}")
+        if not LEAST_ALPHA <= self.alpha < 0.25:
+            raise UsageError(f"alpha must be above 0 and below 0.25, not {self.alpha}")
+        for name, number in (("cases", self.cases), ("trials", self.trials)):
+            if number is not None and number < 1:
+                raise UsageError(f"{name} must be at least 1, not {number}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,14 +64,6 @@ class RegradeRequest:
     outputs: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Regrade:
-    """A finished regrade, and those of its report's notes that put its numbers in doubt."""
-
-    run: Run
-    warnings: tuple[Finding, ...]
-
-
 @dataclass(slots=True)
 class _Prepared(PreparedRun):
     """A regrade about to begin: graders built, nothing stored yet."""
@@ -84,8 +76,11 @@ class _Prepared(PreparedRun):
         return self.parts.cases
 
 
-async def regrade_runs(context: Context, request: RegradeRequest, execution: Execution | None = None) -> list[Regrade]:
-    """The named run, with `matrix` every run that was started together with it."""
+async def regrade_runs(context: Context, request: RegradeRequest, execution: Execution | None = None) -> list[Run]:
+    """The named run, with `matrix` every run that was started together with it.
+
+    What puts the numbers of a regrade in doubt is a warning among the notes of its report.
+    """
     execution = execution or Execution()
     files = find_suites(context.store, [request.suite], request.format_name) if request.suite else []
     olds = _regraded_runs(context.store, request)
@@ -119,7 +114,7 @@ def _regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
 
 async def _regrade_all(
     context: Context, prepared: list[_Prepared], sessions: list[Session], execution: Execution
-) -> list[Regrade]:
+) -> list[Run]:
     store = context.store
     with store.regrading(item.run for item in prepared) as runs:
         for item, run in zip(prepared, runs, strict=True):
@@ -127,7 +122,7 @@ async def _regrade_all(
             keep_spent(item, store)
         pairs = zip(prepared, sessions, strict=True)
         regraded = [await _regrade(context, item, prepared[-1], session, execution) for item, session in pairs]
-    return [replace(each, run=with_items(store, each.run)) for each in regraded]
+    return [with_items(store, each) for each in regraded]
 
 
 def _prepare(
@@ -211,9 +206,7 @@ def _lock(
     return old.lock.model_copy(update=update)
 
 
-async def _regrade(
-    context: Context, item: _Prepared, last: _Prepared, session: Session, execution: Execution
-) -> Regrade:
+async def _regrade(context: Context, item: _Prepared, last: _Prepared, session: Session, execution: Execution) -> Run:
     run, store = item.run, context.store
     counted = _Counted(item)
     execution.watcher.run_started(run, 0)
@@ -228,11 +221,10 @@ async def _regrade(
         raise Interrupted("interrupted: nothing of this regrade was kept", hint=hint)
     is_last = item is last or item.budget is not last.budget
     spent = (*session.notes(), *spending_notes(item.budget, is_last=is_last))
-    warnings = (*item.left_out, *_doubts(item, counted), *spent)
-    notes = (*_notes_of(item, counted), *warnings)
+    notes = (*_notes_of(item, counted), *item.left_out, *_doubts(item, counted), *spent)
     ended = finish_run(context, run, stopped=_stopped(store, item), took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
-    return Regrade(ended, warnings)
+    return ended
 
 
 class _Counted:

@@ -13,9 +13,10 @@ from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
+from evalharness.domain.finding import Finding
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.problem import Problem
-from evalharness.domain.run import Run, RunOptions
+from evalharness.domain.run import PlannedRun, Run, RunOptions
 from evalharness.domain.sequential import SequentialRequest
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import LoadedFile, Selection, Suite, Variant
@@ -60,6 +61,8 @@ class RunRequest:
     sequential: SequentialRequest | None = None
     outputs: tuple[Path, ...] = ()
     """Where reports will be written."""
+    notes: tuple[Finding, ...] = ()
+    """What was noticed before, for the reports."""
 
 
 async def run_suites(context: Context, request: RunRequest, execution: Execution | None = None) -> list[Run]:
@@ -71,13 +74,26 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
         return await start_runs(running, await plan_runs(running, files, request), execution, request.outputs)
 
 
-async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PreparedRun]:
-    """What would be run, with the cost of the same trials last time where it is known; nothing is started."""
+async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PlannedRun]:
+    """What would be run; nothing is started."""
     files = _read_files(context, replace(request, outputs=()))  # nothing will be written
     with _for_request(context, files, request) as planning:
         _announce(planning, files, request, execution or Execution())
         prepared = await plan_runs(planning, files, request)
-    return [replace(item, known_cost_usd=_known_cost(context.store, item.run)) for item in prepared]
+    return [_planned(item.run, context.store) for item in prepared]
+
+
+def _planned(run: Run, store: Store) -> PlannedRun:
+    return PlannedRun(
+        suite=run.suite.name,
+        variant=run.variant,
+        target=run.target.label,
+        cases=len(run.suite.cases),
+        trials_per_case=run.lock.trials,
+        trials=run.planned_trials,
+        known_cost_usd=_known_cost(store, run),
+        sequential=run.options.sequential,
+    )
 
 
 async def start_runs(
@@ -202,6 +218,7 @@ def _prepared(
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     budget = shared or budget_for(options, suite.config)
     item = prepare_run(suite, variant, variables, options, file, budget, context)
+    item.notes = request.notes
     if request.sequential is None:
         return item
     from evalharness.steps.choose_stopping import stopping_plan

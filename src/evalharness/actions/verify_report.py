@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evalharness.actions.check_rates import check_rates
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
+from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade
-from evalharness.domain.report import Mismatch, RateCheck, Report, Verified
+from evalharness.domain.report import Mismatch, Report, Verification, Verified
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Outcome, Trial
@@ -22,10 +22,11 @@ from evalharness.engine.measuring.summary import case_results
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import trial_seed
 from evalharness.engine.running.trial_state import decide
+from evalharness.engine.verifying.published_rates import check_rates
 from evalharness.engine.verifying.reported_comparison import flips_again
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
 from evalharness.errors import Hint, UnknownName, UsageError
-from evalharness.formats.results.rate_tables import parse_tasks
+from evalharness.formats.results.rate_tables import read_rate_table
 from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials, read_with_trials, reports_in
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
@@ -50,16 +51,17 @@ ENDINGS = (".json", ".csv")
 
 
 async def verify_any(
-    context: Context, what: str, tasks: Iterable[str] = (), trials: int | None = None
-) -> tuple[list[Verified], list[RateCheck]]:
+    context: Context, what: str, tasks: int | Mapping[str, int] | None = None, trials: int | None = None
+) -> Verification:
     """A run by id or name, else a file: a report, several reports, or a table of published rates.
 
-    Of a table, `tasks` says how many tasks its rows have: `114` for every row, `retail=114` for one.
+    Of a table, `tasks` says how many tasks each row has, or those with these names (an empty name: the rest).
     """
-    known_tasks = parse_tasks(tasks)
+    tasks = {"": tasks} if isinstance(tasks, int) else dict(tasks or {})
+    _check_table_size(tasks, trials)
     path = Path(what)
     try:
-        return [_verify_run(context, what)], []
+        return Verification(reports=(_verify_run(context, what),))
     except UnknownName as error:
         if not path.is_file():
             if path.exists() or path.suffix.lower() in ENDINGS:
@@ -67,10 +69,18 @@ async def verify_any(
                 raise UsageError(f"{path} {wrong}") from None
             raise UnknownName("run or report file", what, error.choices) from None
     reports = _verify_document(path, _document(path))
-    rates = [] if reports else await check_rates(context, path, known_tasks, trials)
+    rates = [] if reports else check_rates(read_rate_table(path), tasks, trials)
     if not reports and not rates:
-        raise UsageError(f"{path} is no report, and holds no table of pass^k", hint=_hint(path))
-    return reports, rates
+        raise UsageError(f"{path} is neither a report nor a table of pass^k", hint=_hint(path))
+    return Verification(reports=tuple(reports), rates=tuple(rates))
+
+
+def _check_table_size(tasks: Mapping[str, int], trials: int | None) -> None:
+    wrong = next((number for number in tasks.values() if not 1 <= number <= MOST_TASKS), None)
+    if wrong is not None:
+        raise UsageError(f"the number of tasks must be from 1 to {MOST_TASKS:,}, not {wrong}")
+    if trials is not None and not 1 <= trials <= MOST_TRIALS:
+        raise UsageError(f"the number of trials must be from 1 to {MOST_TRIALS:,}, not {trials}")
 
 
 def _document(path: Path) -> Any:

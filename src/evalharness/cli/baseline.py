@@ -38,6 +38,7 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
         set_baseline,
     )
     from evalharness.harness import Harness
+    from evalharness.reports.wording import baseline_text
     from evalharness.reports.words import say, with_texts
 
     verb, *names = words if words[0] in _FLAGS else ("RUN", *words)
@@ -47,15 +48,14 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
             return _list(harness.call(list_baselines), flags)
         if verb == "rm":
             gone = harness.call(remove_baseline, names[0], flags["suite"])
-            no_longer = f"{gone.run_names} {gone.verb} no longer the baseline '{gone.name}' of {gone.suite_name}"
-            return _tell(gone, no_longer, flags)
+            return _tell(gone, baseline_text(gone, is_removed=True), flags)
         output = Path(flags["output"]) if flags["output"] is not None else None
         name = DEFAULT_NAME if flags["name"] is None else flags["name"]
         done = harness.call(add_to_baseline if verb == "add" else set_baseline, names, name, output)
     was = done.replaced.run_names if done.replaced and done.replaced.run_ids != done.baseline.run_ids else ""
     wrote = f"\nwrote {output}" if output else ""
     notes = "".join(f"\nnote: {say(note)}" for note in done.notes)
-    text = f"{done.baseline.described}{f' (it was {was})' if was else ''}{wrote}{notes}"
+    text = f"{baseline_text(done.baseline)}{f' (it was {was})' if was else ''}{wrote}{notes}"
     return _tell(done.baseline, text, flags, {"notes": [with_texts(note) for note in done.notes]})
 
 

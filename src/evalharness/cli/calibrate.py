@@ -43,14 +43,13 @@ def command(suite: str, **flags: Any) -> int:
     from evalharness.harness import Harness
     from evalharness.reports.calibration_text import CalibrationReport
     from evalharness.reports.words import say, with_texts
-    from evalharness.settings import Settings
 
     request = CalibrationRequest(
         suite,
         flags["format_name"],
         examples=flags["examples"] or not flags["attacks"],
         attacks=flags["attacks"],
-        variables=Settings.read().parse_assignments(flags["variables"], "--var"),
+        variables=flags["variables"],
         options=RunOptions(max_concurrency=flags["max_concurrency"], **model_wishes(flags)),
     )
     with Harness.open(flags["store"]) as harness:

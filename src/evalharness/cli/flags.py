@@ -122,14 +122,16 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def gate_overrides(flags: Mapping[str, Any]) -> Any:
     from evalharness.domain.gate import NO_BASELINE, GateOverrides
 
-    if flags["baseline"] == NO_BASELINE and flags["strict_flips"]:
+    strict_flips = flags["strict_flips"]
+    if flags["baseline"] == NO_BASELINE and strict_flips:
         refuse("strict_flips", "--baseline none leaves --strict-flips nothing to compare with")
+        strict_flips = None
     return GateOverrides(
         preset=flags["gate_preset"],
         fail_under=flags["fail_under"],
         baseline=flags["baseline"],
         tolerance=flags["regression_tolerance"],
-        strict_flips=flags["strict_flips"],
+        strict_flips=strict_flips,
         inconclusive=flags["inconclusive"],
     )
 

@@ -10,6 +10,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from evalharness.errors import UsageError
+from evalharness.settings import Settings, parse_assignments
+
 MOST_TRIALS = 1_000_000
 LEAST_POINTS = 0.5
 
@@ -158,11 +161,32 @@ save_sessions_option = option(
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
+
+
+def _assignments(_context: click.Context, option: click.Parameter, items: tuple[str, ...]) -> dict[str, str]:
+    """A bare KEY of --env stands for its value in the environment."""
+    known = Settings.read().environment if option.name == "env" else None
+    try:
+        return parse_assignments(items, known)
+    except UsageError as error:
+        raise click.BadParameter(f"{error.message}; {error.plain_hint}") from None
+
+
 var_option = option(
-    "--var", "variables", multiple=True, metavar="KEY=VALUE", help="A value for {{KEY}} in suite files."
+    "--var",
+    "variables",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_assignments,
+    help="A value for {{KEY}} in suite files.",
 )
 env_option = option(
-    "-e", "--env", multiple=True, metavar="KEY[=VALUE]", help="An environment variable for every target."
+    "-e",
+    "--env",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    callback=_assignments,
+    help="An environment variable for every target.",
 )
 concurrency_option = option(
     "-j",

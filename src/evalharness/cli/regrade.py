@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +92,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
-    from evalharness.reports.words import say
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     request = RegradeRequest(
         run=run,
         suite=flags["suite"],
@@ -109,8 +105,8 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
             sandbox=flags["sandbox"],
             **model_wishes(flags),
         ),
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         gate=gate_overrides(flags),
         outputs=tuple(flags["outputs"]),
     )
@@ -118,11 +114,9 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     switch_threads_less()
     with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
         export({**harness.call(regraded_environment, request), **request.env})
-        regrades = harness.call(regrade_runs, request, command.execution)
-        if flags["as_json"]:  # else they are in the report
-            for warning in (warning for regrade in regrades for warning in regrade.warnings):
-                _warn(command.redact(say(warning)))
-        return command.report([regrade.run for regrade in regrades], harness)
+        runs = harness.call(regrade_runs, request, command.execution)
+        command.print_doubts(runs)
+        return command.report(runs, harness)
 
 
 def _selection(flags: dict[str, Any]) -> Any:
@@ -141,16 +135,13 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     from evalharness.cli.reporting import running
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
-    from evalharness.reports.words import say
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     request = RunRequest(
         suites=(flags["dataset"],),
         format_name=flags["format_name"],
         selection=_selection(flags),
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         scorers=flags["scorer"],
         options=RunOptions(
             max_concurrency=flags["max_concurrency"], grader_type=flags["grader_type"], **model_wishes(flags)
@@ -161,13 +152,6 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     export(request.env)
     artifact = ArtifactFile(Path(flags["artifact"]), flags["case"] or "")
     with Harness.open(flags["store"]) as harness, running(flags) as command:
-        runs, warnings = harness.call(grade_artifacts, artifact, request, command.execution)
-        for warning in warnings:
-            _warn(command.redact(say(warning)))
+        runs = harness.call(grade_artifacts, artifact, request, command.execution)
+        command.print_doubts(runs)
         return command.report(runs, harness)
-
-
-def _warn(text: str) -> None:
-    from evalharness.reports.wording import harmless
-
-    print(harmless(f"warning: {text}"), file=sys.stderr)

@@ -16,7 +16,7 @@ from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import shortened
 from evalharness.domain.report import worst
 from evalharness.domain.reported_run import Presentation
-from evalharness.domain.run import Run
+from evalharness.domain.run import PlannedRun, Run
 from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
 from evalharness.harness import Execution, Harness, StopSignal
@@ -103,6 +103,12 @@ class Command:
             screen.say(f"selftest of {each.suite_name}: {each.verdict}: {why(each)}")
         return 0, replace(request, options=result.left_of(request.options))
 
+    def print_doubts(self, runs: Sequence[Run]) -> None:
+        """What the reports warn of, also where they are printed as JSON for a program to read."""
+        for note in (note for run in runs if run.report for note in run.report.notes):
+            if self._flags["as_json"] and note.severity == "warning":
+                print(harmless(f"warning: {self.redact(say(note))}"), file=sys.stderr)
+
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""
         flags, redact = self._flags, self._announcer.redact
@@ -164,32 +170,19 @@ def _print_saved(saved: Sequence[Any], screen: Screen) -> None:
             screen.say(f"{label}: {path}")
 
 
-def print_dry_run(planned: Sequence[Any], announcer: Announcer, *, as_json: bool) -> int:
+def print_dry_run(planned: Sequence[PlannedRun], announcer: Announcer, *, as_json: bool) -> int:
     redact = announcer.redact
     if as_json:
-        print(redact(json.dumps({"dry_run": [_dry_row(plan) for plan in planned]}, ensure_ascii=False, indent=1)))
+        rows = [plan.model_dump(mode="json") for plan in planned]
+        print(redact(json.dumps({"dry_run": rows}, ensure_ascii=False, indent=1)))
         return 0
     screen = screen_on(sys.stdout, redact)
     for plan in planned:
-        run = plan.run
-        cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
-        screen.say(f"{run.suite.name} on {run.variant}: {cases} × {trials} = {run.planned_trials:,}")
-        if run.options.sequential:
-            screen.say(f"  {announced(run.options.sequential, run.planned_trials)}")
+        cases, trials = count(plan.cases, "case"), count(plan.trials_per_case, "trial")
+        screen.say(f"{plan.suite} on {plan.variant}: {cases} × {trials} = {plan.trials:,}")
+        if plan.sequential:
+            screen.say(f"  {announced(plan.sequential, plan.trials)}")
         cost = plan.known_cost_usd
         screen.say(f"  cost: {'not known' if cost is None else f'about {money(cost)}, judging by the last run'}")
     screen.say("nothing was started (--dry-run)")
     return 0
-
-
-def _dry_row(plan: Any) -> dict[str, Any]:
-    run = plan.run
-    return {
-        "suite": run.suite.name,
-        "variant": run.variant,
-        "target": run.target.label,
-        "cases": len(run.suite.cases),
-        "trials_per_case": run.lock.trials,
-        "trials": run.planned_trials,
-        "known_cost_usd": plan.known_cost_usd,
-    }

@@ -42,13 +42,11 @@ def command(run: str | None, **flags: Any) -> int:
     from evalharness.cli.process import export
     from evalharness.cli.reporting import running
     from evalharness.harness import Harness
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     request = ResumeRequest(
         run=run,
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         max_concurrency=flags["max_concurrency"],
         outputs=tuple(flags["outputs"]),
         **spending_wishes(flags),

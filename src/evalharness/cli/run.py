@@ -129,9 +129,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
     from evalharness.actions.run_suite import RunRequest
     from evalharness.domain.run import RunOptions
     from evalharness.domain.suite import Selection
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     return RunRequest(
         suites=tuple(named),
         format_name=flags["format_name"],
@@ -146,8 +144,8 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             limit=flags["limit"],
         ),
         failed_of=failed_of,
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         gate=gate_overrides(flags),
         sequential=_sequential(flags),
         outputs=tuple(flags["outputs"]),

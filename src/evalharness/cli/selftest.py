@@ -53,14 +53,12 @@ def command(suites: tuple[str, ...], **flags: Any) -> int:
     from evalharness.cli.process import export, orphans_adopted, reserved_stdout
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
-    from evalharness.settings import Settings
 
-    settings = Settings.read()
     request = SelftestRequest(
         suites=suites,
         format_name=flags["format_name"],
-        variables=settings.parse_assignments(flags["variables"], "--var"),
-        env=settings.parse_assignments(flags["env"], "--env"),
+        variables=flags["variables"],
+        env=flags["env"],
         options=RunOptions(max_concurrency=flags["max_concurrency"], sandbox=flags["sandbox"], **model_wishes(flags)),
         repeat_judges=flags["repeat_judges"],
     )

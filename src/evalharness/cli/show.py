@@ -22,7 +22,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
     from evalharness.cli.stdout import command_name, is_live, screen_on
     from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
-    from evalharness.reports.json_report import trial_data
+    from evalharness.reports.json_report import case_data
     from evalharness.reports.report_files import print_report
     from evalharness.reports.transcripts import TranscriptReport
     from evalharness.reports.wording import history_text
@@ -42,9 +42,7 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
         else:
             shown = harness.call(show_case, found, case)
             if as_json:
-                rows = [{**trial_data(trial), "trial": trial.model_dump(mode="json")} for trial in shown.trials]
-                history = shown.history._asdict()
-                document = {"case": shown.case.model_dump(mode="json"), "history": history, "trials": rows}
+                document = case_data(shown.case, shown.history, shown.trials)
                 print(json.dumps(document, ensure_ascii=False, indent=1))
             else:
                 history_line = history_text(**shown.history._asdict())

@@ -22,7 +22,7 @@ def prune(older_than: str, dry_run: bool, store: str | None) -> int:
     from evalharness.actions.prune_store import prune_store
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
-    from evalharness.reports.wording import harmless, removal_command
+    from evalharness.reports.wording import baseline_text, harmless, removal_command
 
     with Harness.open(store, to_read=True) as harness:
         pruned = harness.call(prune_store, older_than, dry_run=dry_run)
@@ -30,7 +30,7 @@ def prune(older_than: str, dry_run: bool, store: str | None) -> int:
     for baseline in pruned.kept:
         print(
             harmless(
-                f"kept: {baseline.described} (give that up: {removal_command(baseline.name, baseline.suite_name)})"
+                f"kept: {baseline_text(baseline)} (give that up: {removal_command(baseline.name, baseline.suite_name)})"
             )
         )
     for run in removed:

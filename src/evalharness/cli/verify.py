@@ -9,14 +9,35 @@ from typing import Any
 import click
 
 from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
+
+
+def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, int]:
+    """`114` for every row, `retail=114` for one."""
+    tasks: dict[str, int] = {}
+    for word in written:
+        name, _, number = word.rpartition("=")
+        if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
+            raise click.BadParameter(f"'{word}' must be a number of tasks, or NAME=NUMBER: 114, or retail=114")
+        tasks[name.strip()] = int(number)
+    return tasks
 
 
 @click.command("verify")
 @click.argument("what", metavar="RUN|FILE")
 @option(
-    "--tasks", multiple=True, metavar="[NAME=]N", help="Of a table of pass^k: how many tasks a row, or each row, has."
+    "--tasks",
+    multiple=True,
+    metavar="[NAME=]N",
+    callback=_tasks,
+    help="Of a table of pass^k: how many tasks a row, or each row, has.",
 )
-@option("--trials", type=click.IntRange(1, 1000), metavar="N", help="Of a table of pass^k: how many trials a task had.")
+@option(
+    "--trials",
+    type=click.IntRange(1, MOST_TRIALS),
+    metavar="N",
+    help="Of a table of pass^k: how many trials a task had.",
+)
 @store_option
 @json_option
 @debug_option
@@ -33,19 +54,18 @@ def command(what: str, **flags: Any) -> int:
     from evalharness.reports.words import with_texts
 
     with Harness.open(flags["store"], to_read=True) as harness:
-        reports, rates = harness.call(verify_any, what, flags["tasks"], flags["trials"])
-        for flag in [flag for flag in ("tasks", "trials") if flags[flag] and reports]:
+        found = harness.call(verify_any, what, flags["tasks"], flags["trials"])
+        for flag in [flag for flag in ("tasks", "trials") if flags[flag] and found.reports]:
             print(f"note: --{flag} is for tables of pass^k and does nothing here", file=sys.stderr)
         redact = harness.redact
         if flags["as_json"]:
-            document: dict[str, Any] = {"verified": [with_texts(verified) for verified in reports]}
-            if rates:
-                document = {"rates": [with_texts(check) for check in rates]}
+            document: dict[str, Any] = {"verified": [with_texts(verified) for verified in found.reports]}
+            if found.rates:
+                document = {"rates": [with_texts(check) for check in found.rates]}
             print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
         else:
             shown = VerifiedReport(screen_on(sys.stdout, redact))
-            for verified in reports:
+            for verified in found.reports:
                 shown.show(verified)
-            shown.show_rates(rates)
-    differs = any(each.mismatches for each in reports) or any(each.possible is False for each in rates)
-    return 1 if differs else 0
+            shown.show_rates(found.rates)
+    return 1 if found.differs else 0

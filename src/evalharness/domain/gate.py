@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.domain.finding import Finding, MaybeFinding
 from evalharness.domain.record import Record
-from evalharness.errors import closest
+from evalharness.errors import UsageError, closest
 from evalharness.stats.thresholds import ALPHA, POWER
 
 Preset = Literal["development", "staging", "production", "critical"]
@@ -40,12 +40,10 @@ def metric_name(written: str) -> str:
     return f"pass_{'at' if found[1] == '@' or found[2] == 'at' else 'hat'}_{number}{found[4]}"
 
 
-def metric_label(name: str) -> str:
-    """As people write it: `pass^3`."""
+def written_metric(name: str) -> str:
+    """The short spelling that files may have, too: `pass^3`."""
     found = _WRITTEN_K.fullmatch(name)
-    if found is None:
-        return {"case_pass_rate": "share of cases passed"}.get(name, name.replace("_", " "))
-    return f"pass{'@' if found[2] == 'at' else '^'}{found[3]}{' (plug-in)' if found[4] else ''}"
+    return f"pass{'@' if found[2] == 'at' else '^'}{found[3]}{found[4]}" if found else name
 
 
 def _known_metric(written: str) -> str:
@@ -298,11 +296,25 @@ class GateResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class GateOverrides:
-    """What flags ask for; None where they say nothing."""
+    """What a call asks for, over the gate that the suite has; None leaves that as it is."""
 
     preset: Preset | None = None
     fail_under: float | None = None
+    """The least pass rate: 0.9 is 90 %."""
     baseline: str | None = None
+    """The name of a baseline, a run, or a file with a JSON report; `none`: no comparison."""
     tolerance: float | None = None
+    """A loss up to this share is accepted: 0.02 is 2 points."""
     strict_flips: bool | None = None
     inconclusive: Literal["pass", "fail"] | None = None
+
+    def __post_init__(self) -> None:
+        named = (("preset", self.preset, tuple(PRESETS)), ("inconclusive", self.inconclusive, ("pass", "fail")))
+        for name, value, known in named:
+            if value not in (None, *known):
+                raise UsageError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+        for name, share in (("fail_under", self.fail_under), ("tolerance", self.tolerance)):
+            if share is not None and not 0 <= share <= 1:
+                raise UsageError(f"{name} must be a share from 0 to 1, not {share}")
+        if self.baseline == NO_BASELINE and self.strict_flips:
+            raise UsageError("strict_flips needs a baseline to compare with, and the baseline is none")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -285,6 +287,23 @@ class Verified(Record):
     believed: tuple[Finding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """`rates` by k, as shares, none where the row has no figure; `decimals` is how many of a share are known; `tasks`,
+    and `trials` of each or of all, where the table tells them, one more than `MOST_TASKS`, or than so many with
+    `MOST_TRIALS` each, standing for any number beyond. `problem` says why its figures are no rates, or no such
+    numbers, at all; `note` how it was read, where that may be doubted.
+    """
+
+    label: str
+    rates: dict[int, Decimal]
+    decimals: int
+    tasks: int | None
+    trials: int | None = None
+    problem: Finding | None = None
+    note: Finding | None = None
+
+
 class RateCheck(Record):
     """`possible` is None where the row says too little to be checked; `histogram[j]` cases passed j of the trials."""
 
@@ -294,3 +313,15 @@ class RateCheck(Record):
     possible: bool | None
     histogram: tuple[int, ...] | None = None
     text: Finding
+
+
+class Verification(Record):
+    """What verifying found: of a run or of reports, each report; of a table of published rates, each row."""
+
+    reports: tuple[Verified, ...] = ()
+    rates: tuple[RateCheck, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether a figure does not follow from the trials, or a row cannot come from any."""
+        return any(each.mismatches for each in self.reports) or any(each.possible is False for each in self.rates)

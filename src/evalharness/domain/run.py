@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from random import Random
-from typing import TypedDict
+from typing import Any, TypedDict, get_args
 
 from pydantic import Field
 
 from evalharness.domain.case import Case
+from evalharness.domain.gate import GateOverrides
+from evalharness.domain.grade import GraderType
 from evalharness.domain.record import Record
 from evalharness.domain.report import Report
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import Selection, Suite
 from evalharness.domain.trial import Trial
 from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
@@ -84,9 +87,18 @@ class RunOptions(Record):
         return self.max_cost_usd is not None or self.max_tokens is not None
 
 
-class EvaluateOptions(TypedDict, total=False):
-    """How wide a run is, who judges it and what it may cost."""
+class GradingOptions(TypedDict, total=False):
+    """What Python callers may ask of a run and of a regrade; the command line has a flag for each."""
 
+    variables: Mapping[str, str] | None
+    """Values for `{{names}}` of a suite file."""
+    env: Mapping[str, str] | None
+    """Environment variables of this call."""
+    selection: Selection
+    gate: GateOverrides
+    """Over the gate that the suite has."""
+    grader_type: GraderType | None
+    """Use only the graders of this type."""
     max_concurrency: int | None
     """Trials at the same time; 0: the number of CPUs."""
     judge_model: str
@@ -98,6 +110,24 @@ class EvaluateOptions(TypedDict, total=False):
     """Where to run untrusted code."""
     run_name: str
     """What the run is called, in place of a made-up name."""
+
+
+class EvaluateOptions(GradingOptions, total=False):
+    """What Python callers may ask of a run."""
+
+    trials: int | None
+    k: Sequence[int]
+    """For which k to compute pass@k and pass^k."""
+    scorers: Sequence[Any]
+    """Instead of the suite's own."""
+    failed_of: str | None
+    """A run: only cases that did not pass in it; empty: those that did not pass when they were last run."""
+    sequential: float | None
+    """Stop as soon as the gate is decided. The value is how much lower is too low: 0.1 is 10 points."""
+    max_failures: int | None
+    """Stop after so many failed trials."""
+    resume: str | None
+    """A run to continue."""
 
 
 class Run(Record):
@@ -159,6 +189,19 @@ class Run(Record):
         }
 
 
+class PlannedRun(Record):
+    """A run that would be started, and what the same trials cost last time, where that is known."""
+
+    suite: str
+    variant: str
+    target: str
+    cases: int
+    trials_per_case: int
+    trials: int
+    known_cost_usd: float | None
+    sequential: SequentialPlan | None = Field(default=None, exclude=True)
+
+
 ADJECTIVES = (
     "amber", "bold", "brave", "bright", "calm", "clever", "crisp", "eager", "fair", "gentle",
     "jolly", "keen", "lively", "mellow", "noble", "quick", "quiet", "steady", "sunny", "witty",
@@ -202,13 +245,37 @@ def name_taken(name: str) -> UsageError:
     return UsageError(f"there is a run named {name} already", hint="take another name")
 
 
-def checked_options(options: EvaluateOptions) -> RunOptions:
-    if unknown := set(options) - set(EvaluateOptions.__annotations__):
-        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(EvaluateOptions.__annotations__)}")
-    at_once = options.get("max_concurrency")
-    if at_once is not None and at_once < 0:
-        raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {at_once}")
-    for name, cap in (("max_cost_usd", options.get("max_cost_usd")), ("max_tokens", options.get("max_tokens"))):
+def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
+    """The options that a request for a run and one for a regrade share, checked, as their fields are called.
+
+    `known` is the type of `asked`, whose keys are the options there are.
+    """
+    given: dict[str, Any] = {**asked}
+    if unknown := given.keys() - known.__annotations__.keys():
+        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(known.__annotations__)}")
+    for name, least in (("max_concurrency", 0), ("trials", 1), ("max_failures", 1)):
+        number = given.get(name)
+        if number is not None and number < least:
+            raise UsageError(f"{name} must be at least {least}, not {number}")
+    for name in ("max_cost_usd", "max_tokens"):
+        cap = given.get(name)
         if cap is not None and not cap > 0:
             raise UsageError(f"{name} must be above 0, not {cap}")
-    return RunOptions(**options)
+    if given.get("grader_type") not in (None, *get_args(GraderType)):
+        known_types = ", ".join(get_args(GraderType))
+        raise UsageError(f"grader_type must be one of {known_types}, not {given['grader_type']!r}")
+    kept = (RunOptions.model_fields.keys() - {"env", "sequential"}) & given.keys()
+    return {
+        "variables": checked_variables(given.get("variables")),
+        "env": dict(given.get("env") or {}),
+        "selection": given.get("selection") or Selection(),
+        "gate": given.get("gate") or GateOverrides(),
+        "options": RunOptions(**{name: given[name] for name in kept}),
+    }
+
+
+def checked_variables(given: Mapping[str, str] | None) -> dict[str, str]:
+    for name, value in (given or {}).items():
+        if not isinstance(value, str):
+            raise UsageError(f"the value of the variable {name} must be text, not {type(value).__name__}")
+    return dict(given or {})

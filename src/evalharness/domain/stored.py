@@ -119,14 +119,6 @@ class Baseline:
     def run_names(self) -> str:
         return ", ".join(run.run_name for run in self.runs)
 
-    @property
-    def described(self) -> str:
-        return f"{self.run_names} {self.verb} the baseline '{self.name}' of {self.suite_name}"
-
-    @property
-    def verb(self) -> str:
-        return "are" if self.added else "is"
-
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSuite:

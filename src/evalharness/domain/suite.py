@@ -16,6 +16,7 @@ from evalharness.domain.gate import Gate, Share
 from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
 from evalharness.values.variables import has_braces
 
@@ -48,7 +49,7 @@ class SuiteConfig(Record):
     @classmethod
     def _is_a_name(cls, name: str) -> str:
         if has_braces(name):
-            raise ValueError("cannot be a variable: write the model's name here, or give it with --judge-model")
+            raise ValueError("cannot be a variable: write the model's name, or name the judge when you start the run")
         return name
 
 
@@ -180,6 +181,13 @@ class Selection:
     limit: int | None = None
     ids: frozenset[str] | None = None
 
+    def __post_init__(self) -> None:
+        for name, texts in (("only", self.only), ("tags", self.tags), ("categories", self.categories)):
+            if isinstance(texts, str):
+                raise UsageError(f"{name} takes several texts, not one", hint=f"write {name}=({texts!r},)")
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"limit must be at least 1, not {self.limit}")
+
     def choose(self, suite: Suite, file_name: str) -> Suite:
         chosen = [case for case in suite.cases if self._keeps(case, suite, file_name)]
         if self.limit is not None:
@@ -197,9 +205,8 @@ class Selection:
         return not self.categories or bool(set(self.categories) & kinds)
 
     def described(self) -> str:
-        parts = [*(f"--only {p}" for p in self.only), *(f"--tag {t}" for t in self.tags)]
-        parts += [f"--category {c}" for c in self.categories]
-        return " ".join(parts) or "the selection"
+        chosen = (("the name", self.only), ("the tag", self.tags), ("the category", self.categories))
+        return " and ".join(f"{what} {' or '.join(texts)}" for what, texts in chosen if texts) or "the selection"
 
 
 def matches(pattern: str, case: Case, file_name: str) -> bool:

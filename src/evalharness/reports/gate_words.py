@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from evalharness.domain.gate import metric_label
+from evalharness.domain.gate import written_metric
 from evalharness.domain.plain_numbers import beside_limit, count, digits, interval, percent
 from evalharness.reports.wording import Words, listed
 from evalharness.stats.thresholds import reaches
@@ -18,6 +18,12 @@ _LIMITS = {
     "max_latency_s": "slowest trial",
     "max_median_latency_s": "median latency",
 }
+
+
+def metric_label(name: str) -> str:
+    if name == "case_pass_rate":
+        return "share of cases passed"
+    return written_metric(name).replace("_plugin", " (plug-in)").replace("_", " ")
 
 
 def label_of(metric: str, kind: str, group: str) -> str:

@@ -40,7 +40,6 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.install_sandbox": (
             "install the package: apt-get install {package}; or run without isolation: --sandbox none"
         ),
-        "hint.write_assignment": "write {flag} {key}={value}",
         "hint.finish_first": "finish it first: eval-harness resume {run}",
         "hint.repair_first": "repair it first: eval-harness resume {run}",
         "hint.own_artifact": (
@@ -77,6 +76,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.import_table": _import_table,
         "hint.map_input": "add --map input=COLUMN",
+        "hint.map_expected": "add --map expected=COLUMN",
+        "hint.map_json": "to compare it use --map expected.json_equals=…",
+        "hint.number_rows": "without --map id rows are numbered",
+        "hint.use_preset": "use --preset {preset}",
         "hint.name_judge": "name one: --judge-model provider/model",
         "hint.write_examples": (
             "write `examples: [{{output: …, score: …}}]` into one, or measure known tricks: --attacks"
@@ -87,7 +90,6 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             f"capture it from a run in which it passed{f', or name a trial: --trial {trial}' if trial else ''}"
         ),
         "hint.price_file": "name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
-        "hint.tasks": "--tasks retail=114",
         "hint.set_baseline": (
             "set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V"
         ),

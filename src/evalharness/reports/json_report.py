@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, ClassVar
 
 from evalharness.contracts.reporter import Reporter
-from evalharness.domain.case import as_text
+from evalharness.domain.case import Case, as_text
+from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.grade import Grade
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
@@ -120,4 +121,13 @@ def trial_data(trial: Trial) -> dict[str, Any]:
             }
             for grade in trial.grades
         ],
+    }
+
+
+def case_data(case: Case, history: CaseHistory, trials: Iterable[Trial]) -> dict[str, Any]:
+    """One case of a run with what became of it, now and before; each trial also as it is stored."""
+    return {
+        "case": case.model_dump(mode="json"),
+        "history": history._asdict(),
+        "trials": [{**trial_data(trial), "trial": trial.model_dump(mode="json")} for trial in trials],
     }

@@ -72,7 +72,7 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"-o {path}: {error.strerror}", hint="name another file") from None
+        raise UsageError(f"{path}: {error.strerror}", hint="name another file") from None
 
 
 def _reporter_for(path: Path) -> Reporter:
@@ -85,21 +85,24 @@ def _reporter_for(path: Path) -> Reporter:
 
 
 def _unknown_ending(path: Path, endings: Sequence[str]) -> UsageError:
-    return UsageError(f"-o {path}: a report's kind is told by its ending", hint=f"known endings: {', '.join(endings)}")
+    return UsageError(
+        f"{path}: there is no kind of report with the ending '{path.suffix}'",
+        hint=f"known endings: {', '.join(endings)}",
+    )
 
 
 def _check_place(path: Path) -> None:
     if path.is_dir():
-        raise UsageError(f"-o {path}: is a folder", hint="name a file")
+        raise UsageError(f"{path} is a folder", hint="name a file")
     there = next(folder for folder in path.absolute().parents if folder.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        wrong = "may not be written to" if there.is_dir() else "is no folder"
-        raise UsageError(f"-o {path}: {there} {wrong}", hint="name a file in another folder")
+        wrong = "may not be written to" if there.is_dir() else "is not a folder"
+        raise UsageError(f"{path}: {there} {wrong}", hint="name a file in another folder")
 
 
 def _would_be_lost(path: Path) -> UsageError:
     return UsageError(
-        f"-o {path}: it exists and holds something else, which would be lost", hint="name another file, or remove it"
+        f"{path} exists and contains something else, which would be lost", hint="name another file, or remove it"
     )
 
 
@@ -113,7 +116,7 @@ def check_baselines(paths: Iterable[Path], baselines: Iterable[Path], what: str 
     kept = {path.resolve() for path in baselines}
     for path in paths:
         if path.exists() and path.resolve() in kept:
-            raise UsageError(f"-o {path} would overwrite {what}", hint="write the new report to another file")
+            raise UsageError(f"{path} would overwrite {what}", hint="write the new report to another file")
 
 
 def remove_earlier(paths: Iterable[Path]) -> None:
@@ -126,7 +129,7 @@ def remove_earlier(paths: Iterable[Path]) -> None:
 def print_report(name: str, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
     reporter = registry.build_reporter(name)
     if not reporter.can_stream:
-        known = ", ".join(f"-o FILE{ending}" for ending in reporter.endings)
+        known = " or ".join(reporter.endings)
         raise UsageError(f"a report of the kind {name} cannot be printed", hint=f"write it to a file: {known}")
     reporter.write(runs, stream, presentation)
 

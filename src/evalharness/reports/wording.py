@@ -11,6 +11,7 @@ from typing import TypeAlias
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, digits, interval, percent
+from evalharness.domain.stored import Baseline
 
 Words: TypeAlias = str | Callable[..., str]
 """For a finding: a template, or a function of its parameters."""
@@ -111,6 +112,12 @@ def shortened(names: Sequence[str], number: int) -> str:
 def extra_digits(low: float, high: float, worded: Callable[[float, int], str]) -> int:
     """How many digits more than usual it takes for two unlike ends to read unlike."""
     return next((more for more in range(MOST_DECIMALS) if low == high or worded(low, more) != worded(high, more)), 0)
+
+
+def baseline_text(baseline: Baseline, *, is_removed: bool = False) -> str:
+    """Which runs a baseline has, or had."""
+    verb = f"{'are' if baseline.added else 'is'}{' no longer' if is_removed else ''}"
+    return f"{baseline.run_names} {verb} the baseline '{baseline.name}' of {baseline.suite_name}"
 
 
 def removal_command(baseline: str, suite: str) -> str:

@@ -82,7 +82,7 @@ def _checked(spec: GraderSpec, written: str) -> GraderSpec:
     try:
         registry.parse_options("grader", spec)
     except ValidationError as error:
-        raise UsageError(f"--scorer {written}: {in_words(error, options)}", hint=SYNTAX) from None
+        raise UsageError(f"scorer {written}: {in_words(error, options)}", hint=SYNTAX) from None
     return spec
 
 
@@ -93,7 +93,7 @@ def _options(written: str, rest: str) -> dict[str, Json]:
     for assignment in filter(None, rest.split(",")):
         key, equals, value = assignment.partition("=")
         if not equals:
-            raise UsageError(f"--scorer {written}: '{assignment}' is not key=value", hint=SYNTAX)
+            raise UsageError(f"scorer {written}: '{assignment}' is not key=value", hint=SYNTAX)
         options[key.strip()] = _value(value)
     return options
 
@@ -102,7 +102,7 @@ def _mapping(written: str, text: str) -> dict[str, Json]:
     try:
         options = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--scorer {written}: the options are not JSON: {error}", hint=SYNTAX) from None
+        raise UsageError(f"scorer {written}: the options are not JSON: {error}", hint=SYNTAX) from None
     assert isinstance(options, Mapping), "it begins with a brace"
     return dict(options)
 

@@ -24,6 +24,8 @@ from evalharness.steps.apply_gate import find_baseline
 CAP = 2
 """So many times the trials of a fixed design may be taken: a test that is stopped early is sometimes the longer one."""
 
+STOPS_EARLY = "a run that may stop early"
+
 
 def with_cap(suite: Suite, request: SequentialRequest, store: Store) -> Suite:
     """With so many trials per case that the run can be decided; raises UsageError where there is nothing to decide."""
@@ -120,17 +122,17 @@ def _checked(suite: Suite) -> Gate:
     gate = suite.gate or Gate()
     if asked := _undecidable(gate):
         raise UsageError(
-            f"--sequential cannot judge {', '.join(asked)}: it may stop before every case was tried",
+            f"{STOPS_EARLY} cannot judge {', '.join(asked)}: it may stop before every case was tried",
             hint=Hint("hint.sequential_gate"),
         )
     if _floor(gate) is None and gate.rule is None:
         raise UsageError(
-            "--sequential needs something to decide",
+            f"{STOPS_EARLY} needs something to decide",
             hint=Hint("hint.sequential_question"),
         )
     if gate.rule is not None and gate.rule.tolerance:
         raise UsageError(
-            f"--sequential cannot allow for an accepted loss (a tolerance of {gate.rule.tolerance:g}): "
+            f"{STOPS_EARLY} cannot allow for an accepted loss (a tolerance of {gate.rule.tolerance:g}): "
             "it asks whether anything got worse",
             hint=Hint("hint.sequential_tolerance"),
         )
@@ -145,7 +147,7 @@ def _check_clusters(suite: Suite) -> None:
     cluster, size = max(sizes.items(), key=lambda found: found[1], default=("", 0))
     if size > 1:
         raise UsageError(
-            f"--sequential cannot judge cases that share a cluster ('{cluster}' holds {size:,}): it counts trials "
+            f"{STOPS_EARLY} cannot judge cases that share a cluster ('{cluster}' has {size:,}): it counts trials "
             "one by one, as if none resembled another",
             hint=Hint("hint.sequential_clusters"),
         )
@@ -156,13 +158,13 @@ def _check_weights(suite: Suite) -> None:
     weights = {case.weight for case in suite.cases}
     if len(weights) > 1:
         raise UsageError(
-            f"--sequential cannot judge cases of different weights (from {min(weights):g} to {max(weights):g}): "
+            f"{STOPS_EARLY} cannot judge cases of different weights (from {min(weights):g} to {max(weights):g}): "
             "it counts every trial the same",
             hint=Hint("hint.sequential_weights"),
         )
     if weights == {0.0}:
         raise UsageError(
-            "--sequential cannot judge a pass rate: every case weighs 0", hint="give a case a weight above 0"
+            f"{STOPS_EARLY} cannot judge a pass rate: every case weighs 0", hint="give a case a weight above 0"
         )
 
 

@@ -16,6 +16,7 @@ from evalharness.contracts.execution import Execution, UnderWay
 from evalharness.contracts.executor import RunSpec, Session, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
+from evalharness.domain.finding import Finding
 from evalharness.domain.run import LONGEST_RUN_NAME, Run, RunLock, RunOptions, check_given_name
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
@@ -177,7 +178,7 @@ async def _execute_one(
             store.put(run.id, trial)  # those with a row keep theirs
         store.flush()
     rest = unaccounted_notes(item.budget, run, store) if is_last else ()
-    notes = (*session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
+    notes = (*item.notes, *session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
     ended = finish_run(context, run, stopped=driven.stopped, before_s=before_s, took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
@@ -257,7 +258,8 @@ class PreparedRun:
     parts: Parts
     budget: RunBudget
     file: LoadedFile | None = None
-    known_cost_usd: float | None = None
+    notes: tuple[Finding, ...] = ()
+    """For its report."""
     is_new: bool = False
     """Nothing of it is in the store yet."""
 

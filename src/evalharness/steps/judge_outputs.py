@@ -33,6 +33,7 @@ class OutputJudge(OptionsOfScorer):
     cache: SkipValidation[JudgeCache | None] = None
     enabled: StrictBool = False
     name: str = NAME
+    settings: SkipValidation[Settings] = Field(default_factory=Settings.here, repr=False, exclude=True)
 
     @field_validator("criteria", mode="before")
     @classmethod
@@ -64,7 +65,7 @@ class OutputJudge(OptionsOfScorer):
             return Score(name=self.name, value=0.0, metadata={**metadata, "error": error})
         if not self.model:
             raise UsageError("no judge is set", hint="name a model: create_llm_judge_scorer(…, model='provider/model')")
-        async with opened_judge(self.model) as llm:
+        async with opened_judge(self.model, self.settings) as llm:
             try:
                 verdict, value = await score_output(Asking(llm, self.cache), output, self.criteria, None)
             except BadReply as error:
@@ -82,12 +83,12 @@ class OutputJudge(OptionsOfScorer):
 
 
 @asynccontextmanager
-async def opened_judge(model: str | Llm, concurrency: int = 1) -> AsyncIterator[Llm]:
+async def opened_judge(model: str | Llm, settings: Settings, concurrency: int = 1) -> AsyncIterator[Llm]:
     """A model that is open already is used as it is, and left open."""
     if not isinstance(model, str):
         yield model
         return
-    models = OpenModels(Settings.read(Path.cwd()).environment, Path.cwd(), concurrency)
+    models = OpenModels(settings.environment, Path.cwd(), concurrency)
     try:
         yield models.llm(model)
     finally:

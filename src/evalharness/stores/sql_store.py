@@ -146,7 +146,7 @@ class SqlStore(Store):
                     self.flush()
                     with self._database.transaction() as connection:
                         for run in added:
-                            self._remove(connection, run.id)
+                            self._remove(connection, run.id, run.name)
                 raise
 
     def _remove_incomplete_regrades(self) -> None:
@@ -154,7 +154,7 @@ class SqlStore(Store):
         for run_id, name in self._database.read(statements.INCOMPLETE_REGRADES):
             with suppress(RunBusy, UsageError), self._claim(run_id, name), self._database.transaction() as connection:
                 if (run_id, name) in connection.execute(statements.INCOMPLETE_REGRADES).fetchall():
-                    self._remove(connection, run_id)
+                    self._remove(connection, run_id, name)
 
     def _add_runs(self, connection: Connection, runs: Iterable[Run]) -> list[Run]:
         added: list[Run] = []
@@ -223,12 +223,12 @@ class SqlStore(Store):
 
     def remove_run(self, run: Run) -> None:
         with self.claim(run), self._database.transaction() as connection:
-            self._remove(connection, run.id)
+            self._remove(connection, run.id, run.name)
 
-    def _remove(self, connection: Connection, run_id: str) -> None:
+    def _remove(self, connection: Connection, run_id: str, name: str) -> None:
         if kept := self.baseline_of(run_id):
             hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-            raise UsageError(f"{kept.described} and {kept.verb} kept", hint=hint)
+            raise UsageError(f"{name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
         connection.execute(statements.REMOVE_TRIALS, (self._seq(run_id),))
         connection.execute(statements.REMOVE_RUN, (run_id,))
         connection.execute(statements.REMOVE_UNUSED_BUDGETS)

@@ -57,6 +57,8 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, self._explained():
+            if self._is_closed:
+                raise _closed(self.place)
             if not self._is_there:
                 self._make_file()
             self._check_file()
@@ -82,7 +84,7 @@ class Database:
         with self._beside_lock, self._explained():
             if self._beside is None:
                 if self._is_closed:
-                    raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
+                    raise _closed(self.place)
                 self._check_file()
                 self._beside = self._connect(self.place)
             return self._rows(self._beside, sql, values)
@@ -185,6 +187,8 @@ class Database:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's own words quote the damage
+            if self._is_closed:
+                raise _closed(self.place) from None
             raise _explanation(error, self.place, self._timeout_s) from error
 
 
@@ -237,6 +241,10 @@ def _refuse_lone_log(path: Path) -> None:
 def _other_store(first: str = "") -> Hint:
     """`first` is what may help as well."""
     return Hint("hint.other_store", first=first)
+
+
+def _closed(place: str) -> StoreError:
+    return StoreError(f"the store {place} is closed", hint="open the Harness again, or keep it open for longer")
 
 
 _BY_CODE: Mapping[int, tuple[str, str | Hint]] = MappingProxyType(

@@ -26,5 +26,5 @@ class SkillTarget(Target):
     async def answer(self, task: Task) -> Transcript:  # noqa: ARG002
         name = self.options.skill_name
         raise TrialSkipped(
-            f"the skill '{name}' is unknown: name its target under `targets: {{{name}: …}}`, or --target"
+            f"the skill '{name}' is unknown: name its target under `targets: {{{name}: …}}`, or choose one for the run"
         )

@@ -76,7 +76,7 @@ class BaselineStoreContract(StoreFixtures):
         assert [each.name for each in store.baselines()] == ["other", "default"], "none was set again"
         assert store.baselines()[1] == store.baseline_of(b.id)
         for run in (a, b, c):
-            with pytest.raises(UsageError, match="are the baseline 'default' of capitals and are kept"):
+            with pytest.raises(UsageError, match="belongs to the baseline 'default' of capitals"):
                 store.remove_run(run)
         store.set_baseline(b.id, "default")
         assert [each.run_ids for each in store.baselines()] == [(b.id,), (d.id,)], "what was added before is gone"

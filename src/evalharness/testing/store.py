@@ -223,7 +223,7 @@ class FakeStore(Store):
         with self.claim(run), self._kept.lock:
             if kept := self.baseline_of(run.id):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
-                raise UsageError(f"{kept.described} and {kept.verb} kept", hint=hint)
+                raise UsageError(f"{run.name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
             del self._kept.runs[self._run(run.id).id]
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:

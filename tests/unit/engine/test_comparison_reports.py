@@ -282,7 +282,7 @@ class TestMetrics:
         )
 
     def test_a_metric_without_figures_cannot_be_gated(self) -> None:
-        with pytest.raises(UsageError, match="cost cannot be compared: no case has a cost above 0, told by all its"):
+        with pytest.raises(UsageError, match="cost cannot be compared: no case has a cost above 0, known for all its"):
             compared(mixed(4), mixed(4), metrics=("cost",))
 
 

@@ -12,6 +12,7 @@ import pytest
 from evalharness.domain.suite import Suite
 from evalharness.errors import InvalidFile
 from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
+from evalharness.reports.words import say
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "presets"
 HUMANEVAL = FIXTURES / "humaneval.jsonl"
@@ -21,7 +22,7 @@ MBPP = FIXTURES / "mbpp.jsonl"
 def problems(path: Path, preset: Preset) -> list[str]:
     rows = read_rows(path)
     assert suite_from_preset(rows, preset, name="x") is None
-    return [str(problem).replace(str(path), "FILE") for problem in rows.problems]
+    return [say(problem).replace(str(path), "FILE") for problem in rows.problems]
 
 
 def suite_of(path: Path, preset: Preset) -> Suite:
@@ -127,13 +128,13 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("path", "preset", "other"), [(MBPP, "humaneval", "mbpp"), (HUMANEVAL, "mbpp", "humaneval")])
 def test_rows_of_the_other_preset_are_told_as_such(path: Path, preset: Preset, other: str) -> None:
-    assert problems(path, preset) == [f"FILE:1: [0]: these rows look like {other}: use --preset {other}"]
+    assert problems(path, preset) == [f"FILE:1: [0]: these rows look like {other}; use --preset {other}"]
 
 
 def test_a_row_of_the_other_preset_among_ours(tmp_path: Path) -> None:
     path = tmp_path / "mixed.jsonl"
     path.write_text(HUMANEVAL.read_text() + MBPP.read_text())
-    told = "this row looks, as 2 more, like mbpp: a file holds rows of one preset"
+    told = "this row looks, as 2 more, like mbpp: a file contains rows of one preset"
     assert problems(path, "humaneval") == [f"FILE:4: [3]: {told}"]
 
 

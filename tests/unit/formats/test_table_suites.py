@@ -15,6 +15,7 @@ from evalharness.formats.problems import Findings
 from evalharness.formats.tables.columns import parse_mapping
 from evalharness.formats.tables.rows import read_table
 from evalharness.formats.tables.table_suites import suite_from_rows
+from evalharness.reports.words import say
 
 ROWS = [
     {"question": "2+2?", "answer": "4", "n": 4, "choices": ["3", "4"], "meta": {"source": "book", "page": 7}, "a.b": 1},
@@ -152,16 +153,21 @@ def test_a_limit_counts_cases(convert: Any) -> None:
 def test_nothing_expected_is_a_warning(convert: Any) -> None:
     suite, findings = convert("input=question")
     assert suite is not None
-    assert "nothing is checked" in findings.problems[0].message
+    assert say(findings.problems[0]).endswith("nothing is checked: any answer passes; add --map expected=COLUMN")
+    assert "--" not in findings.problems[0].message
 
 
 @pytest.mark.parametrize(
     ("mapping", "rows", "problem"),
     [
-        ("id=a", [{"q": "1", "a": "x"}, {"q": "2", "a": "x"}], "the id 'x' is already used on line 1"),
+        (
+            "id=a",
+            [{"q": "1", "a": "x"}, {"q": "2", "a": "x"}],
+            "already used on line 1; without --map id rows are numbered",
+        ),
         ("id=a", [{"q": "1", "a": "{{x}}"}], "must not hold {{"),
         ("id=a", [{"q": "1", "a": [1]}], "must be text"),
-        ("expected=a", [{"q": "1", "a": [1]}], "is a list; to compare it use --map expected.json_equals=…"),
+        ("expected=a", [{"q": "1", "a": [1]}], "is a list, not text; to compare it use --map expected.json_equals=…"),
         ("expected.numeric=a", [{"q": "1", "a": "one"}], "must be a number, not 'one'"),
         ("expected.regex=a", [{"q": "1", "a": "("}], "is not a regular expression"),
         ("weight=a", [{"q": "1", "a": "heavy"}], "must be a number, not 'heavy'"),
@@ -171,7 +177,7 @@ def test_nothing_expected_is_a_warning(convert: Any) -> None:
 def test_wrong_cells_are_problems(convert: Any, mapping: str, rows: list[dict[str, Any]], problem: str) -> None:
     suite, findings = convert("input=q", mapping, rows=rows)
     assert suite is None
-    assert any(problem in found.message for found in findings.problems), findings.problems
+    assert any(problem in say(found) for found in findings.problems), findings.problems
 
 
 def test_many_problems_are_cut_short(convert: Any) -> None:
@@ -191,17 +197,17 @@ def test_an_unknown_column_is_named_with_the_known_ones(convert: Any) -> None:
     ("mapping", "match"),
     [
         (["expected=a"], "no column is mapped to input"),
-        (["input=a", "input=b"], "given twice"),
-        (["input=a", "input.x=b"], "exclude each other"),
+        (["input=a", "input=b"], "input is mapped twice"),
+        (["input=a", "input.x=b"], "map either input or input.NAME, not both"),
         (["input"], "write KEY=COLUMN"),
         (["input="], "write KEY=COLUMN"),
         (["inputs=a"], "Did you mean 'input'"),
-        (["input=a", "metadata=b"], "unknown key of --map 'metadata'"),
+        (["input=a", "metadata=b"], "unknown key of a mapping 'metadata'"),
         (["input=a", "expected.contians=b"], "Did you mean 'contains'"),
         (["input={a"], "'{' alone"),
         (["input={{a}}"], "names no column"),
-        (["input=a", "expected=a~("], r"--map expected=a~\(: '\(' is not a regular expression"),
-        (["input=a", "expected={"], "--map expected={: '{' alone"),
+        (["input=a", "expected=a~("], r"^mapping expected=a~\(: '\(' is not a regular expression"),
+        (["input=a", "expected={"], "^mapping expected={: '{' alone"),
         (["input=a", "files.../x=b"], "inside the workspace"),
     ],
 )

@@ -33,7 +33,7 @@ def trials() -> list[Trial]:
 
 @pytest.mark.parametrize("name", ["report", "report.txt", "report.html", ".json", "xml"])
 def test_an_ending_nobody_knows_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="told by its ending") as caught:
+    with pytest.raises(UsageError, match="there is no kind of report with the ending") as caught:
         check_outputs([str(tmp_path / name)])
     assert caught.value.hint == "known endings: .json, .xml"
 
@@ -48,7 +48,7 @@ def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
 
 def test_what_cannot_be_a_folder_is_told_before_anything_is_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="file is no folder"):
+    with pytest.raises(UsageError, match="file is not a folder"):
         check_outputs([str(tmp_path / "file" / "missing" / "report.json")])
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(UsageError, match="is a folder"):
@@ -73,7 +73,7 @@ def test_endings_count_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_file_that_is_no_report_is_not_replaced(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(UsageError, match="exists and holds something else"):
+    with pytest.raises(UsageError, match="exists and contains something else"):
         check_outputs([str(path)])
     assert path.read_text() == content
 
@@ -150,9 +150,9 @@ def test_a_document_about_reports_is_json_and_replaces_no_report(tmp_path: Path)
     write_reports([report], [ReportedRun(REPORT)], Presentation())
     comparison.write_text('{"comparison": {}}')
     assert check_documents([str(comparison)]) == [comparison]
-    with pytest.raises(UsageError, match="exists and holds something else"):
+    with pytest.raises(UsageError, match="exists and contains something else"):
         check_documents([str(report)])
-    with pytest.raises(UsageError, match="told by its ending") as caught:
+    with pytest.raises(UsageError, match="there is no kind of report with the ending") as caught:
         check_documents([str(tmp_path / "comparison.xml")])
     assert caught.value.hint == "known endings: .json"
 
@@ -198,4 +198,4 @@ def test_a_plug_in_writes_files_with_its_own_ending(tmp_path: Path) -> None:
 def test_what_is_only_for_files_is_not_printed() -> None:
     with pytest.raises(UsageError, match="cannot be printed") as caught:
         print_report("words", [ReportedRun(REPORT)], io.StringIO(), Presentation())
-    assert caught.value.hint == "write it to a file: -o FILE.words"
+    assert caught.value.hint == "write it to a file: .words"

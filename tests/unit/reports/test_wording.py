@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from evalharness.reports.wording import harmless, money
+from evalharness.domain.stored import Baseline, BaselineRun
+from evalharness.reports.gate_words import metric_label
+from evalharness.reports.wording import baseline_text, harmless, money
 
 
 @pytest.mark.parametrize("order", ["\u202e", "\u2066", "\x1b[2J", "\x07"])
@@ -33,3 +37,24 @@ def test_a_little_money_never_reads_as_none(cost_usd: float, told: str) -> None:
 
 def test_money_beyond_all_reason_fits_on_a_line() -> None:
     assert (money(1e200), money(123456.5)) == ("$1e+200", "$123456.50")
+
+
+def test_a_baseline_of_one_run_or_several() -> None:
+    one = Baseline("capitals", "default", "id-1", "brave-otter-042", "")
+    two = replace(one, added=(BaselineRun("id-2", "calm-heron-007"),))
+    assert baseline_text(one) == "brave-otter-042 is the baseline 'default' of capitals"
+    gone = "brave-otter-042, calm-heron-007 are no longer the baseline 'default' of capitals"
+    assert baseline_text(two, is_removed=True) == gone
+
+
+@pytest.mark.parametrize(
+    ("metric", "label"),
+    [
+        ("pass_at_1", "pass@1"),
+        ("pass_hat_3_plugin", "pass^3 (plug-in)"),
+        ("pass_rate", "pass rate"),
+        ("case_pass_rate", "share of cases passed"),
+    ],
+)
+def test_metrics_as_people_read_them(metric: str, label: str) -> None:
+    assert metric_label(metric) == label

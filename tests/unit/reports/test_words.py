@@ -200,6 +200,7 @@ SAMPLES: dict[str, Any] = {
     "regraded": 1,
     "removed": 2,
     "requests": 2,
+    "preset": "mbpp",
     "run": "brave-otter-042",
     "runs": 3,
     "sd": 0.03,

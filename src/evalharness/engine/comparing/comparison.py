@@ -155,7 +155,7 @@ def _differences(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns) -> 
 
 
 def _least(metric: str) -> str:
-    return {"score": " and a weight above 0", "cost": " above 0, told by all its judged trials,"}.get(
+    return {"score": " and a weight above 0", "cost": " above 0, known for all its judged trials,"}.get(
         metric, " above 0"
     )
 

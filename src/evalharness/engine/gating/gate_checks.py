@@ -13,7 +13,7 @@ from typing import Any
 
 from evalharness.domain.comparison import Comparison, Flips
 from evalharness.domain.finding import Finding, Severity, finding
-from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, metric_label
+from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, written_metric
 from evalharness.domain.sequential import SequentialResult
 from evalharness.domain.suite import Suite
 from evalharness.engine.comparing.flips import lost_cases
@@ -90,7 +90,7 @@ def check_trials(gate: Gate, suite: Suite, thresholds_from: str = "") -> None:
     `thresholds_from` names the file, beside the suite's own, that thresholds come from.
     """
     trials = suite.trials
-    needed = {metric_label(name): number for name, number in needed_trials(gate, suite).items() if number > trials}
+    needed = {written_metric(name): number for name, number in needed_trials(gate, suite).items() if number > trials}
     if needed:
         most = max(needed.values())
         asked = "asks" if len(needed) == 1 else "ask"

@@ -8,14 +8,16 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
 from evalharness.domain.finding import Finding, finding
-from evalharness.errors import Hint, UsageError
+from evalharness.domain.report import RateRow
+from evalharness.errors import UsageError
 
 _PASS = re.compile(r"pass(?:\^|_hat_|_\^|_)?(\d{1,4})")
 _LISTS = ("pass^k", "pass_hat_k", "pass_k", "pass_hat")
@@ -25,25 +27,6 @@ _TRIALS = ("trials", "num_trials", "trials_per_task")
 _NO_FIGURE = ("", "-", "–", "—", "n/a", "na", "none", "null")
 _NAMES = ("name", "label", "model", "model_name", "agent", "domain", "id")
 _ABOUT = {*_TASKS, *_TRIALS, *_NAMES}
-MOST_TASKS = 1_000_000
-MOST_TRIALS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class RateRow:
-    """`rates` by k, as shares, none where the row has no figure; `decimals` is how many of a share are known; `tasks`,
-    and `trials` of each or of all, where the table tells them, one more than `MOST_TASKS`, or than so many with
-    `MOST_TRIALS` each, standing for any number beyond. `problem` says why its figures are no rates, or no such
-    numbers, at all; `note` how it was read, where that may be doubted.
-    """
-
-    label: str
-    rates: dict[int, Decimal]
-    decimals: int
-    tasks: int | None
-    trials: int | None = None
-    problem: Finding | None = None
-    note: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +166,3 @@ def _is_stated(figure: Any) -> bool:
 
 def _number(value: Mapping[str, Any], names: tuple[str, ...]) -> Decimal | None:
     return next((found[0] for name in names if (found := _rate(value.get(name)))), None)
-
-
-def parse_tasks(written: Iterable[str]) -> dict[str, int]:
-    """`114` for every row, `retail=114` for one."""
-    tasks = {}
-    for word in written:
-        name, _, number = word.rpartition("=")
-        if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
-            raise UsageError(f"--tasks '{word}' must be a number of tasks, or NAME=NUMBER", hint=Hint("hint.tasks"))
-        tasks[name.strip()] = int(number)
-    return tasks

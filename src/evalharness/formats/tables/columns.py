@@ -61,14 +61,14 @@ def parse_mapping(written: Sequence[str]) -> dict[str, Cell]:
         key, sign, value = pair.partition("=")
         key = key.strip()
         if not sign or not value.strip():
-            raise UsageError(f"--map {pair}: write KEY=COLUMN, such as input=question")
+            raise UsageError(f"mapping {pair}: write KEY=COLUMN, such as input=question")
         _check_key(key)
         if key in mapping:
-            raise UsageError(f"--map {key}=… is given twice")
+            raise UsageError(f"{key} is mapped twice")
         mapping[key] = _cell(key, value)
     families = {key.partition(".")[0] for key in mapping if "." in key}
     if "input" in mapping and "input" in families:
-        raise UsageError("--map input=… and --map input.NAME=… exclude each other")
+        raise UsageError("map either input or input.NAME, not both")
     if not {"input"} & {*mapping, *families}:
         raise UsageError("no column is mapped to input", hint=Hint("hint.map_input"))
     return mapping
@@ -80,9 +80,9 @@ def _check_key(key: str) -> None:
         if family == "expected":
             registry.load("grader", name)
         if family == "files" and not is_workspace_path(name):
-            raise UsageError(f"--map {key}: a file must lie inside the workspace")
+            raise UsageError(f"mapping {key}: a file must lie inside the workspace")
     elif key not in KEYS:
-        raise UnknownName("key of --map", key, [*KEYS, *(f"{family}.NAME" for family in FAMILIES)])
+        raise UnknownName("key of a mapping", key, [*KEYS, *(f"{family}.NAME" for family in FAMILIES)])
 
 
 def _cell(key: str, value: str) -> Cell:
@@ -91,7 +91,7 @@ def _cell(key: str, value: str) -> Cell:
         try:
             return Cell((column.strip(),), pattern=re.compile(pattern))
         except re.error as error:
-            message = f"--map {key}={value}: {pattern!r} is not a regular expression: {error}"
+            message = f"mapping {key}={value}: {pattern!r} is not a regular expression: {error}"
             raise UsageError(message) from None
     if "{" not in value:
         return Cell((value.strip(),))
@@ -107,7 +107,7 @@ def _template(key: str, value: str) -> Cell:
         end = found.end()
         column, escaped, lonely = found.groups()
         if lonely:
-            raise UsageError(f"--map {key}={value}: '{lonely}' alone; write {{column}}, or {lonely * 2} for a brace")
+            raise UsageError(f"mapping {key}={value}: '{lonely}' alone; write {{column}}, or {lonely * 2} for a brace")
         if column:
             columns.append(column.strip())
             pieces.append("")
@@ -115,7 +115,7 @@ def _template(key: str, value: str) -> Cell:
             pieces[-1] += _ESCAPES[escaped] if escaped else found[0][0]
     pieces[-1] += value[end:]
     if not columns:
-        raise UsageError(f"--map {key}={value}: names no column; write {{column}}")
+        raise UsageError(f"mapping {key}={value}: names no column; write {{column}}")
     return Cell(tuple(columns), tuple(pieces))
 
 

@@ -17,7 +17,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.problem import FieldPath, Problem, field_text, quoted
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
-from evalharness.errors import InvalidFile
+from evalharness.errors import Hint, InvalidFile
 from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax import limits
@@ -162,8 +162,10 @@ def _tell_strangers(rows: Findings, positions: list[int]) -> None:
     other = _looks_like(rows.source.data[positions[0]])
     are_all = len(positions) == len(rows.source.data)
     these = "these rows look" if are_all else f"this row looks{_and_others(len(positions) - 1)}"
-    advice = f"use --preset {other}" if are_all else "a file holds rows of one preset"
-    rows.add((positions[0],), f"{these} like {other}: {advice}")
+    if are_all:
+        rows.add((positions[0],), f"{these} like {other}", hint=Hint("hint.use_preset", preset=other))
+    else:
+        rows.add((positions[0],), f"{these} like {other}: a file contains rows of one preset")
 
 
 def _and_others(count: int) -> str:

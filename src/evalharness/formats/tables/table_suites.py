@@ -15,7 +15,7 @@ from evalharness.domain.case import Case, as_text
 from evalharness.domain.problem import FieldPath, quoted
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
-from evalharness.errors import InvalidFile
+from evalharness.errors import Hint, InvalidFile
 from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.json_source import parse_json
@@ -117,7 +117,7 @@ class _Reading:
         """In the form of a file, so that it can be escaped with the rest of the case."""
         if kind == "exact" and isinstance(value, Mapping | list):
             place = self._place(position, "expected")
-            self.findings.add(place, f"is {kind_of(value)}; to compare it use --map expected.json_equals=…")
+            self.findings.add(place, f"is {kind_of(value)}, not text", hint=Hint("hint.map_json"))
             return {"kind": kind}
         options = self._option(kind, value)
         spec = GraderSpec(kind=kind, options=options)
@@ -145,9 +145,8 @@ class _Reading:
             return False
         if id_ in self.first_with:
             line = self.findings.source.line_of((self.first_with[id_],))
-            self.findings.add(
-                place, f"the id {quoted(id_)} is already used on line {line}; without --map id rows are numbered"
-            )
+            used = f"the id {quoted(id_)} is already used on line {line}"
+            self.findings.add(place, used, hint=Hint("hint.number_rows"))
             return False
         self.first_with[id_] = position
         return True
@@ -170,8 +169,8 @@ class _Reading:
             severity = "warning" if self.cases else "error"
             self.findings.add((positions[0],), f"{many}: {lacks}", severity=severity)
         if "expected" not in self.families:
-            message = "nothing is checked: any answer passes; add --map expected=COLUMN"
-            self.findings.add((), message, severity="warning")
+            unchecked = "nothing is checked: any answer passes"
+            self.findings.add((), unchecked, severity="warning", hint=Hint("hint.map_expected"))
 
 
 def _case_value(key: str, value: Json) -> Json:

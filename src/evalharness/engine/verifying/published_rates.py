@@ -1,17 +1,15 @@
-"""Check rates: published rows of pass^1 … pass^n against arithmetic. No trial is needed, and none is looked at."""
+"""Published rates: rows of pass^1 … pass^n against arithmetic. No trial is needed, and none is looked at."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from evalharness.contracts.context import Context
+from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.finding_codes import Code
-from evalharness.domain.report import RateCheck
+from evalharness.domain.report import RateCheck, RateRow
 from evalharness.errors import UnknownName
-from evalharness.formats.results.rate_tables import MOST_TASKS, MOST_TRIALS, RateRow, read_rate_table
 from evalharness.stats.pass_hat_tables import Objection, contradiction, histogram_from_pass_hats, is_possible_rate
 
 ALL_DIGITS = 9
@@ -26,17 +24,8 @@ _OBJECTIONS: Mapping[str, Code] = {
 }
 
 
-async def check_rates(
-    context: Context,
-    path: Path,
-    tasks: Mapping[str, int],
-    trials: int | None = None,
-) -> list[RateCheck]:
-    """`tasks` by the row's name; under an empty name, of every row that tells none, as `trials` are.
-
-    Empty where there are no rates.
-    """
-    rows = read_rate_table(path)
+def check_rates(rows: Sequence[RateRow], tasks: Mapping[str, int], trials: int | None = None) -> list[RateCheck]:
+    """`tasks` by the row's name; under an empty name, of every row that does not say, as `trials` are."""
     known = {row.label for row in rows}
     if rows and (unknown := [name for name in tasks if name and not any(_is_named(label, name) for label in known)]):
         raise UnknownName("row", unknown[0], sorted(known))
