@@ -182,8 +182,7 @@ def create_llm_judge_scorer(
     `settings` replace the environment and the `.env` file, which are read once, here.
     """
     given = {"output_path": output_path, "criteria": criteria, "model": model, "cache": cache, "enabled": enabled}
-    given["settings"] = settings or Settings.here()
-    return made_scorer(LlmJudgeScorer, given, spelled)
+    return made_scorer(LlmJudgeScorer, {**given, "settings": settings or Settings.here()}, spelled)
 
 
 def create_in_memory_cache() -> JudgeCache:
