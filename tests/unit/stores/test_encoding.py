@@ -182,7 +182,7 @@ def test_a_secret_spread_over_a_json_value_is_found_too() -> None:
         1, Trial(case_id="a", index=0, seed=1, attempts=(Attempt(state="passed", transcript=transcript),)), redactor
     )
     assert b"lovelace" not in unpack(row[-1])
-    [attempt] = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042").attempts
+    [attempt] = DECODER.trial(("a", 0, 1, row[-1], ""), "brave-otter-042").attempts
     assert attempt.transcript is not None
     assert attempt.transcript.stdout == "kept"
 
@@ -191,7 +191,7 @@ def test_a_number_that_is_a_secret_is_taken_out_of_outputs_only() -> None:
     transcript = Transcript(output={"pin": 4815162342}, messages=({"pin": 4815162342},), cost_usd=0.4815162342)
     attempt = Attempt(state="passed", duration_s=0.4815162342, transcript=transcript)
     row = trial_row(1, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)), Redactor(SECRETS))
-    [kept] = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042").attempts
+    [kept] = DECODER.trial(("a", 0, 1, row[-1], ""), "brave-otter-042").attempts
     assert kept.duration_s == 0.4815162342
     assert kept.transcript is not None
     assert kept.transcript.output == {"pin": "[redacted:NUMBER_KEY]"}
@@ -222,7 +222,7 @@ def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> Non
     assert read.report is not None
     assert say(read.report.why) == "[redacted:AUTH]"
     row = trial_row(1, trial, redactor)
-    again = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042")
+    again = DECODER.trial(("a", 0, 1, row[-1], ""), "brave-otter-042")
     assert [attempt.state for attempt in again.attempts] == ["error", "failed", "awaiting"]
     assert again.attempts[1].reason == "the [redacted:AUTH] here"
     assert json.loads(row[-2]) == [{"state": "unscored", "required": False}]
@@ -247,7 +247,7 @@ def test_a_cut_through_a_secret_leaves_no_part_of_it(shift: int) -> None:
     output = before + secret + 500_000 * "." + secret + (half - len(secret) + shift) * "."
     attempt = Attempt(state="passed", transcript=Transcript(output=output))
     row = trial_row(1, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)), Redactor({"KEY": secret}))
-    kept = str(DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042").output)
+    kept = str(DECODER.trial(("a", 0, 1, row[-1], ""), "brave-otter-042").output)
     assert "characters cut" in kept
     for part in (secret[:2], secret[-2:]):
         assert part not in kept
@@ -262,7 +262,7 @@ def test_huge_texts_anywhere_in_a_trial_are_cut() -> None:
     row = trial_row(1, trial.model_copy(update={"attempts": (attempt,)}), Redactor.none())
     assert len(row[7]) < KEPT_TEXT + 100
     assert len(unpack(row[-1])) < 8 * KEPT_TEXT
-    kept = DECODER.trial(("a", 0, 1, row[-1]), "brave-otter-042")
+    kept = DECODER.trial(("a", 0, 1, row[-1], ""), "brave-otter-042")
     assert str(kept.output).startswith("[0,1,2,")
     assert str(kept.output).endswith(",999998,999999]")
     assert kept.last.transcript is not None
@@ -307,7 +307,7 @@ def test_what_is_written_can_be_read_back(value: object) -> None:
         Attempt(state="passed", transcript=Transcript(output=value)),
     ):
         row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
-        assert DECODER.trial(("c", 0, 1, row[-1]), "brave-otter-042").last.state == "passed"
+        assert DECODER.trial(("c", 0, 1, row[-1], ""), "brave-otter-042").last.state == "passed"
         json.loads(row[-2])
 
 
@@ -330,7 +330,7 @@ def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str
     transcript = Transcript(output="x", cost_usd=0.5).model_copy(update=spoilt)
     attempt = Attempt(state="passed", transcript=transcript)
     row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())
-    kept = DECODER.trial(("c", 0, 1, row[-1]), "brave-otter-042")
+    kept = DECODER.trial(("c", 0, 1, row[-1], ""), "brave-otter-042")
     assert (row[4], kept.state, kept.cost_usd) == ("error", "error", 0.5)
     assert kept.reason.startswith("the result cannot be stored: ")
     assert told in kept.reason
@@ -339,6 +339,6 @@ def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str
 @pytest.mark.parametrize("blob", [b"", b"x\x9cbroken", b'{"half":', b'[{"state":"unheard of"}]'])
 def test_a_damaged_row_is_a_store_error(blob: bytes) -> None:
     with pytest.raises(StoreError, match="trial 3 of case a of run brave-otter-042 cannot be read"):
-        DECODER.trial(("a", 3, 1, blob), "brave-otter-042")
+        DECODER.trial(("a", 3, 1, blob, ""), "brave-otter-042")
     with pytest.raises(StoreError, match="run brave-otter-042 cannot be read"):
         DECODER.run(("eval-1", "brave-otter-042", "eval-1", "", None, 1, blob, None))
