@@ -1,4 +1,4 @@
-"""What every store promises; and what SQLite makes of what it cannot keep as it is."""
+"""The contract of every store, and how SQLite handles values that it cannot keep unchanged."""
 
 from __future__ import annotations
 

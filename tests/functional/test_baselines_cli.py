@@ -1,4 +1,4 @@
-"""Baselines from the command line: set, listed, exported, given up; and runs held against them."""
+"""Baselines on the command line: setting, listing, exporting and removing them, and comparing runs with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """A project with a baseline, also as base.json, and a later run that is worse; nobody changes it."""
+    """A project with a baseline, also as base.json, and a later run that is worse. Tests must not change it."""
     folder = write(tmp_path_factory.mktemp("compared"), agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
     good = run(folder, "good")
     assert drive(folder, "baseline", good, "-o", "base.json").code == 0
@@ -45,7 +45,7 @@ class TestBaseline:
         wrong = drive(project, "baseline", "rm", "relaese")
         assert (wrong.code, "Did you mean 'release'?" in wrong.err) == (2, True)
         assert "no longer the baseline 'release'" in drive(project, "baseline", "rm", "release").out
-        assert drive(project, "show", second).code == 0, "the run stays"
+        assert drive(project, "show", second).code == 0, "the run is kept"
 
     def test_only_a_run_that_can_be_trusted_becomes_one(self, project: Path) -> None:
         broken = run(project, "unreachable")
@@ -197,7 +197,7 @@ class TestSeveralRuns:
             assert each["differences"]["pass_rate"]["n_trials_old"] == 36
         shown = drive(project, "compare", "default", bad).out
         assert all(name in shown for name in names) and "before, now answer" not in shown
-        assert "before, now" in shown, "transcripts of the baseline's runs are looked into"
+        assert "before, now" in shown, "transcripts of the baseline's runs are compared"
         assert drive(project, "gate", bad, "--baseline", "base.json").code == 1
         assert drive(project, "verify", bad).code == drive(project, "verify", "w.json").code == 0
         itself = drive(project, "regressions", "capitals", "--run", names[1])
@@ -234,7 +234,7 @@ class TestCompare:
         folder, good, bad = compared
         for old, source in ((good, ""), ("default", "baseline default"), ("base.json", "base.json")):
             done = drive(folder, "compare", old, bad, "--json")
-            assert done.code == 0, "it shows, it does not judge"
+            assert done.code == 0, "it shows the difference and does not judge"
             found = done.json["comparison"]
             assert (found["verdict"], found["old"]["source"], found["old"]["run_name"]) == ("REGRESSION", source, good)
             worst = found["cases"][0]

@@ -1,4 +1,4 @@
-"""How often a case has failed and when it last passed: kept by the store, counted once per run, whatever happens."""
+"""How often a case has failed and when it last passed: kept by the store and counted once per run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the user: starting a project, checking files, and what the formats mean."""
+"""The user's files: starting a project, validating files, and what the formats mean."""
 
 from __future__ import annotations
 

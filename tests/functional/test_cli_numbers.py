@@ -1,4 +1,4 @@
-"""Numbers given to flags: one that is none, or out of its range, is wrong usage, told with what is allowed."""
+"""Numbers given to flags: an invalid or out-of-range number is wrong usage; the message says what is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`eval-harness plan`: how many cases and trials, judging by the last run, and honest where there is none."""
+"""`eval-harness plan`: how many cases and trials are needed, estimated from the last run if there is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from driving import drive, drive_run, line_of, write
 
-# Of every five cases one never passes, one always, and three pass half of four trials.
+# Of every five cases, one never passes, one always passes, and three pass half of four trials.
 AGENT = """
 from evalharness import Answer
 
@@ -183,7 +183,7 @@ def test_a_newer_run_without_repeats_does_not_hide_what_an_older_one_measured(pr
     write(project, other_py=AGENT)
     other = drive_run(project, "--target", "other.py:answer", suite="suite.json").run_name
     told = line_of(drive(project, "plan", "mixed"), "judging by")
-    assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies in its own way"
+    assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies differently"
 
 
 def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_run_of_cases_that_all_pass_is_not_taken_for_all_cases(project: Path) 
 
 
 def test_noise_between_runs_is_named_once_five_runs_show_it(project: Path) -> None:
-    """The answers of whole runs get better and worse with a file that is no part of the target."""
+    """The answers of whole runs get better or worse with a file that is not part of the target."""
     agent = (
         "import pathlib\n\ndef answer(text, context):\n"
         "    luck = int(pathlib.Path(__file__).with_name('luck').read_text())\n"

@@ -1,4 +1,4 @@
-"""`run --sequential`: stops when it is decided, in an order drawn from a stored seed, and survives being killed."""
+"""`run --sequential`: it stops when decided, uses an order drawn from a stored seed, and can be resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from driving import Outcome, drive, line_of, start, wait_until, write
 
 CASES = 40
-# Executions leave a line in `log`; where answers fail, they take longer than those that pass.
+# Executions write a line to `log`; failing answers take longer than passing ones.
 AGENT = """
 import asyncio, os
 from evalharness import TargetUnavailable
@@ -115,7 +115,7 @@ class TestFloor:
         assert len(executed(project)) < 40
         assert report["metadata"]["sequential"] is True
         assert told["saved"] == pytest.approx(1 - trials["passed"] / 78), (
-            "what was under way when it was decided counts"
+            "trials that were running when it was decided count"
         )
         assert trials["skipped"] == told["not_needed"]
         reasons = {trial["reason"] for trial in report["trials"] if trial["state"] == "skipped"}
@@ -154,13 +154,13 @@ class TestFloor:
         assert (done.code, done.report["verdict"]) == (3, "INVALID")
         assert done.report["sequential"]["trials_used"] == 14
         advice = [found["text"] for found in done.report["recommendations"]]
-        assert advice, "and none speaks of a resume, which cannot help"
+        assert advice, "none mentions a resume, which cannot help"
         assert not any("resume" in text for text in advice)
         tried = executed(project)
         (project / "agent.py").write_text(f"{AGENT}\n# edited\n")
         again = drive(project, "resume", "--store", "store.db", "--json")
         assert (again.code, again.report["sequential"]) == (3, done.report["sequential"])
-        assert executed(project) == tried, "what was decided without it is not tried again"
+        assert executed(project) == tried, "trials that were not needed are not run again"
 
 
 class TestBaseline:
@@ -220,7 +220,7 @@ class TestBaseline:
         assert (refused.code, "cannot be judged by other limits" in refused.err) == (2, True)
 
     def test_an_accepted_loss_is_refused_before_anything_runs(self, baseline: Path) -> None:
-        """Whether more is lost than is accepted cannot be looked at after every trial; whether anything is, can."""
+        """A tolerated loss cannot be tested after every trial, but any loss can."""
         before = executed(baseline)
         refused = run(baseline, "--baseline", "default", "--regression-tolerance", "0.1")
         assert refused.code == 2

@@ -59,7 +59,7 @@ class TestWhatIsStarted:
             run_once(command)
 
     def test_a_missing_program_in_a_folder_is_no_wrong_answer(self) -> None:
-        """It could have been a file of the case; that it is not shows only in the trial."""
+        """The path could have been one of the case's files; only the trial shows that it is not."""
         for command in (["./agnt"], "./agnt --fast"):
             run = run_suite(command)
             assert (run.trials[0].state, run.exit_code) == ("error", 3)
@@ -173,7 +173,7 @@ for i in range(1500):
         assert run_once(["sh", "my agent.sh"]).output == "4\n"
 
     def test_a_link_stays_the_link_it_is(self, suite_folder: Path) -> None:
-        """`venv/bin/python` is a link, and finds its packages by where the link is."""
+        """`venv/bin/python` is a link, and it finds its packages by the location of the link."""
         script = suite_folder / "real.sh"
         script.write_text("#!/bin/sh\nbasename $0\n")
         script.chmod(0o755)

@@ -125,10 +125,10 @@ class TestTheAnswer:
 
 class TestFailures:
     def test_an_exit_code_is_never_ignored(self) -> None:
-        """The original ignored it as soon as one event had arrived."""
+        """The original ignored the exit code as soon as one event had arrived."""
         trial = ask(printing(DOCKER_AGENT, code=7, complaint="boom\n"))
         assert (trial.state, trial.reason) == ("failed", "exit code 7: boom")
-        assert transcript_of(trial).text.endswith(ANSWER), "what it told before is kept"
+        assert transcript_of(trial).text.endswith(ANSWER), "what it reported before is kept"
 
     def test_an_exit_code_that_is_graded_is_the_graders_business(self) -> None:
         assert ask(printing(DOCKER_AGENT, code=7), expected={"exit_code": 7}).state == "passed"

@@ -1,4 +1,4 @@
-"""Flaky cases over comparable runs, quarantine beside them, and items where several targets tried the same cases."""
+"""Flaky cases over comparable runs, quarantine, and items when several targets tried the same cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from driving import drive, line_of, write
 
-# Answers by what the file `answers` says for each question, so that a run may differ from the next one.
+# Gives the answer that the file `answers` has for each question, so that runs may differ.
 AGENT = """
 import json, pathlib
 
@@ -75,7 +75,7 @@ def test_advice_knows_that_a_case_passed_before(project: Path) -> None:
     run(project, STEADY)
     (project / "answers").write_text(SHAKY)
     advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"]
-    assert [found["cases"] for found in advice if found["kind"] == "never"] == [["c"]], "b passed in the run before"
+    assert [found["cases"] for found in advice if found["kind"] == "never"] == [["c"]], "b passed in the previous run"
     assert ["b"] in [found["cases"] for found in advice if found["kind"] == "flaky"]
 
 
@@ -93,7 +93,7 @@ def test_quarantine_is_told_and_suggested(project: Path) -> None:
     write(project, suite_yaml=SUITE + gate + "\n")
     (project / "answers").write_text(SHAKY)
     done = drive(project, "run", "suite.yaml")
-    assert "quarantined" not in line_of(done, "flaky"), "that is another case"
+    assert "quarantined" not in line_of(done, "flaky"), "that is a different case"
     assert line_of(done, "quarantined").endswith("1 case that the gate does not count: b")
     advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"][-1]
     assert "`quarantine:`" in advice["text"]
@@ -107,7 +107,7 @@ def test_items_are_told_once_five_targets_tried_the_cases(project: Path) -> None
     newest = drive(project, "runs", "--json").json["runs"][0]["run"]
     assert "items" not in drive(project, "show", newest).out
     drive(project, "run", "suite.yaml", "--target", "oracle")
-    assert "items" not in drive(project, "show", newest).out, "an oracle is no target"
+    assert "items" not in drive(project, "show", newest).out, "an oracle does not count as a target"
     report = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "--json").report
     assert set(report["items"]["runs"]) == {f"agent.py:{name}" for name in (*names, "odd")}
     assert {case["case_id"]: case["flag"] for case in report["items"]["cases"]}["d"] == "negative discrimination"

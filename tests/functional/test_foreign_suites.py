@@ -1,4 +1,4 @@
-"""Suites in other people's formats, run by the real command: regressions against a real server, tasks on a program."""
+"""Suites in other formats, run by the real command: regressions against a real server, tasks on a program."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ ENDPOINT = {
 
 @contextmanager
 def api(replies: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """A server of JSON, and the tokens it was shown."""
+    """A server that returns JSON, and the tokens it received."""
     tokens: list[str] = []
 
     def reply(request: BaseHTTPRequestHandler, body: bytes) -> Reply:

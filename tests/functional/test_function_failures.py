@@ -1,4 +1,4 @@
-"""Python functions as targets that raise, exit or get stuck: the trial says so, and the run goes on."""
+"""Python functions that raise, exit or hang as targets: the trial says so, and the run continues."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class TestTimeLimit:
         assert ended.returncode == 0, ended.stderr
         *trials, exit_code = ended.stdout.splitlines()
         assert len(trials) == 7
-        # Two at a time, each thread replaced once: four trials ran, the other three never had their turn.
+        # Two at a time, each thread replaced once: four trials ran, and the other three never started.
         assert sum(line.startswith("failed | time limit") for line in trials) == 4
         assert sum(line.startswith("error | no thread is free") for line in trials) == 3
         assert exit_code == "exit code 3"

@@ -1,4 +1,4 @@
-"""Gates at the command line: where they come from, what they decide, and what they refuse before anything is run."""
+"""Gates on the command line: where they come from, what they decide, and what they refuse before anything is run."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: P
     done = run(folder, "--strict-flips", wrong="b1 h")
     assert done.code == 1
     assert "(how often one would if nothing had changed is not known): b did" in done.out, (
-        "three trials of each are few"
+        "three trials of each are too few"
     )
     later = run(folder, "--strict-flips", "--json", wrong="h")
     assert later.code == 0
@@ -186,7 +186,7 @@ def test_a_baseline_is_told_of_but_decides_nothing_without_a_gate(tmp_path: Path
     shown = drive(folder, "show", name, "--json")
     assert shown.report["comparison"] is None, "it is the baseline itself"
     again = drive(folder, "regrade", name, "--json")
-    assert again.report["comparison"] is None, "nothing was tried anew"
+    assert again.report["comparison"] is None, "no trial was run again"
 
 
 def test_a_report_file_as_baseline_is_found_from_the_suite_and_from_here(tmp_path: Path) -> None:
@@ -398,7 +398,7 @@ def stored_name(done: Outcome) -> str:
 
 
 def edited(folder: Path) -> None:
-    """Every case asks for something else, and is answered well."""
+    """Every case asks something different and gets a good answer."""
     text = (folder / "suite.yaml").read_text(encoding="utf-8")
     for word in WORDS:
         text = text.replace(f"input: {word}, expected: {word}", f"input: {word}{word}, expected: {word}{word}")
@@ -526,7 +526,7 @@ def test_a_first_baseline_is_written_by_a_run_that_is_compared_with_nothing(tmp_
     for _ in range(2):
         assert run(folder, "--baseline", "none", "-o", "base.json").code == 0
     assert run(folder, "-o", "new.json").code == 0
-    assert run(folder, "--baseline", "new.json", "-o", "base.json").code == 0, "a flag takes the place of the suite's"
+    assert run(folder, "--baseline", "new.json", "-o", "base.json").code == 0, "a flag replaces the suite's value"
     missing = run(folder, "--baseline", "none.json", "-o", "none.json")
     assert (missing.code, "would overwrite" in missing.err) == (2, False)
 
@@ -542,7 +542,7 @@ def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> No
     before = stored_runs(folder)
     for command in (("run", "suite.yaml"), ("regrade", name), ("regrade", name, "--suite", "suite.yaml")):
         refused = drive(folder, *command, "-o", "base.json")
-        assert (refused.code, refused.out, stored_runs(folder)) == (2, "", before), "told before anything is run"
+        assert (refused.code, refused.out, stored_runs(folder)) == (2, "", before), "reported before anything is run"
     drive(folder, "run", "suite.yaml", "--max-failures", "1", "-j", "1", env={"WRONG": "a"})
     refused = drive(folder, "resume", "-o", "base.json")
     assert (refused.code, refused.out, (folder / "base.json").read_text()) == (2, "", kept)

@@ -1,4 +1,4 @@
-"""A cost, a token count or a duration that cannot be is an error of its trial; the report stands."""
+"""An impossible cost, token count or duration is an error of its trial; the rest of the report is unaffected."""
 
 from __future__ import annotations
 

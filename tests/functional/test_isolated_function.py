@@ -1,4 +1,4 @@
-"""Python functions as targets in processes of their own: the same answers and failures, and no way to get stuck."""
+"""Python functions in their own processes as targets: the same answers and failures, and they cannot hang a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that a judge grades: who judges, what is kept of it, what it may cost. The judge's replies stand in a file."""
+"""Runs that a judge grades: who judges, what is stored, and what it may cost. The judge's replies are in a file."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ HARSH = JUDGE.replace("kindness: 5", "kindness: 1")
 
 
 def test_a_judge_for_what_is_due_leaves_other_verdicts_alone(tmp_path: Path) -> None:
-    """And it is told what that took, not what the run before had spent."""
+    """The report says what that run cost, not what the run before had spent."""
     suite = """
 name: half
 target: echo
@@ -127,7 +127,7 @@ test_cases:
     assert drive(tmp_path, "regrade", *harsh, "--no-cache").states() == {"given": ["failed"], "due": ["failed"]}
     nothing_due = done.run_name
     again = drive(tmp_path, "regrade", nothing_due, *harsh[1:])
-    assert again.states()["given"] == ["failed"], "with nothing due, all is judged anew"
+    assert again.states()["given"] == ["failed"], "without outstanding grades, everything is judged again"
 
 
 def test_the_flag_goes_before_what_a_grader_names_and_none_leaves_all_due(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_spend_cap_stops_a_run_keeps_what_is_done_and_lets_it_go_on(flag: str,
 
 
 def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
-    """What trying out the judge took, and an agent that the cap broke off, are in no trial; both are told."""
+    """Validating the judge, and an agent that the cap interrupted, belong to no trial; both costs are reported."""
     write(tmp_path, agent_yaml="replies: [{tool_calls: [{name: list_files}]}]\n")
     suite = SUITE.replace("target: echo", "target: {agent: scripted/agent.yaml, max_rounds: 1000}")
     flags = ("--judge-model", "scripted/judge.yaml", "--max-tokens", "1000", "-j", "1", "--json", "--sandbox", "none")
@@ -331,7 +331,7 @@ def test_a_judge_for_what_is_due_leaves_verdicts_inside_other_graders_alone(tmp_
     assert any("1 grade that judges had given, kept" in note for note in texts(done.report["notes"]))
     afresh = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/harsh.yaml", "--json")
     keys = [report["cases"][0]["key"] for report in (done.report, afresh.report)]
-    assert keys[0] != keys[1], "verdicts of two judges are like no other"
+    assert keys[0] != keys[1], "verdicts of two judges cannot be compared with others"
 
 
 def test_judges_inside_other_graders_are_graders_of_type_model(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_the_runs_of_a_matrix_are_regraded_out_of_one_purse(tmp_path: Path) -> N
     regrade = ("regrade", done.json["eval_reports"][0]["metadata"]["run_name"], "--matrix", "--json", "-j", "1")
     judge = ("--judge-model", "scripted/judge.yaml", "--no-cache")
     first, both = spent_by(drive(tmp_path, *regrade, *judge, "--max-tokens", "100000"))
-    assert first < both, "each tells what all have spent so far"
+    assert first < both, "each reports what all have spent so far"
     capped = drive(tmp_path, *regrade, *judge, "--max-tokens", str(first + 1))
     assert capped.code == 3
     assert ["spend cap" in report["why"]["text"] for report in capped.json["eval_reports"]] == [False, True]
@@ -375,7 +375,7 @@ def test_a_cap_in_dollars_needs_a_known_price(tmp_path: Path) -> None:
 
 
 def test_a_broken_price_file_is_told_before_anything_is_compared(tmp_path: Path) -> None:
-    """Also for the usual embeddings, without which grades are only due."""
+    """Also for the default embeddings, without which grades are only outstanding."""
     suite = "{name: near, target: echo, test_cases: [{id: a, input: a dog, graders: [{semantic_similarity: a cat}]}]}"
     write(tmp_path, suite_yaml=suite)
     done = drive(tmp_path, "run", "suite.yaml", env={"EVALHARNESS_PRICES": "missing.json"})
@@ -384,7 +384,7 @@ def test_a_broken_price_file_is_told_before_anything_is_compared(tmp_path: Path)
 
 
 def test_what_an_unfinished_trial_cost_is_not_forgotten(tmp_path: Path) -> None:
-    """An agent that is stopped by the cap in the middle of a trial must not be paid for that trial once more."""
+    """An agent that the cap stops in the middle of a trial must not be charged for that trial again."""
     steps = "".join("      - tool_calls: [{name: list_files, arguments: {}}]\n" for _ in range(9))
     write(tmp_path, model_yaml=f"replies:\n  - steps:\n{steps}      - text: done\n")
     suite = (
@@ -451,13 +451,13 @@ def test_a_judge_without_a_verdict_does_not_raise_the_score(tmp_path: Path) -> N
     beside = SCORED.replace("graders:\n", "graders:\n  - {contains: word, weight: 0}\n")
     done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=beside)
     assert (done.code, done.states()) == (0, {"cold": ["passed"], "odd": ["passed"]})
-    assert done.report["metrics"]["score"] == 0, "that of the judge, as far as it has one"
+    assert done.report["metrics"]["score"] == 0, "the judge's, as far as it has one"
 
 
 def test_scores_that_nobody_was_there_to_give_are_due(tmp_path: Path) -> None:
     done = judged(tmp_path, suite=SCORED)
     assert done.code == 4
-    assert re.search(r"regrade \S+ --judge-model M", done.out), "how to have them given"
+    assert re.search(r"regrade \S+ --judge-model M", done.out), "how to get them"
     assert "score  " not in done.out
     later = drive(tmp_path, "regrade", name_of(done), "--judge-model", "scripted/judge.yaml", "--json")
     assert later.states()["cold"] == ["passed"]
@@ -478,7 +478,7 @@ def test_a_case_whose_only_grader_is_switched_off_is_skipped(tmp_path: Path) -> 
     assert done.states() == {"alone": ["skipped"], "inside": ["skipped"], "beside": ["passed"]}
     assert done.report["unjudged"][0]["reason"] == "its only grader is switched off: `enabled: true` asks it"
     chosen = drive(tmp_path, "run", "suite.yaml", "--grader-type", "model", "--json")
-    assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by one that judges nothing"
+    assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by a run that judges nothing"
 
 
 def test_a_regrade_grades_by_the_type_that_the_run_was_graded_by(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""chat and agent through the real command: with a script, and with a server that speaks as OpenAI's does."""
+"""chat and agent with the real command: with a script, and with a server that speaks OpenAI's protocol."""
 
 from __future__ import annotations
 

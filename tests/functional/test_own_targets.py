@@ -1,4 +1,4 @@
-"""Cases that bring their own target: a request, a program, a skill; `--target` and variants replace it."""
+"""Cases with their own target: a request, a program, a skill; `--target` and variants replace it."""
 
 from __future__ import annotations
 

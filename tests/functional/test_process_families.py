@@ -1,4 +1,4 @@
-"""Real processes under the sandbox that does not isolate: nothing outlives its trial, and nothing leaks."""
+"""Real processes in the sandbox that does not isolate: nothing survives its trial, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def family_is_complete(folder: Path) -> None:
         await asyncio.sleep(0.01)
 
 
-# Nothing outlives its trial
+# Nothing survives its trial
 
 
 def test_at_the_time_limit_the_whole_family_dies(tmp_path: Path) -> None:

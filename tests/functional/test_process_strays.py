@@ -1,5 +1,6 @@
-"""Processes that detach themselves, where the harness is a library: its process does not adopt orphans, and yet none
-of a trial's lives on."""
+"""Processes that detach themselves while the harness is a library: its process adopts no orphans, yet none of a
+trial's processes survives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded sessions through the real command: an agent that prints events, files for other tools, a real sandbox."""
+"""Recorded sessions with the real command: an agent that prints events, files for other tools, a real sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites found by name: registered by running or by listing, ready-made, and what became of their files."""
+"""Suites found by name: registered by running or listing them, ready-made suites, and suites whose files have moved."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_suite_that_was_run_is_found_by_its_name_from_another_folder(project: 
     [row] = listed(elsewhere)
     assert (row["suite"], row["cases"], row["file"]) == ("greetings", 2, str(project / "evals" / "suite.yaml"))
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+Z", row["registered"])
-    assert cases_run(drive(elsewhere, "run", "greetings", "--json")) == ["bye", "hello"], "the suite whole"
+    assert cases_run(drive(elsewhere, "run", "greetings", "--json")) == ["bye", "hello"], "the whole suite"
     assert cases_run(drive(elsewhere, "run", "--suite", "greetings", "--limit", "1", "--json")) == ["hello"]
     dry = drive(elsewhere, "run", "greetings", "--dry-run", "--json").json["dry_run"]
     assert [(row["suite"], row["cases"]) for row in dry] == [("greetings", 2)]
@@ -65,7 +65,7 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     write(project, broken_yaml="test_cases: 5")
     assert listed(project, "evals", where="file")[0]["registered"] == ""
     assert listed(project / "evals") == []
-    assert not (project / ".evalharness").exists(), "a look leaves nothing behind"
+    assert not (project / ".evalharness").exists(), "listing leaves nothing behind"
     done = drive(project, "list-suites", ".", "--register")
     assert done.code == 2, "not all of them could be registered"
     assert "registered 1 suite: greetings\n" in done.err
@@ -113,7 +113,7 @@ def test_the_file_counts_as_it_is_now_and_once_it_is_gone_what_was_stored(projec
         assert f"evals/suite.yaml: warning: {why}" in then.err
     file.unlink()
     gone = drive(project, "run", "greetings", "--json")
-    assert cases_run(gone) == ["bye", "hello", "third"], "agent.py is still found beside where the suite was"
+    assert cases_run(gone) == ["bye", "hello", "third"], "agent.py is still found in the suite's former folder"
     assert "is gone" in gone.err
     file.write_text(SUITE)
     assert cases_run(drive(project, "run", "greetings", "--json")) == ["bye", "hello"], "the file is back"

@@ -1,4 +1,4 @@
-"""`eval-harness regrade` as a user meets it: new grades for old answers, and never an answer that was not given."""
+"""`eval-harness regrade` from a user's view: new grades for old answers, and never a new answer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> N
     write(folder, grader_py=LENIENT)
 
     done = drive(folder, "regrade", old)
-    assert done.code == 1, "crash has no answer, whoever grades"
+    assert done.code == 1, "crash has no answer, whichever grader is used"
     new = runs(folder)[0]["run"]
     lines = done.out.splitlines()
     assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run" in lines
@@ -161,7 +161,7 @@ def test_variables_are_as_they_were_unless_given_anew_and_secrets_are_asked_for(
     done = drive(tmp_path, "regrade", old, "--var", "wanted=TEA", "--var", f"api_token={secret}")
     assert done.code == 0, done.err
     changed = drive(tmp_path, "regrade", old, "--suite", "suite.json", *given[:2], "--var", "drink=milk")
-    assert changed.code == 2, "the question would be another one"
+    assert changed.code == 2, "the question would be a different one"
     for path in (tmp_path / ".evalharness").iterdir():
         assert secret.encode() not in path.read_bytes()
 
@@ -204,7 +204,7 @@ def test_a_grader_that_broke_is_mended_by_regrading(tmp_path: Path) -> None:
     broken = drive(folder, "regrade", old)
     assert broken.code == 2
     assert "nowhere_to_be_found" in broken.err
-    assert len(runs(folder)) == 3, "nothing is stored when the graders cannot be had"
+    assert len(runs(folder)) == 3, "nothing is stored if the graders are not available"
 
 
 def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ async def judged(context):
 
 @pytest.fixture
 def half_graded(tmp_path: Path) -> Project:
-    """A finished run, and a grader that will wait at its last trial."""
+    """A finished run, and a grader that waits at its last trial."""
     held = Project(
         tmp_path, trials=5, test_cases=[{"id": "a", "input": "q", "graders": ["grader.py:judged"]}], config={}
     )

@@ -1,4 +1,4 @@
-"""`run -o FILE` and `--k`: reports for CI beside what the terminal shows."""
+"""`run -o FILE` and `--k`: reports for CI in addition to the terminal's."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project
 
 
 class TestAReportOfAnEarlierRun:
-    """It is never taken for that of a run that broke. A command that cannot begin touches nothing."""
+    """It is never mistaken for the report of a run that broke. A command that cannot begin changes no file."""
 
     @pytest.fixture
     def files(self, project: Path) -> list[Path]:
@@ -220,7 +220,7 @@ class TestAReportOfAnEarlierRun:
         assert drive(project, "compare", "base.json", "nobody", "-o", "c.json").code == 2
         assert (project / "c.json").is_file()
         assert drive(project, "compare", "base.json", "nobody", "-o", "base.json").code == 2
-        assert (project / "base.json").is_file(), "it was to be compared"
+        assert (project / "base.json").is_file(), "a comparison was requested"
 
 
 def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> None:

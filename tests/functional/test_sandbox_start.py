@@ -45,7 +45,7 @@ def run_suite(
     limits: Sequence[str] = (),
     env: dict[str, str] | None = None,
 ) -> Outcome:
-    """On a machine that `machine` changes, as root or as an ordinary user, whom `limits` bounds."""
+    """On a machine that `machine` changes, as root or as an ordinary user with `limits`."""
     as_user = mode == USER and os.geteuid() == 0
     if as_user:
         nobody.give_away(folder)
@@ -99,9 +99,9 @@ def test_a_program_of_the_sandbox_that_fails_is_no_answer(mode: str, folder: Pat
     assert "passed" not in outcome.out
 
 
-@pytest.mark.parametrize("mode", [USER], indirect=True)  # those of root are bounded by their control group
+@pytest.mark.parametrize("mode", [USER], indirect=True)  # root's sandboxes are limited by their control group
 def test_a_number_of_processes_that_cannot_be_limited_is_no_answer(mode: str, folder: Path) -> None:
-    """Without control groups that happens while the sandbox waits to start its program."""
+    """Without control groups, this happens while the sandbox waits to start its program."""
     shutil.copy("/usr/bin/prlimit", folder / "real")
     fake = folder / "prlimit"
     fake.write_text(f'#!/bin/sh\ncase "$*" in *--pid=*) echo refused >&2; exit 1;; esac\nexec {folder}/real "$@"\n')
@@ -131,5 +131,5 @@ def test_too_many_open_files_are_no_answer(mode: str, folder: Path) -> None:
     states = Counter(trial["state"] for trial in outcome.report["trials"])
     assert outcome.code == 3, outcome.both
     assert set(states) == {"passed", "error"}, outcome.both
-    assert states["error"] > 2, "else nothing was tried"
+    assert states["error"] > 2, "otherwise nothing was tried"
     assert list((folder / "temporary").iterdir()) == []

@@ -1,4 +1,4 @@
-"""`eval-harness regrade --artifact`: every artifact is graded once, where it belongs, or its place is told."""
+"""`eval-harness regrade --artifact`: every artifact is graded once for its case, or the report says why not."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path
     assert run["run"] == done.run_name
     good = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")}, "--case", "one")
     assert (good.code, good.states()) == (0, {"one": ["passed"]})
-    assert "warning" not in good.err, "the artifact of a case that was not selected is no news"
+    assert "warning" not in good.err, "the artifact of a case that was not selected is not reported"
 
 
 def test_one_artifact_is_one_trial(tmp_path: Path) -> None:
-    """Where another case has more artifacts, one that has a single artifact is not judged by it again."""
+    """If another case has more artifacts, a case with a single artifact is not judged by it again."""
     done = grade_artifacts(
         tmp_path, {"one": [artifact("hello"), artifact("bye"), artifact("hello")], "two": artifact("hello")}
     )
@@ -96,7 +96,7 @@ def test_artifacts_of_variants_make_a_run_for_each_variant_they_name(tmp_path: P
 
 @pytest.mark.parametrize(("of_big", "of_small"), [("one", "one"), ("one", ""), ("", "one"), ("", "")])
 def test_an_artifact_with_a_case_id_still_belongs_to_its_variant(tmp_path: Path, of_big: str, of_small: str) -> None:
-    """It once answered for every variant: a false pass."""
+    """It used to answer for every variant, which was a false pass."""
     stored = [
         recorded("hello", "one", "big", **({"caseId": of_big} if of_big else {})),
         recorded("bye", "one", "small", **({"caseId": of_small} if of_small else {})),
@@ -203,7 +203,7 @@ def test_scorers_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
-    """It once was left out of the mean, which raised the score, and nobody heard of it."""
+    """It used to be left out of the mean, which raised the score without any report."""
     write(
         tmp_path,
         scorers_py=SCORERS,

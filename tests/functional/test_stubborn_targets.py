@@ -1,4 +1,4 @@
-"""Targets that misbehave in ways that could cost the run its verdict: they block, exit, close what is not theirs."""
+"""Targets that could cost the run its verdict: they block, exit, or close descriptors that are not theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`verify`: what a report tells is held against its trials: in the store, in a file, and in somebody's table."""
+"""`verify`: checks a report against its trials in the store or in a file, and tables of other people."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str
     assert done.code == 1
     assert "trials.peru#1" in done.out
     figures = [line.split()[0] for line in done.out.splitlines() if line.startswith("trials.")]
-    assert len(figures) == len(set(figures)), "each is told once"
+    assert len(figures) == len(set(figures)), "each is reported once"
 
 
 def test_trials_that_were_removed_from_the_store_are_missed(project: Path) -> None:

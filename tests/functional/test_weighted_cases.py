@@ -1,4 +1,4 @@
-"""Cases that weigh differently: one rule for the rate in reports, gates, comparisons, plans and `verify`."""
+"""Cases with different weights: one rule for the rate in reports, gates, comparisons, plans and `verify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Artifacts of workflows through the real command: given by a program, by a function, by a server, by a file."""
+"""Artifacts of workflows with the real command: from a program, a function, a server, a file."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def slower(artifact: dict[str, Any], factor: float) -> dict[str, Any]:
 
 @pytest.fixture
 def slowed(folder: Path) -> Path:
-    """Two files of artifacts of ten cases; in the second all take four times as long."""
+    """Two files of artifacts of ten cases; in the second, all take four times as long."""
     cases = "".join(f"\n  - {{id: c{n}, input: x, graders: [{{assertions: []}}]}}" for n in range(10))
     for name, factor in (("before", 1), ("now", 4)):
         artifacts = {f"c{n}": slower(ARTIFACT, factor * (1 + n / 100)) for n in range(10)}

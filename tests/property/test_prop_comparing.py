@@ -1,4 +1,4 @@
-"""What holds of every comparison, whatever the two runs are."""
+"""What is true of every comparison, whatever the two runs are."""
 
 from __future__ import annotations
 

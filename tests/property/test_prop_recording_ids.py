@@ -1,4 +1,4 @@
-"""Recording ids: exactly as documented where that is unambiguous, and always readable again."""
+"""Recording ids: exactly as documented if that is unambiguous, and always readable again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = st.integers(0, 10**18 - 1)
 def test_every_id_can_be_read_again(parts: tuple[str, str, str, str, int]) -> None:
     written = generate_recording_id(*parts)
     assert parse_recording_id(written) == parts
-    assert not re.search(r"[/\\\x00-\x1f]", written), "fit for a file name"
+    assert not re.search(r"[/\\\x00-\x1f]", written), "usable as a file name"
     written.encode()
 
 
@@ -72,7 +72,7 @@ def test_a_plain_slash_of_other_tools_is_understood() -> None:
         "eval__a__b__c____inv0",
         "eval__a__b__c__%FF__inv0",
         "x__a__b__c__d__inv0",
-        "eval__a__b__c__d__e__inv0",  # nobody can tell which of the ids holds the extra underscores
+        "eval__a__b__c__d__e__inv0",  # it cannot be known which of the ids contains the extra underscores
         "eval__a__b__c__d__inv" + "9" * 5000,
         None,
         5,
@@ -101,7 +101,7 @@ def test_what_cannot_be_an_invocation_is_refused() -> None:
 
 
 def test_underscores_as_they_are_can_be_read_where_the_dataset_is_known() -> None:
-    """As the original wrote them; alone, nobody can tell where one id ends."""
+    """As the original wrote them; alone, there is no way to know where an id ends."""
     written = "eval__a__b__case__claude__coder__inv1"
     assert parse_recording_id(written) is None
     assert parse_recording_id(written, "a__b") == ("a__b", "case", "claude", "coder", 1)

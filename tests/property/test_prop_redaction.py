@@ -12,7 +12,7 @@ from evalharness.redaction import Redactor
 
 NAME = "THE_TOKEN"
 untimed = settings(deadline=None)
-# The second alphabet makes texts that nearly hold a secret, escapes, placeholders and quotes likely.
+# The second alphabet makes texts likely that nearly contain a secret, escapes, placeholders and quotes.
 TRICKY = st.text(alphabet='ab1"\\n[]:/+ \n{}é<', max_size=40)
 SURROUNDING = st.one_of(st.text(max_size=40), TRICKY)
 SECRETS = st.one_of(
@@ -95,7 +95,7 @@ def test_json_text_stays_parseable(
 @untimed
 @given(secrets=st.lists(SECRETS, max_size=3), pieces=st.lists(SURROUNDING, max_size=4), names=st.booleans())
 def test_redacting_twice_changes_nothing_more(secrets: list[str], pieces: list[str], names: bool) -> None:
-    # A name that is another secret's value is the nastiest name there is.
+    # A name that is another secret's value is the worst possible name.
     named = {(secrets[i - 1] if names else f"KEY_{i}"): secret for i, secret in enumerate(secrets)}
     keys = [
         "sk-abcdefghijklmnop12",

@@ -139,7 +139,7 @@ def test_wilson_holds_its_share_and_widens_with_the_level(n: int, share: float, 
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[tuple[int, int, float]]:
-    """Trials, passes and weight of each case: equal or unequal trials and weights, often all alike or nearly so."""
+    """Trials, passes and weight of each case: equal or unequal trials and weights, often all equal or nearly so."""
     cases = draw(st.integers(1, 30))
     equal_trials = draw(st.one_of(st.none(), st.integers(1, 10)))
     trials = [equal_trials or draw(st.integers(1, 10)) for _ in range(cases)]

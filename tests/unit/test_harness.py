@@ -1,4 +1,4 @@
-"""The one door: what it offers, and that runs inside one process neither meet nor leave traces."""
+"""The single entry point: what it offers, and that runs in one process stay separate and leave no traces."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def passes(context: Any) -> bool:
 
 
 def footprint() -> dict[str, Any]:
-    """Everything of a process that a library has no business to change."""
+    """Everything in a process that a library must not change."""
     return {
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "has timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
@@ -84,7 +84,7 @@ def footprint() -> dict[str, Any]:
 
 
 def is_users_own(module: Any) -> bool:
-    """Whether a test wrote it. What is installed may be imported while a run goes on, and stays."""
+    """Whether a test wrote it. Installed modules may be imported during a run, and stay."""
     file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
     return str(name).startswith("evalharness_user") or (file is not None and not str(file).startswith(INSTALLED))
 
@@ -107,7 +107,7 @@ def suite_folder(folder: Path, word: str, target: str = "agent.py:answer") -> Pa
 
 
 class TestTwoRunsAtOnce:
-    """Each says the other's secret, which is none of its own, and its own, which must not be stored."""
+    """Each prints the other's secret, which it need not hide, and its own, which must not be stored."""
 
     def settings(self, secret: str) -> Settings:
         return Settings({"API_KEY": secret, "WHO": secret[:5], "PATH": os.environ["PATH"]})
@@ -124,7 +124,7 @@ class TestTwoRunsAtOnce:
         for trial in run.trials:
             assert own not in str(trial.output)
             assert "[redacted:API_KEY]" in str(trial.output)
-            assert other in str(trial.output), "the secret of another run is no secret here"
+            assert other in str(trial.output), "another run's secret is not a secret here"
 
     def test_in_threads(self, tmp_path: Path) -> None:
         together = threading.Barrier(2)
@@ -212,7 +212,7 @@ class TestTwoRunsAtOnce:
 
 
 class TestUsersModules:
-    """Functions by reference: each run has the modules beside its own suite, as they are when it begins."""
+    """Functions by reference: each run uses the modules beside its own suite, as they are when it begins."""
 
     def files(self, folder: Path, target: str = "agent.py:answer") -> dict[str, Path]:
         return {word: suite_folder(folder / word, word, target) for word in ("ada", "bob")}
@@ -261,7 +261,7 @@ class TestUsersModules:
 
     @pytest.mark.parametrize("reference", ["agent.py:answer", "agent:answer"])
     def test_what_was_edited_is_what_runs_and_what_is_locked(self, reference: str, tmp_path: Path) -> None:
-        """Within the same second, and with compiled code of the same size about."""
+        """Within the same second, and with compiled code of the same size present."""
         file, runs = suite_folder(tmp_path / "ada", "ada", reference), []
         agent = file.with_name("agent.py")
         with Harness.open(":memory:", settings=Settings()) as harness:
@@ -369,7 +369,7 @@ def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
         harness.regrade(run.name, executor=executor)
         assert [spec.target for spec in executor.specs][1:] == [None]
         assert len(executor.units) == 12
-    assert len(store.list_runs(10)) == 2, "whoever opened the store closes it"
+    assert len(store.list_runs(10)) == 2, "the code that opened the store closes it"
 
 
 PLUG_IN = """
@@ -483,7 +483,7 @@ class TestDoor:
             first = harness.run(suite, target, max_concurrency=1)
             again = harness.run(suite, target, resume=first.name, max_cost_usd=0.75)
         assert (first.exit_code, again.exit_code) == (3, 3)
-        assert len(asked) == 3, "nothing is asked once the cap is reached"
+        assert len(asked) == 3, "nothing is sent once the cap is reached"
 
     @pytest.mark.parametrize(
         ("options", "wrong"),

@@ -57,7 +57,7 @@ def test_every_name_of_the_document_is_there() -> None:
         ("a b", ["a", "contains:b", "c"], 2 / 3, ["found", "found", "not found"]),
         ("an Error came", ["not_contains:error"], 0, ["found forbidden: error"]),
         ("all well", ["not_contains:error"], 1, ["correctly absent"]),
-        ("REGEX:x", ["REGEX:x"], 1, ["found"]),  # the prefix counts in lower case only
+        ("REGEX:x", ["REGEX:x"], 1, ["found"]),  # only the lower-case prefix counts
         ("x", ["contains:"], 1, ["found"]),
         ("x", ["not_contains:"], 0, ["found forbidden: "]),
         ("Hi", None, 0, ["2 characters"]),
@@ -174,7 +174,7 @@ def test_a_run_of_a_suite(tmp_path: Path) -> None:
     summary = run_suite(SUITE, agent, store=str(tmp_path / "s.db"))
     results = {result.task_id: result for result in summary.results}
     assert (summary.suite_name, summary.total_tasks) == ("chores", 5)
-    assert (summary.passed, summary.failed, summary.unjudged) == (3, 1, 1), "what was unreachable did not fail"
+    assert (summary.passed, summary.failed, summary.unjudged) == (3, 1, 1), "an unreachable target did not fail"
     assert summary.total_cost_usd == 2.0
     assert summary.per_category["code_generation"].model_dump() == {"passed": 1, "failed": 1, "avg_score": 0.75}
     half = results["half"]
@@ -201,7 +201,7 @@ def test_scores_are_means_over_trials(tmp_path: Path) -> None:
 
 
 def test_what_nobody_scored_is_no_0(tmp_path: Path) -> None:
-    """The judge that was to score is missing; a check that weighs nothing decides."""
+    """The scoring judge is missing; a check with weight 0 decides."""
     unsure = [{"contains": "a", "weight": 0}, {"model": {"rubric": "Is it kind?"}, "required": False}]
     cases = [{"id": "a", "input": "a", "graders": unsure}, {"id": "b", "input": "b", "expected": "b"}]
     file = tmp_path / "suite.json"
@@ -232,7 +232,7 @@ def test_suites_are_kept_by_name(tmp_path: Path) -> None:
         (1, 0.89, 0.1, True, 0.11),
         (0.7, 0.9, 0.1, False, -0.2),
         (1, 0.75, 0.3, False, 0.25),
-        (0.8, 0.7, 0.1, False, 0.1),  # the original compares raw floats, and calls this one degraded
+        (0.8, 0.7, 0.1, False, 0.1),  # the original compares raw floats, and calls this degraded
         (0.4, 0.3, 0.1, False, 0.1),
     ],
 )
@@ -276,7 +276,7 @@ def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
         "degraded": True,
         "delta": 1.0,
     }
-    assert detect_regressions(now, before) == [], "an improvement is none, and neither is an error"
+    assert detect_regressions(now, before) == [], "an improvement is not a regression, and neither is an error"
     assert detect_regressions(before, now, threshold=1.0) == []
 
     assert set_baseline(before.run_id, store=store).name == "default"
@@ -285,7 +285,7 @@ def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
     other = run_suite(suite.model_copy(update={"name": "other"}), lambda prompt: answers["wrong"], store=store)
     set_baseline(other.run_id, store=store)
     for current in (now.run_name, now):
-        assert detect_regressions("default", current, store=store) == [found], "that of the other run's suite"
+        assert detect_regressions("default", current, store=store) == [found], "the name of the other run's suite"
     with pytest.raises(UsageError, match="INVALID"):
         set_baseline(now.run_id, store=store)
     with pytest.raises(UsageError, match="unknown"):

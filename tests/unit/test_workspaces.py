@@ -1,4 +1,4 @@
-"""Which files a suite may name, and which a workspace may hold."""
+"""Which files a suite may name, and which files a workspace may contain."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_is_no_file_of_the_suites_folder_is_refused(tmp_path: Path, path: s
 
 
 def nest(folder: Path, depth: int, name: str = "d" * 100) -> None:
-    """Folders in folders, a file in each; by single steps, since a path can be too long to be named."""
+    """Nested folders, a file in each; created step by step, since the whole path can be too long."""
     here = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
         os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))

@@ -1,4 +1,4 @@
-"""Published rows of pass^k held against arithmetic: real leaderboards, and one that cannot be."""
+"""Published rows of pass^k checked by arithmetic: real leaderboards, and an impossible one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions as data: read tolerantly, written back whole, and what of them is asked and expected again."""
+"""Sessions as data: read tolerantly, written back completely, and which parts are asked and expected again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ INNER = {
 
 
 def test_what_the_user_said_is_asked_again_also_inside_sub_sessions() -> None:
-    """Implicit messages inside sub-sessions are not: one agent said them to another (the original asks them, too)."""
+    """Implicit messages inside sub-sessions are not: one agent sent them to another (the original asks them, too)."""
     found = session(said("user", "how many?"), {"sub_session": INNER}, said("assistant", "two"), said("user", "sure?"))
     assert questions_of(found) == ("how many?", "also b", "sure?")
 

@@ -1,4 +1,4 @@
-"""Sizes, tool calls and the lines that tell them, against the documented behaviour."""
+"""Sizes, tool calls and the lines that report them, compared with the documented behaviour."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_nothing_declared_passes_without_a_word() -> None:
 
 
 def test_criteria_that_nobody_judged_do_not_pass() -> None:
-    """The original once showed such an eval as passed."""
+    """The original used to show such an eval as passed."""
     lines = check_lines(result(relevance_expected=2))
     assert (lines.passed, lines.failures, lines.awaiting) == (False, (), ("relevance 0/2: not judged",))
     told = eval_result(result(relevance_expected=2))

@@ -1,4 +1,4 @@
-"""Durations in the words of Go."""
+"""Durations in Go's format."""
 
 from __future__ import annotations
 

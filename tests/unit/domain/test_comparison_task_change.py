@@ -1,4 +1,4 @@
-"""Tasks of two runs by their scores: what is degraded, and what is told although it is not."""
+"""Tasks of two runs by their scores: which are degraded, and which are reported although they are not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_shared_task_is_told_whatever_became_of_it() -> None:
     old = [case("a", 1.0), case("b", 0.5), case("c", 0.7), case("gone", 1.0)]
     new = [case("new", 1.0), case("c", 0.7), case("b", 0.9), case("a", 0.5)]
     found = changes(old, new)
-    assert list(found) == ["c", "b", "a"], "not those that one run has not"
+    assert list(found) == ["c", "b", "a"], "not those that are missing from one run"
     assert [found[name].degraded for name in "abc"] == [True, False, False]
     assert [found[name].delta for name in "abc"] == pytest.approx([0.5, -0.4, 0.0])
     assert [found[name].improved(0.1) for name in "abc"] == [False, True, False]

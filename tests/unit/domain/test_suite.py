@@ -75,7 +75,7 @@ def test_variants_are_a_list_or_a_mapping() -> None:
 
 
 def test_a_variant_tells_its_target_who_it_is_unless_it_is_only_a_target_with_a_name() -> None:
-    """A variant of nothing but an id once told nothing."""
+    """A variant with only an id used to have no effect."""
     [bare, named, both] = suite(
         variants=[{"id": "a"}, {"id": "b", "target": "oracle"}, {"id": "c", "target": "oracle", "tags": ["cheap"]}]
     ).variants

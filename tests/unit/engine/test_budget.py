@@ -1,4 +1,4 @@
-"""One purse for target and judges: what is counted, and when nothing may be spent any more."""
+"""One budget for target and judges: what is counted, and when nothing more may be spent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalharness.reports.words import say
 
 
 def spend(purse: RunBudget, *costs: float) -> int:
-    """So many calls begin at once; returns how many were under way together, at most."""
+    """Starts this many calls at once; returns the largest number that ran together."""
     under_way = most = 0
 
     async def call(cost_usd: float) -> None:
@@ -94,7 +94,7 @@ def test_a_call_that_was_broken_off_tells_nothing_of_what_others_cost() -> None:
 
 
 def spend_at_once(purse: RunBudget, *calls: tuple[str, float]) -> float:
-    """All calls begin at once, each of a model and with a cost; returns what was spent in the end."""
+    """Starts all calls at once, each with a model and a cost; returns what was spent in the end."""
 
     async def call(model: str, cost_usd: float) -> None:
         await purse.begin(model)
@@ -230,7 +230,7 @@ def test_a_server_that_is_down_is_not_asked_one_by_one() -> None:
 
 
 class CountingLoop(asyncio.SelectorEventLoop):
-    """Counts how often somebody waited for something."""
+    """Counts how often a caller waited."""
 
     waits = 0
 

@@ -1,4 +1,4 @@
-"""Times and costs compared: what has no ratio never vanishes, and what agrees exactly can be decided."""
+"""Comparing times and costs: values without a ratio are not lost, and exact agreement can be decided."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def compared(old: Report, new: Report, **rule: Any) -> Comparison:
 
 
 def costs(*known: tuple[int, float | None]) -> Report:
-    """So many cases with each cost; those above 0 vary a little."""
+    """This many cases with each cost; those above 0 vary a little."""
     told = [cost for number, cost in known for cost in [cost] * number]
     return report(*(case(f"c{n}", 1, 1, cost_usd=cost and cost * (1 + n % 7 / 100)) for n, cost in enumerate(told)))
 
 
 class TestCostsOfOneRunOnly:
-    """No ratio can hold them, and they may not vanish."""
+    """No ratio can represent them, and they must not be lost."""
 
     def test_a_rise_from_nothing_is_a_regression_whatever_the_others_did(self) -> None:
         found = compared(costs((50, 0.0), (50, 0.02)), costs((50, 5.0), (50, 0.01)), metrics=("cost",), tolerance=0.5)
@@ -87,7 +87,7 @@ class TestCostsOfOneRunOnly:
             "costs of 500 cases fell to 0; in the others answers cost 20 % more than before, which may be chance: "
             "all cases together, a result this bad would come up in 100 of 100 runs if nothing had changed"
         )
-        assert (found.differences["cost"].detectable or 0) > 0.001, "equal but for rounding"
+        assert (found.differences["cost"].detectable or 0) > 0.001, "equal except for rounding"
 
     def test_what_is_free_now_hides_no_rise_of_the_others(self) -> None:
         found = compared(costs((38, 0.01), (2, 0.01)), costs((38, 0.02), (2, 0.0)), metrics=("cost",))
@@ -97,7 +97,7 @@ class TestCostsOfOneRunOnly:
         old, new = costs((120, 0.01), (20, 0.0)), costs((120, 0.01), (20, None))
         found = compared(old, new, metrics=("cost",))
         assert found.verdict == "INCONCLUSIVE" and len(found.differences["cost"].incomparable) == 20
-        assert compared(new, old, metrics=("cost",)).verdict == "NO REGRESSION", "what is free now is no loss"
+        assert compared(new, old, metrics=("cost",)).verdict == "NO REGRESSION", "what is free now is not a loss"
 
     def test_dear_cases_that_rise_are_not_ruled_out_by_cheap_ones_that_fall(self) -> None:
         old, new = costs((1, 0.01), (60, 0.002), (10, 1.0)), costs((1, 0.0), (60, 0.001), (10, 1.5))

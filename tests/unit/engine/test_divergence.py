@@ -1,4 +1,4 @@
-"""The first step at which two transcripts part."""
+"""The first step at which two transcripts differ."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_same_steps_with_another_answer() -> None:
 
 def test_equal_transcripts_do_not_part() -> None:
     assert first_divergence(calling("open"), calling("open")) == ""
-    assert first_divergence(Transcript(output="a  b\n"), Transcript(output="a b")) == "", "white space is no step"
+    assert first_divergence(Transcript(output="a  b\n"), Transcript(output="a b")) == "", "white space is not a step"
 
 
 def test_calls_stand_where_the_messages_have_them() -> None:

@@ -1,4 +1,4 @@
-"""Gates: every check, when it is met, missed, undecided or impossible, and what the whole then says."""
+"""Gates: every check, when it is passed, failed, undecided or impossible, and the overall result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def judged(
     not_compared: str = "",
     **given: Any,
 ) -> GateResult:
-    """What a gate says of cases with these trials; `cost_usd` and `duration_s` hold for each of them."""
+    """What a gate says about cases with these trials; `cost_usd` and `duration_s` apply to each of them."""
     states = {id_: [of] if isinstance(of, str) else of for id_, of in written.items()}
     trials = max(map(len, states.values()))
     rows = [
@@ -243,7 +243,7 @@ def test_grades_that_are_due_leave_the_gate_open_whatever_the_policy() -> None:
     for gate in ({"required_cases": ["a"]}, {"thresholds": {"pass_rate": 0.5}}, {"each_case": 1}, {}):
         result = judged(gate, {"a": A, "b": P})
         assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), gate
-    assert judged({"required_cases": ["b"]}, {"a": A, "b": P}).exit_code == 0, "nobody asks for a"
+    assert judged({"required_cases": ["b"]}, {"a": A, "b": P}).exit_code == 0, "no check uses a"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_while_nothing_is_graded_yet_the_gate_is_open(gate: Any) -> None:
     result = judged(gate, {"a": A, "b": A}, not_compared="no case was judged in both")
     assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), say(only(result).text)
     hopeless = judged({"thresholds": {"pass^3": 0.5}}, {"a": [A, A]})
-    assert (hopeless.verdict, hopeless.exit_code) == ("INVALID", 2), "grades will not make a third trial"
+    assert (hopeless.verdict, hopeless.exit_code) == ("INVALID", 2), "grades will not add a third trial"
 
 
 def test_a_gate_that_asks_for_nothing_asks_for_every_case() -> None:
@@ -302,12 +302,12 @@ def test_a_limit_stays_open_while_grades_are_due(key: str) -> None:
     assert say(only(nothing_yet).text).endswith("2 trials still to be graded")
     half = judged({key: 5}, {"a": A, "b": P}, cost_usd=1.0)
     told = "PASSED" if key == "max_cost_usd" else "INCONCLUSIVE"
-    assert half.verdict == told, "what the whole run cost is known"
+    assert half.verdict == told, "the cost of the whole run is known"
     assert judged({key: 5}, {"a": P, "b": P}, cost_usd=1.0).verdict == "PASSED"
     too_much = judged({key: 0.01}, {"a": A, "b": P}, cost_usd=1.0)
-    assert too_much.verdict == ("INCONCLUSIVE" if "median" in key else "FAILED"), "grades do not make it less"
+    assert too_much.verdict == ("INCONCLUSIVE" if "median" in key else "FAILED"), "grades do not lower it"
     if "cost" in key:
-        assert judged({key: 5}, {"a": A, "b": P}).verdict == "INVALID", "grades do not tell what b cost"
+        assert judged({key: 5}, {"a": A, "b": P}).verdict == "INVALID", "grades do not show what b cost"
 
 
 @pytest.mark.parametrize("key", ["max_cost_usd_per_trial", "max_latency_s"])
@@ -345,7 +345,7 @@ def test_a_cost_that_only_some_trials_tell() -> None:
         return judge_gate(gate, suite, 2, measured, comparison=None, today=TODAY)
 
     assert "1 judged trial did not say what it cost" in say(only(result(1)).text)
-    assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "what is known may be too much already"
+    assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "the known part may already be too much"
     assert say(only(result(0.3)).text) == "cost $0.4000 (1 judged trial did not say), less than $0.3 needed"
 
 
@@ -416,7 +416,7 @@ def test_strict_flips_tells_how_often_it_cries_wolf() -> None:
     loud = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", change("x", 4, 3)))
     assert (loud.exit_code, only(loud).cases) == (1, ("x",))
     vague = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.001, 0.999)))
-    assert "is not known" in say(only(vague).text), "from never to always says nothing"
+    assert "is not known" in say(only(vague).text), "from never to always proves nothing"
     unknown = "(how often one would if nothing had changed is not known)"
     assert say(only(loud).text) == f"no case that always passed may fail now {unknown}: x did"
 

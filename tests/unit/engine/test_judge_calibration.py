@@ -1,4 +1,4 @@
-"""Figures about a judge: how far off, in which direction, and how often fooled; and nothing where nothing is known."""
+"""Figures about a judge: its distance, its direction, and how often it is fooled; and none if nothing is known."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 
 
 def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:
-    """One finished trial as the store hands it out."""
+    """One finished trial as the store returns it."""
     score = {P: 1.0, F: 0.0}.get(state) if "score" not in given else given["score"]
     return Outcome(
         case_id,
@@ -167,7 +167,7 @@ class TestGroups:
 
 
 class TestPassK:
-    # A published run: 50 tasks, 4 trials each; so many tasks with 0, 1, 2, 3, 4 successes.
+    # A published run: 50 tasks, 4 trials each; this many tasks with 0, 1, 2, 3, 4 successes.
     AIRLINE = (14, 12, 10, 4, 10)
 
     def airline(self) -> dict[str, list[str]]:

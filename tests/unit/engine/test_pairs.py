@@ -1,4 +1,4 @@
-"""Which cases of two runs are compared, which are not, and what is said where none is left."""
+"""Which cases of two runs are compared, which are not, and what is reported if none is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recommendations: derived from what was measured, each naming its cases; none where there is nothing to do."""
+"""Recommendations: derived from what was measured, each naming its cases; none if there is nothing to do."""
 
 from __future__ import annotations
 

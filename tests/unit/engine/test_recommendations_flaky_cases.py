@@ -15,7 +15,7 @@ def test_the_most_flaky_first_and_steady_ones_not_at_all() -> None:
 
 
 def test_one_judged_trial_beside_errors_shows_no_flakiness() -> None:
-    """The original counted errors as failures, so that every outage looked like flakiness."""
+    """The original counted errors as failures, so every outage looked like flakiness."""
     assert flaky_cases(report(case("once", 1, 1, errors=3), case("none", 0, 0, errors=4))) == []
 
 

@@ -25,7 +25,7 @@ from evalharness.engine.running.regraded_trial import (
 
 
 class Says(Grader):
-    """A grader that passes what says `word`, and remembers what it was shown."""
+    """A grader that passes answers with `word`, and remembers its contexts."""
 
     version = "2"
 
@@ -72,7 +72,7 @@ def test_an_answer_that_was_graded_is_graded_anew(state: TrialState) -> None:
     [grade] = new.grades
     assert (grade.kind, grade.version, grade.weight, grade.state) == ("says", "2", 2, "fail")
     assert (new.last.transcript, new.duration_s, new.seed) == (old.last.transcript, 2.5, 7)
-    assert old.state == state, "the old trial stays as it was"
+    assert old.state == state, "the old trial is unchanged"
 
 
 def test_the_grader_sees_what_it_saw_when_the_trial_was_run() -> None:
@@ -86,8 +86,8 @@ def test_the_grader_sees_what_it_saw_when_the_trial_was_run() -> None:
     "last",
     [
         attempt("failed", None, graded=False),  # raised
-        attempt("failed", "half a sent", graded=False),  # passed its time limit and left evidence
-        attempt("error", "yes", graded=False),  # could not be reached any more
+        attempt("failed", "half a sent", graded=False),  # exceeded its time limit and left evidence
+        attempt("error", "yes", graded=False),  # could no longer be reached
         attempt("skipped", None, graded=False),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_verdict_stays_only_if_the_judge_was_told_the_same() -> None:
     assert reason(given, Judges("no")) == "of old"
     assert reason(given.model_copy(update={"version": "1"}), Judges("no")) == recomputed
     assert reason(given.model_copy(update={"state": "awaiting"}), Judges("no")) == recomputed
-    assert reason(given, Says("no")) == recomputed, "no judge has a part in it"
+    assert reason(given, Says("no")) == recomputed, "no judge is part of it"
 
 
 def test_a_judge_that_was_asked_often_enough_is_no_reason_for_another_try() -> None:

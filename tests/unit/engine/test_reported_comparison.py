@@ -1,4 +1,4 @@
-"""Recomparing: what a report says of its comparison is found again, with the baseline at hand and without it."""
+"""Comparing again: the figures of a report's comparison are reproduced, with and without the baseline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAST = {f"d{number}": [P, P, F, P] for number in range(6)}
 OLD = {"a": [P, P, P, P], "b": [P, P, E, P], "c": [P, P, F, P], **LAST}
 NEW = {"a": [P, F, F, P], "b": [P, F, P, P], "c": [F, F, F, P], **LAST}
 RULE = RegressionRule(metrics=("pass_rate", "score", "cost"))
-# Without the baseline: what rests on how often it was tried, and what it took and cost.
+# Without the baseline: what depends on how often it was tried, and what it took and cost.
 BELIEVED = (
     *("p", "p_better", "p_adjusted", "detectable", "n_trials_old", "flip_alarm", "power", "q", "seed"),
     *(

@@ -1,4 +1,4 @@
-"""Rejudging: a gate that lost a check, or says what its trials do not, is found out."""
+"""Judging again: a gate that lost a check, or contradicts its trials, is detected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lied(report: Report, /, gate: dict[str, Any] | None = None, **changes: Any) 
 
 
 def passing(report: Report, **gate: Any) -> Report:
-    """As somebody would write it who wants it to pass."""
+    """The gate as somebody would forge it to pass."""
     return lied(report, {"verdict": "PASSED", "exit_code": 0, **gate}, verdict="PASSED", exit_code=0)
 
 
@@ -79,7 +79,7 @@ def test_a_gate_that_lost_its_checks_does_not_make_failed_cases_pass(gate: Any) 
 
 @pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
 def test_an_older_report_does_not_hold_its_gate_and_agrees_all_the_same(gate: Any) -> None:
-    """Its checks say what they wanted, but for how many trials of each case had to pass: that is believed."""
+    """Its checks state their limits, except how many trials of each case had to pass: that is accepted as it is."""
     report, rows = reported(STATES, CASES, gate)
     assert report.gate is not None
     sentences = tuple(
@@ -171,7 +171,7 @@ def test_a_case_that_is_called_quarantined_must_be_one_of_the_run() -> None:
 
 
 def test_flips_that_are_not_told_one_by_one_are_believed() -> None:
-    """Of very many cases that changed, only the worst are kept."""
+    """If very many cases changed, only the worst are kept."""
     states: dict[str, list[str]] = {f"case-{number}": [P] for number in range(KEPT_CASES + 1)}
     old, _ = reported(states)
     new, rows = reported({case_id: [F] for case_id in states}, gate={"thresholds": {"pass_rate": 0}})

@@ -1,4 +1,4 @@
-"""The exit-code table, row by row, and which row wins."""
+"""The table of exit codes, row by row, and which row takes precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a sequential run has been decided: counted in the planned order, whatever finishes first."""
+"""When a sequential run is decided: trials count in the planned order, whichever finishes first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = SequentialPlan(seed=7, baseline=dict.fromkeys(CASES, (3, 3)))
 
 
 def heard(stopping: Stopping, states: list[str]) -> int:
-    """Told in the planned order until it is over; how many trials that took."""
+    """Reports results in the planned order until it is decided; returns how many trials that took."""
     for number, ((case_id, index), state) in enumerate(zip(stopping.order, states, strict=False), start=1):
         if stopping.hear(case_id, index, state, state):
             return number
@@ -60,7 +60,7 @@ class TestOrder:
 
 class TestFloor:
     def test_passes_alone_decide_for_it(self) -> None:
-        """14 passes: 14 × ln(.8/.9) lies below ln(.2/.95)."""
+        """14 passes: 14 × ln(.8/.9) is below ln(.2/.95)."""
         stopping = Stopping(FLOOR, CASES, 3)
         assert heard(stopping, ["passed"] * 120) == 14
         result = stopping.result()
@@ -171,7 +171,7 @@ class TestFloor:
 
 class TestInOrder:
     def test_results_that_come_early_wait(self) -> None:
-        """Slow failures first in the plan: quick passes must not decide before they are heard."""
+        """Slow failures come first in the plan: quick passes must not decide before the failures arrive."""
         stopping = Stopping(FLOOR, CASES, 3)
         slow, quick = stopping.order[:4], stopping.order[4:]
         assert not any(stopping.hear(*key, "passed", "passed") for key in quick)
@@ -259,7 +259,7 @@ def test_the_rows_of_a_decided_run_decide_the_same_again() -> None:
     [(0, 14, "82 % fewer than a fixed 78 for 10 points"), (12, 96, "23 % more than a fixed 78 for 10 points")],
 )
 def test_what_was_saved_is_told_against_a_fixed_number_of_trials(doubtful: int, used: int, told: str) -> None:
-    """Six passes after each fail leave it open: however far below the cap of 240, that may be more than 78."""
+    """Six passes after each fail leave it open: with a cap of 240, it may take more than 78."""
     stopping = Stopping(FLOOR, CASES, 6)
     heard(stopping, [*["failed", *["passed"] * 6] * doubtful, *["passed"] * 240])
     result = stopping.result()

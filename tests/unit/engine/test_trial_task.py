@@ -1,4 +1,4 @@
-"""Workspaces: made when asked for, gone when the trial or the run that left them behind goes on."""
+"""Workspaces: created on request, and removed with their trial or by the next run."""
 
 from __future__ import annotations
 

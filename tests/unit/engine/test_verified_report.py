@@ -1,4 +1,4 @@
-"""Verifying: a report that its trials bear out agrees, and every number that was changed is found."""
+"""Verifying: a report that follows from its trials agrees, and every changed number is found."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class TestWithoutTrials:
         report, _ = reported({"a": [P, P], "b": [P, P]}, **{lacks: {("b", 1)}})
         place = f"measurements/{name}/lacking"
         assert disputed(verify_cases(changed(report, place, 0))) == [f"measurements.{name}.lacking"]
-        assert verify_cases(older(report)).mismatches == (), "an older report is not accused"
+        assert verify_cases(older(report)).mismatches == (), "an older report is not reported as wrong"
 
     def test_a_score_that_trials_without_one_could_turn_is_not_judged(self) -> None:
         states, gate = {"a": [P, P], "b": [P, P], "c": [P, F]}, {"thresholds": {"score": 0.8}}

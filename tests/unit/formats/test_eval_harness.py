@@ -1,4 +1,4 @@
-"""Eval-harness files in all spellings become the same cases; eval suites gather them from many files."""
+"""Eval-harness files in all spellings become the same cases; eval suites collect them from many files."""
 
 from __future__ import annotations
 

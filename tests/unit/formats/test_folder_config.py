@@ -46,7 +46,7 @@ def test_what_the_suite_asks_for_wins_metric_by_metric(tmp_path: Path) -> None:
         "pass_at_3": 0.999,
         "pass_hat_3": 0.9,
         "pass_rate": 0.9,
-    }, "the preset is the suite's own word, too"
+    }, "the preset is named by the suite, too"
 
 
 def test_metrics_alone_are_meant_for_all_cases(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`$ref`: what is followed, what is refused, and that every refusal names the line of the `$ref`."""
+"""`$ref`: what is followed, what is refused, and every refusal names the line of the `$ref`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_file_is_part_of_a_suite_once(tmp_path: Path) -> None:
 
 
 def test_doubling_references_are_read_once_each(tmp_path: Path) -> None:
-    """Sixteen files that name the next one twice would be 65,536 readings."""
+    """Sixteen files that each name the next one twice would be read 65,536 times."""
     for number in range(MAX_DEPTH):
         put(tmp_path, {f"{number}.yaml": referring(*[f"{number + 1}.yaml"] * 2)})
     put(tmp_path, {f"{MAX_DEPTH}.yaml": EVAL})

@@ -1,4 +1,4 @@
-"""Files in the shape of well-known benchmarks, with problems of our own."""
+"""Files in the format of well-known benchmarks, with our own problems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_mbpp() -> None:
     assert [case.id for case in suite.cases] == ["11", "12", "13"]
     case = suite.cases[0]
     assert case.expected is not None
-    assert "assert sum(2, 3) == 5" in str(case.input), "only the tests tell the function's name"
+    assert "assert sum(2, 3) == 5" in str(case.input), "only the tests name the function"
     assert "sum(-1, 1)" not in str(case.input)
     assert case.expected.options["test"] == "assert sum(2, 3) == 5\nassert sum(0, 0) == 0\nassert sum(-1, 1) == 0\n"
     assert case.expected.options["entry_point"] == "sum"
@@ -108,7 +108,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "wrong.jsonl"
     path.write_text(f'{first}\n{{not JSON\n{{"task_id": 3, "test": ""}}\n[1]\n{second}\n{{"task_id": ""}}\n')
     found = problems(path, "humaneval")
-    assert found[0].startswith("FILE:2: "), "a line that is no JSON"
+    assert found[0].startswith("FILE:2: "), "a line that is not JSON"
     assert found[1:4] == [
         "FILE:3: [2].prompt: is missing",
         "FILE:3: [2].canonical_solution: is missing",

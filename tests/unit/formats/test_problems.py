@@ -1,4 +1,4 @@
-"""pydantic's errors in our words, at the place where the user wrote what is wrong."""
+"""pydantic's errors in our words, at the place of the mistake."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def told(written: Any) -> list[str]:
 def test_what_is_wrong_is_told_without_a_word_of_pydantic(written: Any, problem: str) -> None:
     lines = told(written)
     assert [line for line in lines if line.startswith(problem)], lines
-    assert len(lines) == 1 or "spellings" in problem, "one mistake is told once"
+    assert len(lines) == 1 or "spellings" in problem, "one mistake is reported once"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tables of pass^k as others write them: every digit kept, percent told from shares, rows found wherever they stand."""
+"""Tables of pass^k from others: every digit kept, percentages distinguished from shares, rows found at any depth."""
 
 from __future__ import annotations
 

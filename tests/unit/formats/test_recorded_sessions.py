@@ -1,4 +1,4 @@
-"""Folders of recorded sessions as suites: what is asked, what is expected, what is refused and how it is said."""
+"""Folders of recorded sessions as suites: what is asked, expected and refused, and the messages."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_criteria_become_graders(tmp_path: Path) -> None:
 
 
 def test_calls_are_only_told_where_none_were_recorded(tmp_path: Path) -> None:
-    """In the original, calls that nobody expected are scored but never shown."""
+    """In the original, unexpected calls are scored but never shown."""
     [spec] = case_of(tmp_path, asked("hi")).graders or ()
     assert (spec.kind, spec.options, spec.required, spec.weight) == ("tool_calls_f1", [], False, 0)
 

@@ -89,7 +89,7 @@ def test_a_grader_beside_the_comparison_adds_its_options(tmp_path: Path) -> None
     case = one_case(tmp_path, regression("{a: 1}", "{type: structural}", more=code))
     assert grader(case) == ("structural_match", {"value": {"a": 1}, "strict": True})
     case = one_case(tmp_path, regression("{a: 1}", "{}", more=code))
-    assert grader(case) == ("structural_match", {"value": {"a": 1}, "strict": True}), "and may stand in for it"
+    assert grader(case) == ("structural_match", {"value": {"a": 1}, "strict": True}), "and may replace it"
     model = "grader: {type: model, config: {rubric: r}}"
     case = one_case(tmp_path, regression("{a: 1}", "{type: structural, ignore_fields: [b]}", more=model))
     assert grader(case) == ("model", {"expected": {"a": 1}, "rubric": "r"})

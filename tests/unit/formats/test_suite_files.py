@@ -1,4 +1,4 @@
-"""Files that are named and folders that are walked: what is taken for a suite, and what is said of the rest."""
+"""Named files and searched folders: which files are suites, and what is reported about the others."""
 
 from __future__ import annotations
 

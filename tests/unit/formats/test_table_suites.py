@@ -1,4 +1,4 @@
-"""From rows to cases: what a mapping may say, and what becomes of cells that are empty, odd or wrong."""
+"""From rows to cases: what a mapping may contain, and how empty, odd or wrong cells are handled."""
 
 from __future__ import annotations
 

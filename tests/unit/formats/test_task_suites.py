@@ -1,4 +1,4 @@
-"""Task suites: what each key becomes, every problem at once with its line, and what of other files is none of ours."""
+"""Task suites: what each key becomes, every problem at once with its line, and which files are not task suites."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_suite_keys_and_the_time_limit_of_two_minutes() -> None:
     task = {"id": "t", "category": "bug_fix", "prompt": "p"}
     suite, _ = load({"description": "d", "target": "fast", "targets": {"fast": "echo"}, "trials": 3, "tasks": [task]})
     assert suite is not None
-    assert (suite.name, suite.description, suite.trials) == ("suite", "d", 3), "the file's name stands in for a name"
+    assert (suite.name, suite.description, suite.trials) == ("suite", "d", 3), "the file's name replaces a missing name"
     assert suite.config.timeout_seconds == 120
     assert suite.target is not None
     assert suite.named_target(suite.target).kind == "echo"
@@ -191,7 +191,7 @@ def test_braces_are_plain_text() -> None:
     assert graders(case) == {"expected_patterns": ["\\{{name}}"]}
     suite, _ = load({"name": "s", "tasks": [{"id": "t", "category": "bug_fix", "prompt": "p"}], "note": "{{x}}"})
     assert suite is not None
-    assert not suite.templated, "what is not read needs no variables"
+    assert not suite.templated, "text that is not read needs no variables"
 
 
 def test_every_problem_is_told_at_once_with_its_line() -> None:

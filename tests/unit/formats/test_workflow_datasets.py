@@ -1,4 +1,4 @@
-"""Workflow datasets: every rule of the schema, told with its line, and the suite that comes of a sound one."""
+"""Workflow datasets: every rule of the schema, reported with its line, and the suite that a valid one becomes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def told(data: Any, severity: str = "error") -> list[tuple[str, str]]:
 
 
 def changed(path: str, value: Any = ...) -> dict[str, Any]:
-    """The sound dataset with one place changed, or taken away."""
+    """The valid dataset with one place changed or removed."""
     data = copy.deepcopy(SOUND)
     *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     node: Any = data
@@ -87,7 +87,7 @@ def test_a_dataset_becomes_a_suite_that_passes_by_assertions_and_scores_by_score
     assert (basic.id, basic.name, basic.input, basic.tags) == ("basic", "Basic", {"task": "Say hello"}, ("smoke",))
     assert basic.expected == GraderSpec(kind="assertions", options=NINE, weight=0)
     assert more.expected is not None
-    assert more.expected.options == [{"type": "output.equals", "path": "outputs.main"}], "no value is not null"
+    assert more.expected.options == [{"type": "output.equals", "path": "outputs.main"}], "a missing value is not null"
     assert not suite.templated
 
 
@@ -143,7 +143,7 @@ def test_a_sound_dataset_has_no_problems() -> None:
     ],
 )
 def test_every_rule_of_the_schema_is_told_once(data: Any, place: str, message: str) -> None:
-    """A duplicate too: it is not told a second time as a warning."""
+    """A duplicate too: it is not reported a second time as a warning."""
     suite, findings = load(data)
     assert suite is None
     [problem] = findings.problems

@@ -1,4 +1,4 @@
-"""Reports read from files: our own document, results of recorded sessions, and what is neither."""
+"""Reports read from files: our own document, results of recorded sessions, and other files."""
 
 from __future__ import annotations
 
@@ -133,10 +133,10 @@ def test_results_of_recorded_sessions_are_cases_by_file_with_repeats_as_trials(t
     figures = {case.case_id: (case.passed, case.trials, case.errors, case.state) for case in report.cases}
     assert figures == {
         "count": (1, 2, 0, "failed"),  # not collapsed to "failed": each repeat is a trial
-        "broke": (0, 0, 1, "error"),  # an error is no wrong answer
+        "broke": (0, 0, 1, "error"),  # an error is not a wrong answer
         "fine": (1, 1, 0, "passed"),
     }
-    assert {case.key for case in report.cases} == {""}, "nobody knows whether the question was the same"
+    assert {case.key for case in report.cases} == {""}, "it is unknown whether the question was the same"
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""YAML for people: what is quoted, what stands on one line, what is a block. That it reads back is a property."""
+"""YAML for people: what is quoted, what is on one line, what is a block. A property test checks that it reads back."""
 
 from __future__ import annotations
 

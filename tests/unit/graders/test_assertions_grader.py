@@ -71,7 +71,7 @@ def test_the_oracle(assertions: list[Any], whole: Any, nodes: list[str], build: 
     assert example is not None
     assert example.output == whole
     assert [event["nodeId"] for event in example.events if "nodeId" in event] == nodes
-    assert example != Example(), "there is something to answer, if only that nothing went wrong"
+    assert example != Example(), "there is an answer, even if only nothing went wrong"
 
 
 def test_the_oracle_knows_what_cannot_be_had(build: Callable[..., Grader]) -> None:
@@ -84,6 +84,6 @@ def test_what_two_of_them_want_is_had_together_or_not_at_all(build: Callable[...
     both = merge_examples([hello, coded, coded])
     assert both is not None
     assert both.output == {"main": {"text": "hello"}}
-    assert [event.get("nodeId") for event in both.events] == [None, "coder"], "the same event is had once"
+    assert [event.get("nodeId") for event in both.events] == [None, "coder"], "the same event is included once"
     other = build({"assertions": [{**HELLO, "value": "goodbye"}]}).example()
     assert merge_examples([hello, other]) is None

@@ -204,7 +204,7 @@ def test_not_even_a_bare_except_hides_that_the_code_is_gone(grade: Callable[...,
     ],
 )
 def test_no_object_passes_for_the_right_number(test: str, grade: Callable[..., Grade]) -> None:
-    """Whatever an operator tells it of what is expected."""
+    """Whatever an operator reveals to it about the expected value."""
     of_two = ("sub", "rsub", "lt", "gt", "truediv")
     results = "0.0", "self", "set()", "True", "1"
     for result in results:

@@ -1,4 +1,4 @@
-"""Each row says what JavaScript makes of a pattern with the flag i, where Python would often say otherwise."""
+"""Each row says how JavaScript reads a pattern with the flag i; Python often differs."""
 
 from __future__ import annotations
 
@@ -123,4 +123,4 @@ def test_whatever_is_written_is_translated_or_refused(pattern: str) -> None:
     except (UsageError, regex.error) as refusal:
         assert str(refusal), "it says why"
         return
-    assert bool(translated.pattern) == bool(pattern), "nothing is lost as a whole"
+    assert bool(translated.pattern) == bool(pattern), "the other patterns are not lost"

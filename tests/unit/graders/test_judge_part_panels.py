@@ -1,4 +1,4 @@
-"""Whom a judge asks, what is due where there is nobody, and how several vote."""
+"""Which judges are asked, when a grade stays outstanding, and how several judges vote."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_panels_score_is_the_mean_and_every_verdict_is_kept() -> None:
 
 
 def test_every_statement_has_a_majority_of_its_own() -> None:
-    """No judge confirms both statements, but each has most of the judges on its side."""
+    """No judge confirms both statements, but a majority confirms each."""
 
     def saying(name: str, *confirmed: str) -> SayingLlm:
         def say(request: ChatRequest) -> str:
@@ -171,7 +171,7 @@ def test_every_statement_has_a_majority_of_its_own() -> None:
 
 
 def test_votes_that_a_panel_has_given_stay() -> None:
-    """The judge of the command line takes the places of those who have not voted."""
+    """The judge from the command line replaces those that have not voted."""
     panel = {"model": {"panel": ["a/a", "b/b", "c/c"], "rubric": "Is it kind?"}}
     broken = SayingLlm(lambda _: "who knows", "b/b")
     before = judge_once(panel, "Ada", [HonestLlm(name="a/a"), broken, SayingLlm(lambda _: "well", "c/c")])
@@ -182,12 +182,12 @@ def test_votes_that_a_panel_has_given_stay() -> None:
     assert [(vote["judge"], vote["state"]) for vote in votes["panel"]] == [("a/a", "pass"), *[("m/m", "pass")] * 2]
     assert len(new.requests) == 2
     assert judge_once(panel, "Ada", [new, broken], flag="m/m", before=grade).evidence == votes
-    assert len(new.requests) == 2, "a verdict stays"
+    assert len(new.requests) == 2, "a verdict is kept"
 
 
 @pytest.mark.parametrize("kind", ["model", "relevance"])
 def test_that_no_money_was_left_is_told_however_much_the_others_said(kind: str) -> None:
-    """`resume` goes by it."""
+    """`resume` depends on it."""
 
     class PoorLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:

@@ -1,4 +1,4 @@
-"""llm-judge: a scorer that is off until it is switched on, and off means left out of the mean, never 0."""
+"""llm-judge: a scorer that is off by default, and while it is off it is left out of the mean, never 0."""
 
 from __future__ import annotations
 

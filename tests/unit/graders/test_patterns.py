@@ -38,7 +38,7 @@ CATASTROPHIC = {
 
 
 def test_no_pattern_outlives_its_time_limit(build: Callable[..., Grader]) -> None:
-    """All fifteen side by side: each is answered, or given up at the limit."""
+    """All fifteen at once: each is answered, or given up at the limit."""
 
     async def outcome(pattern: str, text: str, offloader: Offloader) -> str:
         context = GradeContext(Case(id="a", input="?"), Transcript(output=text), index=0, seed=0)

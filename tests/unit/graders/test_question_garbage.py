@@ -1,4 +1,4 @@
-"""Whatever a judge replies that is no verdict counts neither as a pass nor as a fail, whichever judge it is."""
+"""An invalid reply of any judge counts neither as a pass nor as a fail."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_criterion_is_scored_on_the_scale(scores: Any, told: str) -> None:
     grade = judge_once({"model": {"model": "m", "rubric": rubric}}, "Ada", llm)
     assert grade.state == "unscored"
     assert told in grade.reason
-    assert told in llm.requests[1].messages[-1].content, "so that the judge can mend it"
+    assert told in llm.requests[1].messages[-1].content, "so that the judge can fix it"
 
 
 @pytest.mark.parametrize("judge", JUDGES)
@@ -77,7 +77,7 @@ def test_a_reply_that_is_mended_counts(judge: str) -> None:
     llm = SayingLlm(say)
     grade = judge_once(JUDGES[judge], "Ada", llm)
     assert grade.passed
-    assert grade.judging[0].calls == len(llm.requests) == (4 if judge == "pairwise" else 2), "refused ones cost, too"
+    assert grade.judging[0].calls == len(llm.requests) == (4 if judge == "pairwise" else 2), "refused replies cost, too"
 
 
 @pytest.mark.parametrize("reason", ["length", "refused"])

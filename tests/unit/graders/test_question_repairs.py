@@ -1,4 +1,4 @@
-"""A reply that is no verdict is asked for again, without a word of it: it may be what the judged text wants to say."""
+"""After an invalid reply the judge is asked again, without showing it the reply, which may repeat the judged text."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_equal_questions_asked_at_the_same_moment_are_one_call() -> None:
 
 
 def test_a_fault_is_nobody_elses_verdict() -> None:
-    """Those who waited ask themselves."""
+    """Callers that waited ask themselves."""
     replies = iter(["garbage"] * 3)
     llm = SayingLlm(lambda request: next(replies, verdict(request)))
     askings = asked_together(llm, "a", "a", "a")

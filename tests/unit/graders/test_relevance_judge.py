@@ -1,4 +1,4 @@
-"""relevance: a call for every statement, an answer with a reason to each, and no verdict where one is missing."""
+"""relevance: one call per statement, an answer with a reason for each, and no verdict if one is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITTEN = {"relevance": {"criteria": CRITERIA, "model": "m"}}
 
 
 class PickyLlm(HonestLlm):
-    """Confirms all but the statements it is given."""
+    """Confirms all statements except the given ones."""
 
     def __init__(self, *denied: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The transcript that a judge is given."""
+"""The transcript that a judge reads."""
 
 from __future__ import annotations
 
@@ -174,4 +174,4 @@ def test_messages_tell_what_was_said_between_the_calls() -> None:
         "[Agent unknown says]: Two.",
     ]
     claimed = Transcript(output="Two.", messages=(ASKED, ASKED), tool_calls=(CALL,))
-    assert run_for_judge(claimed, "Two.").count("calls tool") == 1, "what was asked for and not done did not happen"
+    assert run_for_judge(claimed, "Two.").count("calls tool") == 1, "a requested call that was not made did not happen"

@@ -72,7 +72,7 @@ def test_the_code_of_an_answer(text: str, language: str, name: str | None, code:
     ],
 )
 def test_an_answer_is_only_looked_through(text: str) -> None:
-    """Neither parsed nor searched again and again: that would take minutes, or more memory than there is."""
+    """Neither parsed nor searched repeatedly: that would take minutes, or more memory than there is."""
     tracemalloc.start()
     try:
         code_in(text, "python", "f")

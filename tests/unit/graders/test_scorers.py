@@ -98,7 +98,7 @@ def named(artifact):
 
 
 def graded_once(written: Any, build: Callable[..., Grader]) -> Grade:
-    """As the engine does it, which is where exceptions end."""
+    """As the engine does it, which handles exceptions."""
     context = GradeContext(Case(id="a", input="?"), Transcript(output="Ada"), index=0, seed=0)
     return asyncio.run(grade_once(GraderSpec.model_validate(written), build(written), context))
 
@@ -146,7 +146,7 @@ class TestOwn:
 
     @pytest.mark.parametrize("name", ["raising", "too_much", "text"])
     def test_one_that_only_measures_and_fails_counts_as_0(self, name: str, build: Callable[..., Grader]) -> None:
-        """Left out of the mean it would raise a trial's score."""
+        """Leaving it out of the mean would raise a trial's score."""
         verdict = graded_once({"scorer": f"own.py:{name}", "required": False}, build)
         assert (verdict.state, verdict.score, verdict.required) == ("fail", 0.0, False)
         assert verdict.reason

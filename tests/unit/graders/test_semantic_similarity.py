@@ -42,7 +42,7 @@ def test_the_score_is_the_nearness_and_the_threshold_decides(grade: Callable[...
     assert (strict.state, strict.score) == ("fail", near.score)
     assert strict.reason == f"nearness 0.895 < 0.95 of '{SITTING}' to '{CAT}'"
     far = grade({"semantic_similarity": CAT}, MARKET)
-    assert (far.state, far.score) == ("fail", 0.0), "what points away scores 0, not less"
+    assert (far.state, far.score) == ("fail", 0.0), "an opposite direction scores 0, not less"
 
 
 def test_data_is_compared_as_text_and_of_a_response_the_body(grade: Callable[..., Grade]) -> None:
@@ -131,7 +131,7 @@ def services(folder: Path, environment: dict[str, str], models: OpenModels | Non
 
 
 def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
-    """By an option, by a variable; the digest follows, since another model gives other scores."""
+    """By an option or by a variable; the digest changes too, since another model gives other scores."""
 
     async def embeddings(request: web.Request) -> web.Response:
         texts = (await request.json())["input"]
@@ -158,7 +158,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     same, other = asyncio.run(ask())
     assert (same.state, same.score, same.evidence["model"]) == ("pass", pytest.approx(1), "mine/tiny")
     assert other.state == "fail"
-    assert same.judging == (Judging(model="mine/tiny", calls=1, input_tokens=3),), "of a price that nobody knows"
+    assert same.judging == (Judging(model="mine/tiny", calls=1, input_tokens=3),), "with an unknown price"
 
     def digest(environment: dict[str, str], **options: Any) -> str:
         spec = GraderSpec.model_validate({"semantic_similarity": {"value": CAT, **options}})

@@ -1,4 +1,4 @@
-"""What recorded sessions are judged by: size, tool calls, relevance and assertions."""
+"""The graders of recorded sessions: size, tool calls, relevance and assertions."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class TestResponses:
     @pytest.mark.parametrize("wrap", [lambda body: {"status": 200, "body": body}, lambda body: body, json.dumps])
     @pytest.mark.parametrize("prefix", ["", "body."])
     def test_paths_start_at_the_body(self, body: Any, passes: bool, wrap: Any, prefix: str, grade: Grading) -> None:
-        """A target may give the whole response or its body alone."""
+        """A target may return the whole response or only its body."""
         ignored = [prefix + path for path in ("users.*.id", "users.*.created_at", "pagination.total")]
         verdict = grade(written(USERS, ignore_fields=ignored, allow_additional_fields=True), wrap(body))
         assert verdict.passed is passes, verdict.reason
@@ -163,7 +163,7 @@ class TestResponses:
 
     @pytest.mark.parametrize("ignored", ["status", "*", "**"])
     def test_the_status_cannot_be_ignored_by_the_way(self, ignored: str, grade: Grading) -> None:
-        """`status` is a field of the body, as every path is."""
+        """`status` is a field of the body, like every path."""
         value = {"status": 200, "body": {"status": "ok"}}
         answer = {"status": 500, "body": {"status": "broken"}}
         assert grade(written(value, ignore_fields=[ignored]), answer).reason == "status is 500, expected 200"

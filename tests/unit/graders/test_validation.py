@@ -1,4 +1,4 @@
-"""A judge is tried before it is relied on: one trivial statement, and a clear word where it cannot judge."""
+"""A judge is validated before it is used: one trivial statement, and a clear message if it cannot judge."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_that_cannot_be_reached_is_no_wrong_usage() -> None:
 
 
 def test_one_that_keeps_silent_is_given_up_within_its_time() -> None:
-    """What the server said last is told, if it said anything."""
+    """The server's last message is reported, if there is one."""
 
     class HangingLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:

@@ -1,4 +1,4 @@
-"""Anthropic's messages: turns, tools, forced replies, and what is no reply."""
+"""Anthropic's messages: turns, tools, forced replies, and invalid replies."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_second_forced_reply_is_not_hidden() -> None:
         with pytest.raises(ValueError, match="first JSON value"):
             only_object(reply_of(reply(*blocks, stop="tool_use"), is_forced=True).text)
     said = reply_of(reply({"type": "text", "text": "Let me see."}, yes, stop="tool_use"), is_forced=True)
-    assert only_object(said.text) == {"a": "1"}, "words alone are no second reply"
+    assert only_object(said.text) == {"a": "1"}, "text alone is not a second reply"
 
 
 def test_beside_tools_of_ones_own_the_schema_is_said_in_words() -> None:

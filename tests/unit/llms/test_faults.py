@@ -1,4 +1,4 @@
-"""Refusals in words, and how long a server asks everybody to wait."""
+"""Refusals with a message, and how long a server asks everybody to wait."""
 
 from __future__ import annotations
 

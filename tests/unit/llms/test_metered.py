@@ -1,4 +1,4 @@
-"""Models whose use is paid for: what the purse hears of calls that come to nothing."""
+"""Models whose use is paid for: what failed calls report to the budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))
 
 
 class Stumbling(Llm):
-    """Its first call comes to nothing; each other one takes 400 tokens."""
+    """Its first call fails; every other one takes 400 tokens."""
 
     name = "test/stumbling"
     calls = 0
@@ -84,7 +84,7 @@ def test_a_call_that_was_kept_waiting_costs_nothing() -> None:
 
 
 async def test_who_never_got_its_turn_near_the_cap_says_so() -> None:
-    """Else the model would be blamed for the time that it was not asked."""
+    """Otherwise the model would be blamed for time in which it was not asked."""
     purse = RunBudget(max_cost_usd=1.0)
     metered = Metered(Silent(), Meter("test/m", Price(1000.0), purse))
 
@@ -116,4 +116,4 @@ async def test_embeddings_that_nobody_counted_are_charged_a_guess_and_keep_the_c
 
     replies = await asyncio.gather(*(embedder.embed(["x" * 396]) for _ in range(50)), return_exceptions=True)
     assert 0.5 <= purse.cost_usd <= 0.6
-    assert all(reply.cost_usd is None for reply in replies if isinstance(reply, Embedded)), "a guess is no price"
+    assert all(reply.cost_usd is None for reply in replies if isinstance(reply, Embedded)), "an estimate is not a price"

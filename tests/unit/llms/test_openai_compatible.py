@@ -1,4 +1,4 @@
-"""Chat completions: what is sent, what is read, and what happens with servers that cannot do all of it."""
+"""Chat completions: what is sent, what is read, and how servers with missing features are handled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def message(content: Any = "hi", finish: str | None = "stop", **fields: Any) -> 
 def talk(
     answer: Callable[[dict[str, Any]], tuple[int, Any]], *requests: ChatRequest, **hooks: Callable[[Any], None]
 ) -> list[ChatReply]:
-    """The replies of one model, each request after the other, from a server that answers as told."""
+    """The replies of one model to one request after the other, from a server with prepared answers."""
 
     async def handler(request: web.Request) -> web.Response:
         assert request.path == "/v1/chat/completions"
@@ -266,7 +266,7 @@ def test_parameters_a_model_does_not_have_are_left_out_from_then_on() -> None:
     assert [say(note) for note in notes] == [
         "openai/m takes no temperature: it was left out",
         "openai/m takes no seed: it was left out",
-    ], "the limit of tokens goes under another name"
+    ], "the token limit has another name"
     assert set(bodies[-1]) == {"model", "messages", "max_completion_tokens"}
     assert bodies[-1]["max_completion_tokens"] == 5
 

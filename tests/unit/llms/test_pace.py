@@ -1,4 +1,4 @@
-"""The pace: grows with replies, halves once for what was under way together, and holds everybody back when told."""
+"""The pace: it grows with replies, halves once for requests that ran together, and pauses everybody on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def never() -> float:
 
 
 class Standing:
-    """A clock that moves when told."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.time = 0.0

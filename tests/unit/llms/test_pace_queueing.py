@@ -1,4 +1,4 @@
-"""Who is in a server's line, and to whom it is silent."""
+"""Which requests are in a server's queue, and which of them get no reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def test_silence_counts_from_the_last_reply_to_anybody_and_for_the_first_from_wh
         line.join(who, now)
     assert [line.silent_since(who, 50.0) for who in ("first", "second", "third")] == [1.0, 50.0, 50.0]
     line.leave("second", 60.0)
-    assert line.silent_since("first", 60.0) == 1.0, "that another one got a reply is nothing to it"
+    assert line.silent_since("first", 60.0) == 1.0, "a reply to another request does not affect it"
     line.leave("first", 70.0)
     assert line.silent_since("third", 80.0) == 70.0
 

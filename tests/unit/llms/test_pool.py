@@ -209,7 +209,7 @@ async def test_a_reply_without_usage_is_charged_by_a_guess(tmp_path: Path) -> No
         reply = await models.llm("openai/m").chat(HELLO)
         await models.close()
         found = reply
-    assert found.cost_usd is None, "a guess is no price"
+    assert found.cost_usd is None, "an estimate is not a price"
     ((cost_usd, tokens),) = wallet.charged
     assert tokens > 100
     assert cost_usd is not None
@@ -227,7 +227,7 @@ def test_a_deadline_that_is_none_is_told(written: str, tmp_path: Path) -> None:
 
 def test_a_deadline_can_be_set() -> None:
     assert deadline_s({"EVALHARNESS_MODEL_DEADLINE": "42.5"}) == 42.5
-    assert deadline_s({}) > 600, "longer than the longest wait a server can ask for"
+    assert deadline_s({}) > 600, "longer than the longest wait a server can request"
 
 
 async def test_what_a_model_was_not_asked_is_noted_once(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ async def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["truncated", "reset", "nan", "garbage"])
 def test_a_request_whose_reply_is_lost_is_charged_a_guess_of_what_was_sent(kind: str, tmp_path: Path) -> None:
-    """It was asked, and may have to be paid for: a server that breaks every reply must not go on past the cap."""
+    """It was asked and may have to be paid: a server that breaks every reply must not continue past the cap."""
     wallet = Wallet(cap_usd=0.001)
     server = MisbehavingServer({**QUIET, kind: 1.0})
 

@@ -1,4 +1,4 @@
-"""Calls at a server that misbehaves: each gets its own reply, or an error that says why; and none asks too often."""
+"""Calls to a server that misbehaves: each gets its own reply, or an error that says why; none asks too often."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_every_call_gets_its_own_reply_and_no_request_is_wasted() -> None:
     async with server.here() as url:
         replies = await ask_all(posting, url, 300)
     assert replies == [f"question {number}" for number in range(300)]
-    assert set(server.faults) == set(RATES), "every kind of fault was met"
+    assert set(server.faults) == set(RATES), "every kind of fault occurred"
     assert server.requests <= 1.1 * (300 + server.injected_faults)
     assert server.most_under_way <= 40
 
@@ -240,7 +240,7 @@ async def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
 
 
 async def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() -> None:
-    """Nor has one that is refused after waiting in line used up its time."""
+    """A request that is refused after waiting in line has not used up its time either."""
     in_turn = asyncio.Lock()
     requests: list[str] = []
 
@@ -386,7 +386,7 @@ async def test_whoever_ends_a_call_is_told_what_it_waited_for(
         found = caught.value
     cause = found.__cause__
     if waited_for is None:
-        assert cause is None, "the model itself took its time"
+        assert cause is None, "the model itself was slow"
     else:
         assert isinstance(cause, ModelUnavailable) and waited_for in str(cause)
 
@@ -419,14 +419,14 @@ def test_a_server_in_a_thread_of_its_own_can_be_asked() -> None:
 
 
 class Longest(Random):
-    """As much as may be."""
+    """The maximum."""
 
     def uniform(self, a: float, b: float) -> float:
         return max(a, b)
 
 
 class WaitedClock:
-    """Its time passes by waiting alone, and it keeps every wait."""
+    """Its time passes only by waiting, and it records every wait."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []

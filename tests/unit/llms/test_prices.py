@@ -1,4 +1,4 @@
-"""What a call costs, and for which models nobody knows."""
+"""What a call costs, and for which models that is unknown."""
 
 from __future__ import annotations
 

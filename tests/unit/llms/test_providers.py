@@ -1,4 +1,4 @@
-"""Which server a model's name stands for, and what is said when something is missing."""
+"""Which server a model's name means, and the messages if something is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model whose replies stand in a file: what is said when, and what is wrong with a script."""
+"""A model whose replies are in a file: which reply comes when, and mistakes in a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says about its cases: flaky, quarantined, telling nobody apart; and what to do next, in few lines."""
+"""What a report says about its cases: flaky, quarantined, not separating targets; and what to do next, in few lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_flaky_cases_with_their_rates_and_how_many_are_new() -> None:
 
 
 def test_a_rate_that_no_case_can_have_is_told_as_one_of_few_trials() -> None:
-    """Two trials of a coin disagree half of the time; a single pair, always or never."""
+    """Two trials of a coin disagree half of the time; a single pair always or never does."""
     [line] = flaky(told(flaky=(FlakyCase(case_id="pair", flip_rate=1.0, passed=1, trials=2), unsteady(2))))
     assert line.small.endswith("over this run; above 50 % only because trials are few)")
 
@@ -68,7 +68,7 @@ def test_cases_that_seldom_flip_are_told_apart() -> None:
 
 def test_quarantined_cases_are_named_and_told_from_flaky_ones() -> None:
     [line, held] = flaky(told(HELD, flaky=(unsteady(1),)))
-    assert "quarantined" not in line.text, "another case is held"
+    assert "quarantined" not in line.text, "another case is in quarantine"
     assert (held.label, held.text) == ("quarantined", "1 case that the gate does not count: b")
     [line, held] = flaky(told(HELD, flaky=(unsteady(1).model_copy(update={"case_id": "b"}),)))
     assert line.text.endswith(" – 1 quarantined")

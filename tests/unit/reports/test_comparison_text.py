@@ -1,4 +1,4 @@
-"""What people read of a comparison: the verdict first, methods beside numbers, every case accounted for."""
+"""The text of a comparison: the verdict first, methods beside numbers, every case accounted for."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_times_and_costs_are_told_in_their_units() -> None:
 
 
 def test_a_loss_of_everything_is_not_said_to_be_no_drop() -> None:
-    """Three of three cases broke: that is a drop, but one that chance brings about too often."""
+    """Three of three cases broke: that is a drop, but chance causes it too often."""
     lines = shown(compared(report(*alike(3, 1, 1)), report(*alike(3, 1, 0))))
     assert "-100 points" in line(lines, "pass rate")
     assert "no drop at all" not in "".join(lines)
@@ -174,7 +174,7 @@ def test_a_loss_of_score_alone_has_no_test_of_its_own() -> None:
 
 
 class TestWhatDecided:
-    """Where the interval seems to contradict the verdict, what decided stands beside it."""
+    """If the interval seems to contradict the verdict, the line says what decided."""
 
     def test_a_margin_ruled_out_by_the_one_sided_bound_alone(self) -> None:
         half = [report(*alike(50, 4, 2), *alike(50, 4, p, first=50), *alike(50, 4, 4 - p, first=100)) for p in (3, 1)]
@@ -200,7 +200,7 @@ class TestWhatDecided:
         assert found.verdict == "REGRESSION"
         pass_rate = found.differences["pass_rate"]
         assert pass_rate.high is not None
-        assert pass_rate.high > 0, "for others like these, no loss is certain"
+        assert pass_rate.high > 0, "for other cases like these, no loss is certain"
         assert "90 % interval -14.3 to -5.7 for these cases" in line(shown(found), "pass rate")
 
     def test_times_are_told_in_percent(self) -> None:

@@ -1,4 +1,4 @@
-"""Figures as lines: in plain words first, with what they rest on beside them."""
+"""Figures as lines: plain words first, followed by what they are based on."""
 
 from __future__ import annotations
 

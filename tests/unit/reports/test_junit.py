@@ -1,4 +1,4 @@
-"""JUnit XML: what a CI server reads: well formed whatever a reason holds, counts that add up, the gate as a suite."""
+"""JUnit XML for CI servers: well formed whatever a reason contains, counts that add up, the gate as a suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read of regressions: tasks by what became of their scores, also where a score is not known."""
+"""The text of regressions: tasks by how their scores changed, also if a score is unknown."""
 
 from __future__ import annotations
 

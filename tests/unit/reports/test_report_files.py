@@ -1,4 +1,4 @@
-"""`-o FILE`: checked before anything is run, written whole or not at all, as many as are asked for."""
+"""`-o FILE`: checked before anything is run, written completely or not at all, as many files as requested."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Words(Reporter):
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed distribution with an entry point, as pip would leave it."""
+    """An installed distribution with an entry point, as pip creates it."""
     site = tmp_path / "site"
     information = site / "words-1.0.dist-info"
     information.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What is kept of a run of sessions in files: read back with nothing but json and sqlite3."""
+"""The files of a run of sessions, read back with nothing but json and sqlite3."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_results_have_the_documented_names(run: EvalRun, tmp_path: Path) -> None
 
 
 def test_every_eval_is_among_the_saved_sessions(run: EvalRun, tmp_path: Path) -> None:
-    """Those that erred are missing from the original's file."""
+    """The original's file does not contain those in error."""
     path = save_run_sessions_json(run, tmp_path, NOTHING)
     data = json.loads(path.read_text(encoding="utf-8"))
     assert path.name == "brave-otter-042-sessions.json"

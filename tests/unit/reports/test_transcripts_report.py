@@ -1,4 +1,4 @@
-"""How a transcript is shown: a tool call as one would write it."""
+"""How a transcript is shown: a tool call looks like a call in code."""
 
 from __future__ import annotations
 

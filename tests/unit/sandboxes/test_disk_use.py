@@ -1,4 +1,4 @@
-"""How much a folder holds, whatever a program does in it."""
+"""How much space a folder uses, whatever a program does in it."""
 
 from __future__ import annotations
 

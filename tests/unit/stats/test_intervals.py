@@ -77,7 +77,7 @@ def test_with_one_trial_per_case_it_is_between_an_exact_interval_and_its_mid_p_v
     passed: int, cases: int, level: float
 ) -> None:
     low, high = bounds(clustered([1.0] * passed + [0.0] * (cases - passed), cases, level=level))
-    if passed:  # at a true rate of `low`, so many passes or more come up just rarely enough
+    if passed:  # at a true rate of `low`, this many passes or more occur just rarely enough
         chance = 0.75 * stats.binom.sf(passed - 1, cases, low) + 0.25 * stats.binom.sf(passed, cases, low)
         assert chance == pytest.approx((1 - level) / 2, rel=1e-8)
     if passed < cases:
@@ -87,7 +87,7 @@ def test_with_one_trial_per_case_it_is_between_an_exact_interval_and_its_mid_p_v
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_many_different_estimates_give_what_a_slow_exact_method_gives(weighted: bool) -> None:
-    """Above 200 cases a grid bounds the time; it may widen the interval, by much less than is printed."""
+    """Above 200 cases a grid limits the time; it may widen the interval, by much less than is printed."""
     random = Random(4)
     estimates = [random.random() for _ in range(300)]
     weights = [random.lognormvariate(0, 1) for _ in range(300)] if weighted else [1.0] * 300

@@ -40,7 +40,7 @@ def test_seven_losses_in_a_row_are_enough_and_six_are_not() -> None:
 def test_large_counts_neither_overflow_nor_vanish() -> None:
     assert e_value_discordant_pairs(2_000_000, 1_000_000) == sys.float_info.max
     assert e_value_floor(1_000, 1_000_000, 0.9) == sys.float_info.max
-    # All chances from ½ to 1 explain the wins badly, the least bad at ½: about 1 / (wins - losses).
+    # All chances from ½ to 1 explain the wins badly, ½ the least badly: about 1 / (wins - losses).
     assert e_value_discordant_pairs(1_000_000, 2_000_000) == pytest.approx(1e-6, rel=1e-4)
     # At a tie the mixture is half a bell of height 1 and deviation 1/√(8n), doubled as the chances span ½ only.
     assert e_value_discordant_pairs(10**6, 10**6) == pytest.approx(math.sqrt(2 * math.pi / 8e6), rel=1e-4)

@@ -15,7 +15,7 @@ VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-ve
 
 
 def uneven(count: int) -> list[float]:
-    """Differences that share no grid."""
+    """Differences without a common grid."""
     return [math.sin(place * place) - 0.05 for place in range(1, count + 1)]
 
 
@@ -28,7 +28,7 @@ def test_reference(vector: dict[str, Any]) -> None:
 
 def test_equal_sums_count_as_equal_whatever_floats_make_of_them() -> None:
     assert 0.1 + 0.2 != 0.3
-    # Of the 8 sums two are 0 in truth: 0.1 + 0.2 - 0.3 and its mirror.
+    # Two of the 8 sums are really 0: 0.1 + 0.2 - 0.3 and its mirror image.
     assert sign_flip([0.1, 0.2, -0.3]).p_less == 5 / 8
     assert sign_flip([0.1, 0.2, -0.3]).p_greater == 5 / 8
     assert sign_flip([0.1 * math.pi, 0.2 * math.pi, -0.3 * math.pi]).p_less == 5 / 8

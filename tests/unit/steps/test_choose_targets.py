@@ -1,4 +1,4 @@
-"""Which targets a suite is run on, and what they are called."""
+"""Which targets a suite is run on, and their names."""
 
 from __future__ import annotations
 

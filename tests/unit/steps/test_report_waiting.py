@@ -1,4 +1,4 @@
-"""Somebody who watches is told what is waited for."""
+"""While a command waits, it reports what it is waiting for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
             await heard.wait()
         before = len(told)
         await asyncio.sleep(0.05)
-        assert len(told) == before, "nothing is told any more"
+        assert len(told) == before, "nothing more is reported"
         async with report_waiting(say, lambda: "moving", lambda: next(moving), patience_s=0.01):
             await asyncio.sleep(0.05)
 

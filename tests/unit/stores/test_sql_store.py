@@ -1,4 +1,4 @@
-"""The store as it lies on disk: what is kept of secrets, what is found after reopening, what damage does."""
+"""The store on disk: how secrets are stored, what is found after reopening, and what damage does."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_trials_that_cannot_be_written_take_neither_sums_nor_verdicts_with_them(
 
 
 def test_runs_of_one_store_write_no_secret_of_each_other_to_the_file(tmp_path: Path) -> None:
-    """Both have a secret that the other one, and the store itself, knows nothing of."""
+    """Each has a secret that the other one, and the store itself, do not know."""
     secrets = {"ONE_KEY": "correct-horse-battery", "TWO_KEY": "staple-of-another-kind"}
     store = opened(tmp_path / "store.db")
     for name, value in secrets.items():

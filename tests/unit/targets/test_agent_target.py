@@ -64,7 +64,7 @@ def case(max_rounds: int | None = None, **files: str) -> Case:
 
 
 def run_shell(root: Path, command: str, **options: Any) -> dict[str, Any]:
-    """What the model is told of a command."""
+    """What the model sees of a command's result."""
     llm = Talking(called("run_shell", command=command), said("done"))
     asked = ask(root, llm, {"agent": {"model": "test/m", **options}}, case(note_txt="hello"))
     result: dict[str, Any] = asked.transcript.tool_calls[0].result
@@ -179,7 +179,7 @@ def test_rounds_are_counted_and_end_the_trial(root: Path, option: int, of_the_ca
     llm = Talking(called("list_files"))
     asked = ask(root, llm, {"agent": {"model": "test/m", "max_rounds": option}}, case(max_rounds=of_the_case))
     assert asked.failure == f"no answer within {most} round{'' if most == 1 else 's'} of tool calls"
-    assert len(asked.transcript.tool_calls) == most, "what was done until then is kept"
+    assert len(asked.transcript.tool_calls) == most, "everything done until then is kept"
     assert len(llm.requests) == most + 1
 
 
@@ -271,7 +271,7 @@ def test_a_link_made_by_the_shell_leads_no_tool_out(root: Path) -> None:
 
 
 def test_a_model_cannot_make_its_failure_an_error_of_the_harness(root: Path) -> None:
-    """A folder that nothing can be started in, a command with half a character, one that kills all it can."""
+    """A folder in which nothing can be started, a command with half a character, one that kills everything it can."""
     half = requested("run_shell", '{"command": "echo \\ud83d"}')
     llm = Talking(
         called("run_shell", command="chmod 000 ."),

@@ -18,7 +18,7 @@ def with_file(text: Any) -> Transcript:
 
 
 class Reply(str):
-    """A text with ideas of its own."""
+    """A str subclass with its own behaviour."""
 
     def __str__(self) -> str:
         return "another"

@@ -120,7 +120,7 @@ def test_several_artifacts_of_a_case_are_those_of_its_trials(place: Place) -> No
 
 
 def test_a_case_id_does_not_outdo_the_variant_and_the_dataset_that_recordings_name(place: Place) -> None:
-    """Such an artifact once answered for every variant."""
+    """Such an artifact used to answer for every variant."""
     written = [linked("A", "a", "big", caseId="a"), linked("B", "a", "small"), linked("C", "z", "tiny", caseId="a")]
     for variant, text in (("big", "A"), ("small", "B"), ("tiny", "C")):
         assert place.answer(written, "a", variant=variant).output == text
@@ -208,7 +208,7 @@ def test_its_digest_covers_the_file(place: Place) -> None:
 
 
 class TestWhereTheFileLies:
-    """A suite may come from anybody: it names what lies in its own folder. Users name what they like."""
+    """A suite may come from anywhere, so it can name only files in its own folder. Users can name any file."""
 
     def opened(self, root: str, file: str, suite_folder: Path) -> str:
         spec = TargetSpec(kind="artifact", options={"file": file}, root=root)

@@ -124,7 +124,7 @@ def test_a_schema_makes_the_answer_an_object(tmp_path: Path) -> None:
     llm = Talking(said('{"answer": "4"}'), said('```json\n{"answer": 4}\n```'))
     asked = ask(tmp_path, llm, {"chat": {"model": "test/m", "json_schema": ANSWER_SCHEMA}})
     assert asked.transcript.output == {"answer": 4}
-    assert asked.transcript.cost_usd == 0.5, "the reply that could not be used was paid for, too"
+    assert asked.transcript.cost_usd == 0.5, "the invalid reply cost something, too"
     assert llm.requests[0].reply_schema == ANSWER_SCHEMA
     assert "$.answer" in llm.requests[1].messages[-1].content
 
@@ -274,7 +274,7 @@ def test_a_model_named_by_a_file_is_another_one_when_the_file_changes(tmp_path: 
 def test_a_file_that_names_a_model_is_looked_for_where_the_model_is(
     written_in: str, target: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the project's folder, wherever the target's own is, then in the current one."""
+    """In the project's folder, wherever the target's own folder is, then in the current one."""
     for name in ("here", "suites", "elsewhere"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -1,4 +1,4 @@
-"""Files of a workspace: no path leads out of it, and what is no file is not opened."""
+"""Files of a workspace: no path leads out of it, and only regular files are opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalharness.targets.confined_files import Content
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """Beside it lies a secret; in it lie ways that seem to lead there."""
+    """There is a secret beside it; inside are paths that seem to lead there."""
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.txt").write_text("hunter2")
     folder = tmp_path / "workspace"

@@ -75,7 +75,7 @@ def test_a_file_that_is_changed_afterwards_is_not_known_any_more() -> None:
 
 
 def test_usage_is_the_last_total_of_each_thread() -> None:
-    """Every `turn.completed` tells the total of its thread so far."""
+    """Every `turn.completed` contains the total of its thread so far."""
 
     def turn(tokens: int) -> dict[str, Any]:
         return {"type": "turn.completed", "usage": {"input_tokens": tokens, "output_tokens": tokens // 10}}

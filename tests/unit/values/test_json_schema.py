@@ -1,4 +1,4 @@
-"""Schemas that refer to themselves: which of them say nothing."""
+"""Schemas that refer to themselves: which of them check nothing."""
 
 from __future__ import annotations
 

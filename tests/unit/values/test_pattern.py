@@ -1,4 +1,4 @@
-"""Regular expressions from people and models: whatever is wrong with one is told as a ValueError."""
+"""Regular expressions from people and models: everything wrong with one is reported as a ValueError."""
 
 from __future__ import annotations
 
