@@ -271,7 +271,7 @@ def has_open(process: Started, path: Path) -> bool:
     return False
 
 
-def test_a_locked_store_is_waited_for_then_told(project: Path) -> None:
+def test_a_locked_store_is_waited_for_then_reported(project: Path) -> None:
     assert drive(project, "run", "suite.yaml", "--target", "oracle").code == 0
     holder = sqlite3.connect(project / ".evalharness" / "store.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")

@@ -104,7 +104,7 @@ class TestWhatGoesInAndOut:
     def test_programs_know_who_they_are(self, box: Isolated) -> None:
         assert box.shell("id -un; id -gn; hostname").stdout == b"user\nuser\nsandbox\n"
 
-    def test_they_stand_back_behind_the_harness(self, box: Isolated) -> None:
+    def test_they_have_a_lower_priority_than_the_harness(self, box: Isolated) -> None:
         assert int(box.shell("nice").stdout) == min(19, os.nice(0) + 5)
 
     def test_the_first_process_of_a_sandbox(self, box: Isolated) -> None:
@@ -209,7 +209,7 @@ class TestLimits:
         result = box.python(code, limits=SMALL)
         assert (result.ended, result.exit_code, result.stdout) == ("processes", None, b"start\n")
 
-    def test_a_fork_bomb_starves_nobody(self, box: Isolated) -> None:
+    def test_a_fork_bomb_does_not_starve_others(self, box: Isolated) -> None:
         """With the default maximum number of processes, all of them busy."""
         bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass\n"
         neighbour = "import time\nfor i in range(20): time.sleep(0.05)\nprint('done')\n"
@@ -276,7 +276,7 @@ class TestLimits:
         result = box.shell("i=0; while :; do i=$((i+1)); head -c 10000000 /dev/zero >$i; done", limits=SMALL)
         assert (result.ended, result.exit_code) == ("disk", None)
 
-    def test_disk_that_was_filled_before_anybody_looked(self, box: Isolated) -> None:
+    def test_disk_that_was_filled_before_the_first_check(self, box: Isolated) -> None:
         result = box.shell("for i in 1 2 3; do head -c 900000 /dev/zero >$i; done", limits=Limits(disk_bytes=2_000_000))
         assert result.ended == "disk"
 
@@ -330,7 +330,7 @@ class TestLimits:
         assert (box.workspace / "c").stat().st_mode & 0o777 == 0o100
         assert (box.workspace / "c/d").stat().st_mode & 0o777 == 0
 
-    def test_folders_that_come_and_go_are_no_disk(self, box: Isolated) -> None:
+    def test_folders_that_come_and_go_do_not_count(self, box: Isolated) -> None:
         code = (
             "import os, shutil, time\nend = time.monotonic() + 1\n"
             "while time.monotonic() < end:\n"

@@ -63,7 +63,7 @@ def calibrated(folder: Path, *flags: str) -> Any:
     return done.json["calibration"]
 
 
-def test_each_example_is_scored_and_what_they_say_is_told(tmp_path: Path) -> None:
+def test_each_example_is_scored_and_what_they_say_is_reported(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--examples")
     assert done.code == 0, done.both
@@ -104,7 +104,7 @@ def test_words_are_compared_by_what_they_are_worth(tmp_path: Path) -> None:
     assert (found["mean_distance"], found["scale"], found["cases"]) == (0.75, "poor, fair, good", ["a"])
 
 
-def test_a_mean_of_several_criteria_and_what_is_wanted_are_told_alike(tmp_path: Path) -> None:
+def test_a_mean_of_several_criteria_and_what_is_wanted_are_reported_alike(tmp_path: Path) -> None:
     grader = {
         "model": "scripted/judge.yaml",
         "rubric": "1. **Kind** (weight: 1)\n2. **Short** (weight: 1)",
@@ -134,7 +134,7 @@ def test_tricks_that_succeed_are_counted_by_kind(tmp_path: Path) -> None:
     assert not calibrated(tmp_path, "--attacks")["examples"], "only the requested ones"
 
 
-def test_what_cannot_be_calibrated_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_calibrated_is_reported(tmp_path: Path) -> None:
     without = "name: s\ntest_cases: [{id: a, input: Hi, graders: [{model: scripted/judge.yaml}]}]\n"
     write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE, without_yaml=without)
     done = drive(tmp_path, "calibrate", "without.yaml")
@@ -146,7 +146,7 @@ def test_what_cannot_be_calibrated_is_told(tmp_path: Path) -> None:
     assert done.code == 2 and "1 to 5" in done.err
 
 
-def test_a_judge_that_cannot_be_asked_is_no_calibration(tmp_path: Path) -> None:
+def test_a_judge_that_cannot_be_asked_is_not_a_calibration(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE)
     env = {"ACME_BASE_URL": "http://127.0.0.1:9/v1", "EVALHARNESS_MODEL_DEADLINE": "0.5"}
     done = drive(tmp_path, "calibrate", "suite.yaml", "--judge-model", "acme/m", env=env)
@@ -203,7 +203,7 @@ def test_a_judge_that_cannot_be_asked_any_more_takes_nothing_from_the_others(tmp
     assert "scripted/gone.yaml" in alone.err
 
 
-def test_a_rubric_of_which_nothing_is_known_is_no_success(tmp_path: Path) -> None:
+def test_a_rubric_of_which_nothing_is_known_is_not_a_success(tmp_path: Path) -> None:
     """Even though the judge can handle another one."""
     mute = "graders: [{model: {model: scripted/judge.yaml, rubric: Is it?, examples: [{output: mumbling, score: 3}]}}]"
     write(tmp_path, suite_yaml=f"{SUITE}  - {{id: c, input: Hu, {mute}}}\n", judge_yaml=JUDGE)
@@ -211,7 +211,7 @@ def test_a_rubric_of_which_nothing_is_known_is_no_success(tmp_path: Path) -> Non
     assert (done.code, line_of(done, "distance") != "") == (3, True)
 
 
-def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:
+def test_a_spend_cap_applies_to_calibrating_too(tmp_path: Path) -> None:
     """For a cap from a flag or from the suite's config; paid verdicts are in the cache for a second attempt."""
     write(tmp_path, suite_yaml=SUITE, judge_yaml=TRUSTING)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "--max-tokens", "5000")

@@ -95,7 +95,7 @@ def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
         (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with a text"),
     ],
 )
-def test_wrong_wishes_are_told(project: Path, words: tuple[str, ...], told: str) -> None:
+def test_wrong_options_are_reported(project: Path, words: tuple[str, ...], told: str) -> None:
     run = drive_run(project).run_name
     assert told in succeed(project, "capture", run, *words, code=2).both
     assert not (project / "new.yaml").exists()

@@ -107,7 +107,7 @@ def test_many_problems_alike_are_counted(tmp_path: Path) -> None:
     assert len(drive(tmp_path, "validate", "suite.json", "--json").json["files"][0]["problems"]) == 500
 
 
-def test_rows_that_are_left_out_are_told_beside_the_suite(tmp_path: Path) -> None:
+def test_rows_that_are_left_out_are_reported_beside_the_suite(tmp_path: Path) -> None:
     write(tmp_path, qa_csv=TABLE + "3,No answer?,\n")
     done = drive(tmp_path, "import", "qa.csv", *MAPPING)
     assert done.code == 0

@@ -30,7 +30,7 @@ test_cases:
         ("gate a --fail-under", "write 0.9, 90 or 90%"),
     ],
 )
-def test_nan_is_no_number(tmp_path: Path, words: str, allowed: str) -> None:
+def test_nan_is_not_a_number(tmp_path: Path, words: str, allowed: str) -> None:
     write(tmp_path, suite_yaml=SUITE)
     done = drive(tmp_path, *words.split(), "nan")
     assert done.code == 2

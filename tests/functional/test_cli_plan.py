@@ -41,7 +41,7 @@ def test_before_the_first_run_the_worst_is_assumed_and_nothing_is_left_behind(pr
     assert not (project / ".evalharness").exists()
 
 
-def test_one_trial_per_case_does_not_tell_chance_from_cases_that_differ(project: Path) -> None:
+def test_one_trial_per_case_does_not_separate_chance_from_cases_that_differ(project: Path) -> None:
     drive(project, "run", "suite.json")
     assert "one trial per case" in line_of(drive(project, "plan", "mixed"), "judging by")
 
@@ -76,7 +76,7 @@ def test_cases_and_trials_can_be_thought_of(project: Path) -> None:
     assert 3 in [row["trials"] for row in plan["rows"]]
 
 
-def test_a_drop_larger_than_the_pass_rate_is_told(project: Path) -> None:
+def test_a_drop_larger_than_the_pass_rate_is_reported(project: Path) -> None:
     drive(project, "run", "suite.json", "--repeat", "2")
     assert "cannot drop by 90 points" in drive(project, "plan", "suite.json", "--effect", "90").out
 
@@ -123,14 +123,14 @@ def test_where_no_drop_is_possible_none_is_planned_for(project: Path) -> None:
     assert "trials per case" not in done.out
 
 
-def test_one_case_with_several_trials_is_told_as_that(project: Path) -> None:
+def test_one_case_with_several_trials_is_reported_as_that(project: Path) -> None:
     drive(project, "run", "suite.json", "--only", "case-2", "--repeat", "4")
     told = line_of(drive(project, "plan", "suite.json"), "judging by")
     assert "one case does not tell how much cases differ" in told
     assert "one trial per case" not in told
 
 
-def test_runs_that_do_not_serve_are_told(project: Path) -> None:
+def test_unusable_runs_are_reported(project: Path) -> None:
     drive(project, "run", "suite.json", "--sequential", "--fail-under", "90")
     write(project, down_py="from evalharness import TargetUnavailable\ndef f(q):\n    raise TargetUnavailable('no')\n")
     drive(project, "run", "suite.json", "--target", "down.py:f")
@@ -158,7 +158,7 @@ def test_a_plan_never_advises_what_can_never_show_a_loss(project: Path) -> None:
     )
 
 
-def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) -> None:
+def test_runs_that_say_nothing_about_an_agent_are_passed_over(project: Path) -> None:
     write(project, breaks_py=AGENT.replace("def answer", "def works") + BREAKS)
     wanted = drive_run(project, "--repeat", "4", suite="suite.json").run_name
     drive_run(project, "--target", "oracle", suite="suite.json")

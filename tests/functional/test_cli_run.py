@@ -22,7 +22,7 @@ def project(tmp_path: Path) -> Path:
     return capitals_project(tmp_path)
 
 
-def test_the_verdict_tells_the_whole_story(project: Path) -> None:
+def test_the_verdict_summarises_everything(project: Path) -> None:
     done = drive(project, "run", "suite.yaml")
 
     assert done.code == 1

@@ -96,7 +96,7 @@ class TestFloor:
         assert refused.code == 2
         assert "stopped as soon as its own question was decided" in refused.err
 
-    def test_a_grade_that_is_due_leaves_it_open(self, tmp_path: Path) -> None:
+    def test_a_grade_that_is_outstanding_leaves_it_open(self, tmp_path: Path) -> None:
         project = make_project(tmp_path, graders=[{"type": "human"}])
         done = run(project, "--fail-under", "90", "--repeat", "1")
         assert done.code == 4
@@ -136,7 +136,7 @@ class TestFloor:
         assert "valid at any time" in line_of(done, "pass rate")
         assert "in 3 tries" not in done.out
 
-    def test_a_cap_that_is_too_low_is_told_and_ends_inconclusive(self, project: Path) -> None:
+    def test_a_cap_that_is_too_low_is_reported_and_ends_inconclusive(self, project: Path) -> None:
         words = ("--fail-under", "90", "--sequential-effect", "1", "--repeat", "1")
         done = run(project, *words, as_json=False)
         assert done.code == 0
@@ -280,7 +280,7 @@ class TestWhatCannotBe:
         assert done.code == 2
         assert "only with --sequential" in done.err
 
-    def test_rates_too_close_are_told_as_they_were_written(self, project: Path) -> None:
+    def test_rates_too_close_are_reported_as_they_were_written(self, project: Path) -> None:
         done = run(project, "--fail-under", "90", "--sequential-effect", "0.001", as_json=False)
         assert done.code == 2
         assert "0.9 and 0.89999 are too close" in done.err
@@ -297,7 +297,7 @@ class TestOrder:
         assert tried[0] == tried[1]
         assert tried[0] != sorted(tried[0])
 
-    def test_cases_that_were_not_needed_are_no_failures(self, project: Path) -> None:
+    def test_cases_that_were_not_needed_are_not_failures(self, project: Path) -> None:
         run(project, "--fail-under", "90", target="bad")
         again = drive(project, "run", "suite.json", "--failed", "--store", "store.db", "--json").report
         assert 0 < again["summary"]["total_evals"] < 20
@@ -355,7 +355,7 @@ def test_comparing_says_that_it_was_allowed_to_stop_early(project: Path) -> None
     assert "stop early" in drive(project, "compare", fixed, early, "--store", "store.db").both
 
 
-def test_a_variable_that_changes_nothing_is_told(project: Path) -> None:
+def test_a_variable_that_changes_nothing_is_reported(project: Path) -> None:
     words = ("run", "suite.json", "--dry-run", "--fail-under", "90")
     early = drive(project, *words, "--sequential", env={"EVALHARNESS_K": "1,3"})
     assert (early.code, "note: EVALHARNESS_K changes nothing here: --k cannot be told" in early.err) == (0, True)

@@ -92,7 +92,7 @@ def test_an_improvement_counts_as_no_regression_everywhere(tmp_path: Path) -> No
     assert "comparison.verdict" in drive(folder, "verify", "forged.json").out
 
 
-def test_a_file_that_tells_of_no_possible_gate_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_mentions_no_possible_gate_is_refused(tmp_path: Path) -> None:
     folder = project(tmp_path, TOLERANT)
     drive(folder, "baseline", run(folder, "answer", *UNCOMPARED))
     run(folder, "worse", "-o", "worse.json")

@@ -86,7 +86,7 @@ def test_a_regrade_counts_no_answer_twice(project: Path) -> None:
     assert drive(project, "run", "suite.yaml", "--json").report["flaky"][0]["trials"] == 4
 
 
-def test_quarantine_is_told_and_suggested(project: Path) -> None:
+def test_quarantine_is_reported_and_suggested(project: Path) -> None:
     gate = (
         "gate: {thresholds: {pass_rate: 0.1}, quarantine: [{case: b, reason: slow, owner: Ada, expires: 2999-01-01}]}"
     )
@@ -100,7 +100,7 @@ def test_quarantine_is_told_and_suggested(project: Path) -> None:
     assert advice["cases"] == ["a"]
 
 
-def test_items_are_told_once_five_targets_tried_the_cases(project: Path) -> None:
+def test_items_are_reported_once_five_targets_tried_the_cases(project: Path) -> None:
     names = ("always", "first", "second", "third")
     for name in names:
         drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
@@ -138,7 +138,7 @@ def test_a_part_of_the_cases_does_not_displace_a_whole_run(project: Path) -> Non
     assert drive(project, "show", newest, "--json").report["items"]["runs"]["agent.py:odd"] != newest
 
 
-def test_items_stand_in_the_order_of_the_suite(project: Path) -> None:
+def test_items_are_in_the_order_of_the_suite(project: Path) -> None:
     cases = "".join(f"  - {{id: i{n}, input: a, expected: 'yes'}}\n" for n in range(11))
     write(project, suite_yaml=f"name: coins\ntest_cases:\n{cases}")
     for name in ("always", "first", "second", "third", "odd"):

@@ -53,7 +53,7 @@ class TestWhatIsRaised:
         assert trial.state == "failed"
         assert type(error).__name__ in trial.reason
 
-    def test_a_cancellation_nobody_asked_for_fails_the_trial_only(self) -> None:
+    def test_an_unrequested_cancellation_fails_the_trial_only(self) -> None:
         async def answer(question: str) -> str:
             raise asyncio.CancelledError
 
@@ -149,7 +149,7 @@ class TestWhatIsRaised:
         assert run.report is not None
         assert (run.report.verdict, run.exit_code) == ("INVALID", 3)
 
-    def test_characters_that_no_file_can_hold_are_replaced(self) -> None:
+    def test_characters_that_no_file_can_represent_are_replaced(self) -> None:
         def answer(question: str) -> str:
             raise ValueError("\ud800 \x00 \x1b[31m")
 
@@ -208,7 +208,7 @@ class TestTimeLimit:
         assert trial.state == "failed"
         assert "TimeoutError: the tool took too long" in trial.reason
 
-    def test_a_function_that_always_hangs_holds_up_neither_the_run_nor_the_exit(self, tmp_path: Path) -> None:
+    def test_a_function_that_always_hangs_delays_neither_the_run_nor_the_exit(self, tmp_path: Path) -> None:
         program = """
             import threading
             from evalharness import Case, Suite, evaluate

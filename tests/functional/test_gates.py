@@ -95,7 +95,7 @@ def test_what_can_never_be_judged_is_refused_before_anything_is_run(tmp_path: Pa
     assert stored_runs(folder) == 0
 
 
-def test_a_limit_on_what_was_not_measured_is_no_pass(tmp_path: Path) -> None:
+def test_a_limit_on_what_was_not_measured_is_not_a_pass(tmp_path: Path) -> None:
     done = run(project(tmp_path, "gate: {max_cost_usd: 5, max_latency_s: 60}"), "--json")
     assert (done.code, done.report["verdict"], done.report["gate"]["verdict"]) == (2, "INVALID", "INVALID")
     assert checks(done) == {"max_cost_usd": None, "max_latency_s": True}
@@ -109,7 +109,7 @@ def test_required_cases_count_even_where_they_were_not_selected(tmp_path: Path) 
     assert "missed by b (not in this run)" in left_out.out
 
 
-def test_a_case_that_is_in_quarantine_twice_is_told(tmp_path: Path) -> None:
+def test_a_case_that_is_in_quarantine_twice_is_reported(tmp_path: Path) -> None:
     entries = [
         f"{{case: a, reason: {why}, owner: Ada, expires: {year}-01-01}}"
         for why, year in (("flaky", 2998), ("slow", 2999))
@@ -240,7 +240,7 @@ def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
         assert (judged.code, "has no gate" in judged.err) == (2, True), words
 
 
-def test_flips_that_nothing_is_compared_with_are_refused_and_as_a_variable_told(tmp_path: Path) -> None:
+def test_flips_that_nothing_is_compared_with_are_refused_and_reported_for_a_variable(tmp_path: Path) -> None:
     folder = project(tmp_path)
     why = "--baseline none leaves --strict-flips nothing to compare with"
     for command in (("run", "suite.yaml"), ("gate", "last"), ("regrade", "last")):
@@ -293,7 +293,7 @@ def test_a_verdict_that_does_not_follow_from_the_trials_is_not_believed(tmp_path
         assert drive(folder, "verify", "forged.json").code == 1
 
 
-def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> None:
+def test_a_report_that_contains_too_little_says_what_it_lacks(tmp_path: Path) -> None:
     folder = project(tmp_path)
     report = run(folder, "--json").report
     (folder / "thin.json").write_text(json.dumps({"eval_report": {**report, "cases": [], "trials": []}}))
@@ -302,7 +302,7 @@ def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> No
     assert "cases" in done.err
 
 
-def test_what_a_comparison_left_out_is_told_by_the_run_itself(tmp_path: Path) -> None:
+def test_what_a_comparison_left_out_is_reported_by_the_run_itself(tmp_path: Path) -> None:
     folder = project(tmp_path, "gate: {regression: true, strict_flips: true}")
     name = baseline(folder)
     suite = folder / "suite.yaml"
@@ -329,7 +329,7 @@ def test_cases_that_were_not_selected_are_not_called_removed(tmp_path: Path) -> 
         assert "not selected for it, or" in told
 
 
-def test_a_run_held_against_itself_is_told_so(tmp_path: Path) -> None:
+def test_a_run_compared_with_itself_is_reported(tmp_path: Path) -> None:
     folder = project(tmp_path)
     name = run(folder, "--json").run_name
     assert "this is a run held against itself" in drive(folder, "gate", name, "--baseline", name).out
@@ -383,7 +383,7 @@ def test_thresholds_of_the_config_folder_are_acted_on(tmp_path: Path) -> None:
     )
 
 
-def test_a_gate_whose_grades_are_all_due_is_open(tmp_path: Path) -> None:
+def test_a_gate_whose_grades_are_all_outstanding_is_open(tmp_path: Path) -> None:
     case = "{id: h, input: hi, graders: [human]}"
     suite = f"name: due\ntarget: echo\ngate: {{thresholds: {{pass_rate: 0.5}}}}\ntest_cases: [{case}]\n"
     done = drive(write(tmp_path, suite_yaml=suite), "run", "suite.yaml", "--json")
@@ -465,7 +465,7 @@ def test_a_baseline_file_that_cannot_be_trusted_is_refused_before_the_run(
     assert stored_runs(folder) == before
 
 
-def test_a_baseline_of_another_suite_is_told(tmp_path: Path) -> None:
+def test_a_baseline_of_another_suite_is_reported(tmp_path: Path) -> None:
     folder = project(tmp_path)
     baseline(folder, "-o", "letters.json")
     write(folder, suite_yaml=(folder / "suite.yaml").read_text(encoding="utf-8").replace("letters", "words"))

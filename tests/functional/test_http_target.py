@@ -128,7 +128,7 @@ class TestTheAnswer:
     @pytest.mark.parametrize(
         ("form", "output"), [("text", '{"output": "4"}'), ("json", {"output": "4"}), ("answer", "4")]
     )
-    def test_the_form_can_be_told(self, form: str, output: Any) -> None:
+    def test_the_form_can_be_chosen(self, form: str, output: Any) -> None:
         assert ask(replying('{"output": "4"}'), target={"result": form}).output == output
 
     def test_a_path_leads_to_the_answer(self) -> None:
@@ -147,7 +147,7 @@ class TestTheAnswer:
         assert trial.output == '{"choices": []}'
 
     @pytest.mark.parametrize("text", ["nonsense", "", "NaN", '{"a": 1e999}', "[" * 100_000])
-    def test_what_is_no_json_fails_with_the_reply_as_evidence(self, text: str) -> None:
+    def test_what_is_not_json_fails_with_the_reply_as_evidence(self, text: str) -> None:
         for target in ({"result": "json"}, {"answer": "a"}):
             trial = ask(replying(text), target=target)
             assert trial.state == "failed"
@@ -164,7 +164,7 @@ class TestTheAnswer:
         assert ask(handler, path="/?charset=no-such-charset").output == "\ufffd"
 
     @pytest.mark.parametrize("charset", ["idna", "unicode_escape", "punycode", "undefined", "hex", "rot13"])
-    def test_a_codec_of_python_that_is_no_charset_is_an_error_of_the_reply(self, charset: str) -> None:
+    def test_a_codec_of_python_that_is_not_a_charset_is_an_error_of_the_reply(self, charset: str) -> None:
         headers = {"Content-Type": f"text/plain; charset={charset}"}
 
         async def handler(request: web.Request) -> web.Response:
@@ -223,7 +223,7 @@ class TestWhatGoesWrong:
         trial = ask(handler, retries=2, expected="4")
         assert [attempt.state for attempt in trial.attempts] == ["error", "error", "passed"]
 
-    def test_nobody_listens(self) -> None:
+    def test_no_server_listens(self) -> None:
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{held.getsockname()[1]}/"

@@ -102,7 +102,7 @@ def test_a_reader_who_left_changes_nothing_where_all_is_printing(
 
 
 @pytest.mark.parametrize(("words", "keeps"), [("run suite.yaml", True), ("plan letters", False), ("runs", False)])
-def test_a_full_disk_is_told_and_what_is_kept_by_whom_keeps_something(
+def test_a_full_disk_is_reported_and_what_is_kept_by_whom_keeps_something(
     stored: tuple[Path, str], words: str, keeps: bool
 ) -> None:
     folder, _ = stored

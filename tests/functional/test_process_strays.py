@@ -41,7 +41,7 @@ def test_the_whole_family_is_dead_before_the_result(tmp_path: Path) -> None:
     assert not adopts_orphans()
 
 
-def test_orphans_of_other_code_are_left_to_whoever_adopts_them(tmp_path: Path) -> None:
+def test_orphans_of_other_code_are_left_to_the_process_that_adopts_them(tmp_path: Path) -> None:
     """They neither die with a trial nor become zombies of this process."""
     started = subprocess.run(
         ["/bin/sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], capture_output=True, check=True, text=True

@@ -79,7 +79,7 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     assert cases_run(drive(other, "run", "greetings", "--json")) == ["bye", "hello"]
 
 
-def test_a_name_that_two_suites_have_is_told(project: Path) -> None:
+def test_a_name_that_two_suites_have_is_reported(project: Path) -> None:
     write(project / "evals", a_yaml=SUITE, ready_yaml=SUITE.replace("greetings", "ready/bug-fix"))
     done = drive(project, "list-suites", "evals", "--register")
     assert done.code == 0
@@ -164,7 +164,7 @@ class TestPython:
         with pytest.raises(UsageError, match="did you mean 'made/here'"):
             evaluate("made/her", "echo", store=store)
 
-    def test_what_only_its_program_has_is_told_in_words(self, tmp_path: Path) -> None:
+    def test_what_only_its_program_has_is_reported_in_words(self, tmp_path: Path) -> None:
         store = str(tmp_path / "store.db")
         suite = Suite(name="own", cases=(Case(id="a", input="x", graders=[bool]),))
         evaluate(suite, "echo", store=store)

@@ -129,7 +129,7 @@ def test_by_a_threshold_nothing_is_undecided(project: Path) -> None:
     assert (refused.code, "nothing is undecided" in refused.err) == (2, True)
 
 
-def test_further_tool_calls_are_no_degradation(project: Path) -> None:
+def test_further_tool_calls_are_not_a_degradation(project: Path) -> None:
     agent = """
 from evalharness import Answer
 
@@ -190,7 +190,7 @@ def test_a_variant_that_broke_does_not_hide_the_loss_of_another(project: Path) -
     assert (code, found["verdict"], found["comparisons"]) == (3, "INVALID", []), "a broken run is not wrong usage"
 
 
-def test_removed_tasks_failures_at_the_same_score_and_improvements_are_told(project: Path) -> None:
+def test_removed_tasks_failures_at_the_same_score_and_improvements_are_reported(project: Path) -> None:
     """What the original does not report."""
     cases = """
 test_cases:
@@ -252,7 +252,7 @@ def test_a_variant_is_judged_alike_whatever_runs_beside_it(project: Path) -> Non
     assert not any(several in note for each in compared for note in texts(each["notes"])), "not with itself"
 
 
-def test_what_broke_or_was_not_finished_is_no_baseline(project: Path) -> None:
+def test_what_broke_or_was_not_finished_is_not_a_baseline(project: Path) -> None:
     good, broken = run(project, "good"), run(project, "unreachable")
     refused = drive(project, "regressions", "capitals", "--baseline", broken, "--run", good)
     assert (refused.code, f"{broken} cannot be the baseline: its run is INVALID" in refused.err) == (2, True)
@@ -266,7 +266,7 @@ def test_what_broke_or_was_not_finished_is_no_baseline(project: Path) -> None:
     assert (refused.code, "cannot be the baseline" in refused.err) == (2, True)
 
 
-def test_variants_are_held_against_one_of_them(project: Path) -> None:
+def test_variants_are_compared_with_one_of_them(project: Path) -> None:
     drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad")
     code, found = checked(project, "capitals", "--baseline-variant", "agent.py:good")
     assert (code, [each["new"]["variant"] for each in found["comparisons"]]) == (1, ["agent.py:bad"])

@@ -53,14 +53,14 @@ def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["x.txt", "agent.py/x.json", ".", f"{'x' * 300}.json"])
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(project: Path, path: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_run(project: Path, path: str) -> None:
     done = drive(project, "run", "suite.yaml", "-o", path)
     assert done.code == 2
     assert f"-o {path}" in done.err
     assert not (project / ".evalharness").exists()
 
 
-def test_a_file_of_somebody_else_is_not_written_over(project: Path) -> None:
+def test_a_file_of_another_program_is_not_overwritten(project: Path) -> None:
     (project / "package.json").write_text('{"name": "mine"}')
     done = drive(project, "run", "suite.yaml", "-o", "package.json")
     assert (done.code, "holds something else" in done.err, done.out) == (2, True, "")
@@ -69,7 +69,7 @@ def test_a_file_of_somebody_else_is_not_written_over(project: Path) -> None:
         assert drive(project, "run", "suite.yaml", "-o", "report.json").code == 1
 
 
-def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project: Path) -> None:
+def test_advice_comes_after_the_failures_and_is_silent_when_all_is_well(project: Path) -> None:
     lines = drive(project, "run", "suite.yaml").out.splitlines()
     [advice] = [number for number, line in enumerate(lines) if line.startswith("advice")]
     assert "fails in every trial" in lines[advice]

@@ -194,7 +194,7 @@ class TestLockedStore:
         assert indexes(store, run.id) == [0]
         store.close()
 
-    def test_a_run_removed_by_somebody_else_is_an_error_and_leaves_no_orphan(self, place: str) -> None:
+    def test_a_run_removed_by_another_process_is_an_error_and_leaves_no_orphan(self, place: str) -> None:
         store, other = open_store(place), open_store(place)
         [run] = store.add_runs([make_run(trials=1000)])
         store.put(run.id, bulky_trial("a", 0))

@@ -117,7 +117,7 @@ def test_recording_ids_of_other_tools_are_matched_by_the_datasets_id(tmp_path: P
     assert states_by_variant(done) == {"big": {"one": ["passed"], "two": ["failed"]}}
 
 
-def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path) -> None:
+def test_artifacts_that_belong_nowhere_are_reported_with_their_place(tmp_path: Path) -> None:
     lines = [
         recorded("hello", "one", "big"),
         artifact("hello", caseId="nope"),
@@ -145,7 +145,7 @@ def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path)
     assert "artifact.json:1 (caseId nope)" in nothing.json["error"]["message"]
 
 
-def test_an_artifact_without_a_variant_is_graded_in_each_run_and_told(tmp_path: Path) -> None:
+def test_an_artifact_without_a_variant_is_graded_in_each_run_and_reported(tmp_path: Path) -> None:
     stored = [recorded("hello", "one", "big"), recorded("hello", "one", "small"), artifact("bye", caseId="two")]
     done = grade_artifacts(tmp_path, stored, variants=VARIANTS)
     both = {"one": ["passed"], "two": ["failed"]}
@@ -176,7 +176,7 @@ def test_grading_an_artifact_again_does_not_count_as_another_failure(tmp_path: P
         ),
     ],
 )
-def test_a_file_that_holds_no_artifact_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_file_that_contains_no_artifact_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
     write(tmp_path, artifact_json=text, dataset_json=dataset("one"))
     done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json")
     assert done.code == 2
@@ -202,7 +202,7 @@ def test_scorers_can_be_chosen(tmp_path: Path) -> None:
     assert [grade["grader"] for grade in trial["grades"]] == ["assertions", "cost"]
 
 
-def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
+def test_a_scorer_that_raises_counts_as_0_and_is_reported(tmp_path: Path) -> None:
     """It used to be left out of the mean, which raised the score without any report."""
     write(
         tmp_path,
@@ -227,7 +227,7 @@ def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("required", [False, True])
-def test_a_path_at_which_nothing_stands_is_told(required: bool, tmp_path: Path) -> None:
+def test_a_path_at_which_there_is_nothing_is_reported(required: bool, tmp_path: Path) -> None:
     judge = {"name": "llm-judge", "criteria": "Is it kind?", "enabled": True, "model": "scripted/judge.yaml"}
     near = {"name": "similarity", "expectedValue": "hello"}
     scorers = [{**scorer, "outputPath": "nix.text", "required": required} for scorer in (judge, near)]

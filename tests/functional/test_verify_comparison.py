@@ -49,7 +49,7 @@ def compared(project: Path) -> str:
     return str(report["metadata"]["run_name"])
 
 
-def test_a_comparison_in_a_file_is_held_against_its_cases(project: Path, compared: str) -> None:
+def test_a_comparison_in_a_file_is_checked_against_its_cases(project: Path, compared: str) -> None:
     done = drive(project, "verify", "report.json")
     assert done.code == 0, done.both
     assert "of the comparison: p-values" in done.out.partition("not checked:")[2]
@@ -82,7 +82,7 @@ def test_a_run_is_compared_with_its_baseline_again(project: Path, compared: str)
     assert "comparison.differences.pass_rate.p " in done.out
 
 
-def test_a_file_is_no_run_of_the_store_even_if_it_is_called_baseline(project: Path) -> None:
+def test_a_file_is_not_a_run_of_the_store_even_if_it_is_called_baseline(project: Path) -> None:
     """The file has changed since the run, so it is not compared with what the store knows of the run it names."""
     drive(project, "run", "worse.yaml", "--baseline", "none", "-o", "report.json")
     rewrite(project, lambda report: report["cases"][0].update(passed=2))

@@ -88,7 +88,7 @@ def test_the_oracle_passes_and_null_fails(folder: Path) -> None:
     assert drive(folder, "run", "suite.yaml", "--target", "null").code == 1
 
 
-def test_an_answer_that_is_no_artifact_has_failed(folder: Path) -> None:
+def test_an_answer_that_is_not_an_artifact_has_failed(folder: Path) -> None:
     (folder / "suite.yaml").write_text(f"target: {{command: [echo, '{{}}'], result: artifact}}\n{SUITE}")
     done = drive(folder, "run", "suite.yaml")
     assert done.code == 1
@@ -175,7 +175,7 @@ def test_result_text_keeps_the_text(folder: Path) -> None:
         ("url: http://other", "'url' is given twice: beside the mapping of 'http' and inside it"),
     ],
 )
-def test_what_stands_beside_the_mapping_of_a_target_is_checked(beside: str, reason: str, folder: Path) -> None:
+def test_what_is_beside_the_mapping_of_a_target_is_checked(beside: str, reason: str, folder: Path) -> None:
     write(folder, dataset_json=DATASET, server_yaml=f"http: {{url: 'http://127.0.0.1:9'}}\n{beside}\n")
     done = drive(folder, "run", "dataset.json", "--target", "server.yaml")
     assert (done.code, reason in done.err) == (2, True), done.both

@@ -36,7 +36,7 @@ def test_knowing_the_dataset_changes_nothing(parts: tuple[str, str, str, str, in
 
 
 @given(PLAIN, PLAIN, PLAIN, PLAIN, NUMBERS)
-def test_plain_ids_stand_as_documented(dataset: str, case: str, variant: str, node: str, number: int) -> None:
+def test_plain_ids_are_as_documented(dataset: str, case: str, variant: str, node: str, number: int) -> None:
     assert generate_recording_id(dataset, case, variant, node, number) == (
         f"eval__{dataset}__{case}__{variant}__{node}__inv{number}"
     )
@@ -78,7 +78,7 @@ def test_a_plain_slash_of_other_tools_is_understood() -> None:
         5,
     ],
 )
-def test_anything_else_is_no_recording_id(bad: Any) -> None:
+def test_anything_else_is_not_a_recording_id(bad: Any) -> None:
     assert parse_recording_id(bad) is None
 
 

@@ -52,9 +52,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 @untimed
 @given(secret=SECRETS, before=SURROUNDING, after=SURROUNDING, encoding=st.sampled_from(sorted(ENCODINGS)))
-def test_an_encoded_secret_is_gone_whatever_stands_around_it(
-    secret: str, before: str, after: str, encoding: str
-) -> None:
+def test_an_encoded_secret_is_gone_whatever_surrounds_it(secret: str, before: str, after: str, encoding: str) -> None:
     redacted = Redactor({NAME: secret}).redact(before + ENCODINGS[encoding](secret) + after)
     assert ENCODINGS[encoding](secret.strip()) not in redacted
 
@@ -115,7 +113,7 @@ def test_redacting_twice_changes_nothing_more(secrets: list[str], pieces: list[s
 
 @untimed
 @given(secret=SECRETS, data=JSON_DATA, planted=SURROUNDING)
-def test_walked_data_holds_no_secret(secret: str, data: object, planted: str) -> None:
+def test_walked_data_contains_no_secret(secret: str, data: object, planted: str) -> None:
     redactor = Redactor({NAME: secret})
     redacted = redactor.redact_value({planted: [data, planted + secret + planted]})
     assert redactor.redact_value(redacted) == redacted

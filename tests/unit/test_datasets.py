@@ -367,7 +367,7 @@ def test_datasets_are_found_in_a_folder_but_not_below_it(tmp_path: Path) -> None
     assert discover_datasets(tmp_path / "missing") == []
 
 
-def test_a_key_of_the_cache_tells_everything_apart() -> None:
+def test_a_key_of_the_cache_distinguishes_everything() -> None:
     """The original's has 32 bits, loses a sign, and includes neither model nor prompt."""
     asked = ("outputs.main.code", "Is this good?", "Hello")
     key = generate_judge_cache_key(*asked)

@@ -94,7 +94,7 @@ def test_recording_ids_go_there_and_back() -> None:
 
 
 @pytest.mark.parametrize("text", ["invalid-id", "eval__missing__parts", ""])
-def test_what_is_no_recording_id(text: str) -> None:
+def test_what_is_not_a_recording_id(text: str) -> None:
     assert datasets.parse_recording_id(text) is None
 
 

@@ -427,7 +427,7 @@ class TestPlugIns:
                 harness.run(suite_of(2), "echo", executor="countng")
         assert [len(executor.units) for executor in shelf.Counting.built] == [2]
 
-    def test_what_is_no_such_part_is_refused(self) -> None:
+    def test_what_is_not_such_a_part_is_refused(self) -> None:
         with pytest.raises(UnknownName, match="Did you mean 'shelf'"):
             Harness.open("shlf:third floor", settings=Settings())
         with pytest.raises(UsageError, match=r"does not inherit from evalharness.contracts.store.Store"):
@@ -453,11 +453,11 @@ class TestDoor:
         assert "event loop" not in shown
 
     @pytest.mark.parametrize(("env", "named"), [({"PORT": 1}, "'PORT'"), ({1: "x"}, "1"), ({"PORT": None}, "'PORT'")])
-    def test_variables_that_are_no_text_are_named(self, env: Any, named: str) -> None:
+    def test_variables_that_are_not_text_are_named(self, env: Any, named: str) -> None:
         with pytest.raises(UsageError, match=f"cannot set the environment variable {named}: .*must be text"):
             evaluate(suite_of(1), "echo", store=":memory:", env=env)
 
-    def test_values_of_variables_that_are_no_text_are_refused_too(self) -> None:
+    def test_values_of_variables_that_are_not_text_are_refused_too(self) -> None:
         with pytest.raises(UsageError, match="the value of the variable city must be text, not int"):
             evaluate(suite_of(1), "echo", store=":memory:", variables={"city": 1})  # type: ignore[dict-item]
 

@@ -247,7 +247,7 @@ def test_processes_are_started_only_in_sandboxes() -> None:
     assert starters == {"sandboxes", "runners"}, "runners are themselves run inside a sandbox"
 
 
-def test_packages_hold_no_code_of_their_own() -> None:
+def test_packages_contain_no_code_of_their_own() -> None:
     for path in SOURCE.rglob("*/__init__.py"):
         statements = ast.parse(path.read_text(encoding="utf-8")).body
         assert all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in statements), path

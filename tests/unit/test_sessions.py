@@ -276,7 +276,7 @@ def test_it_works_inside_a_running_loop(evals: Path) -> None:
     assert asyncio.run(inside()) == 2
 
 
-def test_the_runner_tells_what_it_will_ask(evals: Path) -> None:
+def test_the_runner_reports_what_it_will_ask(evals: Path) -> None:
     found = Runner(Config(agent_filename="target.yaml", evals_dir=str(evals), repeat=2)).sessions()
     assert [(one.title, one.repeat_index) for one in found] == [
         ("Files #1", 1), ("Talk #1", 1), ("Files #2", 2), ("Talk #2", 2),

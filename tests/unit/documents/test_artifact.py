@@ -74,7 +74,7 @@ class TestMetrics:
         assert (workflow.started_at, workflow.ended_at, workflow.duration_ms) == (0, 40, 40)
 
     @pytest.mark.parametrize("odd", [None, "5", -3, float("nan"), float("inf"), 10**400, True, [], {}])
-    def test_what_is_no_number_counts_as_nothing(self, odd: Any) -> None:
+    def test_what_is_not_a_number_counts_as_nothing(self, odd: Any) -> None:
         """The original raised on malformed usage."""
         events = (completed("coder", odd, odd, odd, odd), {**completed("coder", 7), "usage": odd}, *flow(odd, odd))
         total = extract_metrics(artifact(*events)).total
@@ -213,6 +213,6 @@ class TestAnswers:
         assert artifact_of(Transcript(**answer.given()), 0).run_id == "run-1"
         assert answer_of(artifact(outputs={"a": 1, "primaryOutput": "hi"})).output == "hi"
 
-    def test_what_no_agent_told_is_not_made_up(self) -> None:
+    def test_what_no_agent_reported_is_not_made_up(self) -> None:
         answer = answer_of(artifact({"type": "agent:complete", "nodeId": "a"}))
         assert (answer.usage, answer.cost_usd) == (None, None)

@@ -226,7 +226,7 @@ def test_keys_that_an_assertion_does_not_know_are_passed_over_as_in_a_dataset() 
         (5, "assertion 0: an assertion is a mapping with a type"),
     ],
 )
-def test_what_is_no_assertion_is_a_wrong_call(written: Any, problem: str) -> None:
+def test_what_is_not_an_assertion_is_a_wrong_call(written: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         evaluated(written)
 
@@ -265,13 +265,13 @@ class TestReading:
         one = parse_assertion({"type": "behavior.node_executed", "nodeId": "a"})
         assert one == parse_assertion({"type": "behavior.node_executed", "node_id": "a"})
 
-    def test_a_value_that_nobody_gave_is_not_written_down_as_null(self) -> None:
+    def test_a_value_that_was_not_given_is_not_written_down_as_null(self) -> None:
         assert "value" not in OutputEquals(path="a").model_dump()
         assert OutputEquals(path="a", value=None).model_dump()["value"] is None
 
 
 class TestExamples:
-    def test_an_artifact_about_which_all_hold(self) -> None:
+    def test_an_artifact_about_which_all_are_true(self) -> None:
         assertions = [
             parse_assertion(written)
             for written in (

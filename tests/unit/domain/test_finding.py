@@ -25,7 +25,7 @@ TOLD = Told(
 )
 
 
-def test_what_is_written_holds_the_text_and_is_read_back_as_it_was() -> None:
+def test_what_is_written_contains_the_text_and_is_read_back_as_it_was() -> None:
     written = with_texts(TOLD)
     assert written["why"]["text"] == "1 of 3 trials still to be done; every case was skipped"
     assert set(written["why"]) == {"code", "params", "severity", "text"}

@@ -38,7 +38,7 @@ def test_without_a_cap_anything_may_be_spent() -> None:
     assert (purse.is_capped, purse.cost_usd, purse.tokens) == (False, 5000.0, 50)
 
 
-def test_target_and_judge_draw_on_the_same_purse() -> None:
+def test_target_and_judge_draw_on_the_same_budget() -> None:
     purse = RunBudget(max_cost_usd=1.0)
 
     async def trial() -> None:
@@ -78,7 +78,7 @@ def test_a_judge_does_not_wait_for_the_trial_that_waits_for_it() -> None:
     assert purse.tokens == 20
 
 
-def test_a_call_that_was_broken_off_tells_nothing_of_what_others_cost() -> None:
+def test_a_call_that_was_broken_off_says_nothing_about_what_others_cost() -> None:
     purse = RunBudget(max_tokens=1000)
 
     async def call(number: int) -> None:
@@ -108,7 +108,7 @@ def spend_at_once(purse: RunBudget, *calls: tuple[str, float]) -> float:
     return purse.cost_usd
 
 
-def test_a_cheap_call_of_one_model_tells_nothing_of_another() -> None:
+def test_a_cheap_call_of_one_model_says_nothing_of_another() -> None:
     assert spend_at_once(RunBudget(max_cost_usd=1.0), ("judge", 0.001), *[("target", 0.5)] * 50) <= 1.5
 
 
@@ -197,7 +197,7 @@ def test_trials_of_metered_targets_begin_as_their_calls_may_and_are_charged_once
     assert purse.cost_usd == 1.0
 
 
-def test_calls_that_were_broken_off_are_told() -> None:
+def test_calls_that_were_broken_off_are_reported() -> None:
     purse = RunBudget(max_cost_usd=1.0)
 
     async def run() -> None:
@@ -295,7 +295,7 @@ def test_trials_that_wait_begin_when_calls_leave_room_for_them() -> None:
     asyncio.run(run())
 
 
-def test_both_caps_are_told() -> None:
+def test_both_caps_are_reported() -> None:
     purse = RunBudget(max_cost_usd=5.0, max_tokens=100)
     purse.charge(0.5, 100)
     assert purse.is_used_up

@@ -47,7 +47,7 @@ class TestCostsOfOneRunOnly:
         assert say(found.settle) == "these cases need a cost above 0 in both runs"
 
     @pytest.mark.parametrize(("before", "now"), [((80, 0.01), (80, None)), ((80, None), (80, 0.01))])
-    def test_costs_that_one_run_does_not_tell_leave_it_open(
+    def test_costs_that_one_run_does_not_report_leave_it_open(
         self, before: tuple[int, float | None], now: tuple[int, float | None]
     ) -> None:
         found = compared(costs((20, 0.01), before), costs((20, 0.01), now), metrics=("cost",))
@@ -57,7 +57,7 @@ class TestCostsOfOneRunOnly:
             "c24 and 75 more); in the others answers cost as much as before"
         )
 
-    def test_what_the_others_show_stands_with_a_note(self) -> None:
+    def test_what_the_others_show_counts_with_a_note(self) -> None:
         found = compared(costs((20, 0.01), (2, None)), costs((20, 0.02), (2, 1.0)), metrics=("cost",))
         assert found.verdict == "REGRESSION"
         assert say(found.why).startswith(
@@ -73,7 +73,7 @@ class TestCostsOfOneRunOnly:
         free = costs((9, 0.0))
         assert compared(free, free, metrics=("cost",)).verdict == "NO REGRESSION"
 
-    def test_falls_to_nothing_are_no_loss(self) -> None:
+    def test_falls_to_nothing_are_not_a_loss(self) -> None:
         found = compared(costs((50, 5.0), (99, 0.01)), costs((50, 0.0), (99, 0.01)), metrics=("cost",))
         assert found.verdict == "NO REGRESSION"
         assert say(found.why).startswith("costs of 50 cases fell to 0; in the others answers cost as much as before")
@@ -93,7 +93,7 @@ class TestCostsOfOneRunOnly:
         found = compared(costs((38, 0.01), (2, 0.01)), costs((38, 0.02), (2, 0.0)), metrics=("cost",))
         assert (found.verdict, found.differences["cost"].method) == ("REGRESSION", "sign-flip test, exact, on amounts")
 
-    def test_what_is_not_told_any_more_may_be_a_rise_from_nothing(self) -> None:
+    def test_what_is_not_reported_any_more_may_be_a_rise_from_nothing(self) -> None:
         old, new = costs((120, 0.01), (20, 0.0)), costs((120, 0.01), (20, None))
         found = compared(old, new, metrics=("cost",))
         assert found.verdict == "INCONCLUSIVE" and len(found.differences["cost"].incomparable) == 20

@@ -32,7 +32,7 @@ def mixed(first_passes: int) -> Report:
 
 
 class TestVerdict:
-    def test_a_clear_loss_is_a_regression_told_in_plain_words(self) -> None:
+    def test_a_clear_loss_is_a_regression_reported_in_plain_words(self) -> None:
         found = compared(mixed(4), mixed(3))
         assert found.verdict == "REGRESSION"
         assert say(found.why) == (
@@ -50,7 +50,7 @@ class TestVerdict:
         )
         assert say(found.why).endswith("a drop of 5 points or more is ruled out")
 
-    def test_a_gain_that_may_be_chance_is_no_improvement(self) -> None:
+    def test_a_gain_that_may_be_chance_is_not_an_improvement(self) -> None:
         """Mirrored: what would not be a REGRESSION the other way round is not an IMPROVEMENT."""
         before, now = (report(*alike(300, 4, 2), *alike(2, 4, n, first=300)) for n in (2, 3))
         found = compared(before, now)
@@ -397,7 +397,7 @@ class TestUnequalWeights:
         assert rate.method.startswith("sign-flip")
         assert rate.p == 0.5**8
 
-    def test_equal_ones_are_no_weights(self) -> None:
+    def test_equal_ones_are_not_weights(self) -> None:
         of = [compared(*(report(*alike(6, 4, n, weight=weight)) for n in (4, 2))) for weight in (1.0, 3.0)]
         assert of[0].differences == of[1].differences
         assert of[0].differences["pass_rate"].method == "exact stratified permutation test"
@@ -429,7 +429,7 @@ class TestUnequalWeights:
 
 
 class TestSeveralFigures:
-    def test_each_that_is_undecided_is_told_and_settled_by_itself(self) -> None:
+    def test_each_that_is_undecided_is_reported_and_settled_by_itself(self) -> None:
         """With so many cases, the pass rate is decided before the score, which varies."""
 
         def of(number: int, odd: int) -> Report:
@@ -518,7 +518,7 @@ class TestClusters:
         assert found.interval_method == "least margin of so few clusters, wider than Student's t, over 4 clusters"
         assert found.interval_formula == "1 - (1 - level)^(1/clusters)"
 
-    def test_the_number_of_clusters_is_told_whatever_the_method(self) -> None:
+    def test_the_number_of_clusters_is_reported_whatever_the_method(self) -> None:
         same = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 5}") for n in range(20)))
         found = compare(same, same, RegressionRule()).differences["pass_rate"]
         assert found.interval_method == "margin of equal differences, over 4 clusters"
@@ -566,7 +566,7 @@ class TestClusters:
         assert (found.differences["pass_rate"].lower_bound or 0) < -0.9
         assert (found.differences["pass_rate"].detectable or 0) > 0.9
 
-    def test_one_cluster_is_no_single_case(self) -> None:
+    def test_one_cluster_is_not_a_single_case(self) -> None:
         old = report(*(case(f"c{n}", 3, 3, cluster="repo") for n in range(12)))
         new = report(*(case(f"c{n}", 3, 3 - (n < 2), cluster="repo") for n in range(12)))
         found = compare(old, new, RegressionRule()).differences["pass_rate"]
@@ -581,7 +581,7 @@ def noted(found: Comparison) -> tuple[str, ...]:
 
 
 class TestNotes:
-    def test_other_suites_early_stops_and_broken_runs_are_told(self) -> None:
+    def test_other_suites_early_stops_and_broken_runs_are_reported(self) -> None:
         old = report(*alike(9, 2, 2), suite_name="billing", sequential=True, name="early-bird-001")
         new = report(*alike(9, 2, 2), verdict="INVALID")
         notes = tuple(map(say, compare(old, new, RULE).notes))

@@ -89,7 +89,7 @@ def test_a_share_that_is_reached_or_missed() -> None:
     assert (missed.verdict, missed.exit_code, only(missed).passed) == ("FAILED", 1, False)
 
 
-def test_what_lies_within_the_noise_is_told() -> None:
+def test_what_is_within_the_noise_is_reported() -> None:
     missed = judged({"thresholds": {"pass_rate": 0.9}}, many(87, 13))
     assert say(only(missed).text).startswith("pass rate 87 %, 90 % needed; the 95 % interval ")
     assert say(only(missed).text).endswith("includes that, so this may be chance")
@@ -161,7 +161,7 @@ def test_a_group_without_cases_asks_for_no_trials() -> None:
     )
 
 
-def test_errors_that_leave_too_few_trials_are_told() -> None:
+def test_errors_that_leave_too_few_trials_are_reported() -> None:
     result = judged({"thresholds": {"pass^2": 0.5}}, {"a": [P, P], "b": [P, E]})
     assert result.exit_code == 2
     assert "1 of 2 cases has fewer than 2 judged trials" in say(only(result).text)
@@ -239,7 +239,7 @@ def test_required_cases_that_are_missing_or_unjudged_fail_and_are_named() -> Non
     assert judged({"required_cases": ["good"]}, {"good": P, "bad": F}).exit_code == 0
 
 
-def test_grades_that_are_due_leave_the_gate_open_whatever_the_policy() -> None:
+def test_grades_that_are_outstanding_leave_the_gate_open_whatever_the_policy() -> None:
     for gate in ({"required_cases": ["a"]}, {"thresholds": {"pass_rate": 0.5}}, {"each_case": 1}, {}):
         result = judged(gate, {"a": A, "b": P})
         assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), gate
@@ -296,7 +296,7 @@ def test_a_limit_on_what_was_not_measured_cannot_be_judged(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s"])
-def test_a_limit_stays_open_while_grades_are_due(key: str) -> None:
+def test_a_limit_stays_open_while_grades_are_outstanding(key: str) -> None:
     nothing_yet = judged({key: 5}, {"a": A, "b": A})
     assert (nothing_yet.verdict, nothing_yet.exit_code) == ("INCONCLUSIVE", 4), say(only(nothing_yet).text)
     assert say(only(nothing_yet).text).endswith("2 trials still to be graded")
@@ -327,7 +327,7 @@ def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
     assert (within.passed, say(within.text)) == (True, "cost $0.00996, less than $0.00998 needed")
 
 
-def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
+def test_what_trials_cost_that_were_given_up_is_reported_as_missing() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
     given_up = Outcome("a", 1, S, S, None, f"{GIVEN_UP}decided", 0.0, None, None, None, "[]")
     measured = count_trials(suite, 2, [Outcome("a", 0, P, P, 1.0, "", 0.1, 0.4, None, None, "[]"), given_up])
@@ -335,7 +335,7 @@ def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
     assert say(only(result).text) == "cost (without 1 trial begun and given up) $0.4000, less than $1 needed"
 
 
-def test_a_cost_that_only_some_trials_tell() -> None:
+def test_a_cost_that_only_some_trials_report() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
     rows = [Outcome("a", i, P, P, 1.0, "", 0.1, cost, None, None, "[]") for i, cost in enumerate((0.4, None))]
     measured = count_trials(suite, 2, rows)
@@ -362,7 +362,7 @@ def test_a_quarantined_case_does_not_count() -> None:
     assert tuple(map(say, held.notes)) == ("quarantined until 2026-11-16 (today), so not counted: b (flaky; Ada)",)
 
 
-def test_a_quarantine_ends_and_may_name_nobody() -> None:
+def test_a_quarantine_ends_and_may_have_no_owner() -> None:
     expired = judged(quarantine("b", "2026-11-15"), {"a": P, "b": F})
     assert (expired.exit_code, expired.quarantined) == (1, ())
     assert "expired on 2026-11-15, so it counts again: b" in say(expired.notes[0])
@@ -400,7 +400,7 @@ def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool |
     assert ("; to settle it: 8 trials" in say(only(result).text)) == (passed is None)
 
 
-def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
+def test_what_was_left_out_of_the_comparison_is_reported_by_its_checks() -> None:
     found = compared("NO REGRESSION", n_cases=17, changed=("c3", "c4"), removed=("c5",))
     result = judged({"regression": True, "strict_flips": True}, {"a": P}, comparison=found)
     told = "(2 of 20 cases changed, 1 only in the old run; compared on 17)"
@@ -409,7 +409,7 @@ def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
     assert "compared on" not in say(only(whole).text)
 
 
-def test_strict_flips_tells_how_often_it_cries_wolf() -> None:
+def test_strict_flips_reports_how_often_it_gives_false_alarms() -> None:
     quiet = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.13, 0.42)))
     assert quiet.exit_code == 0
     assert "(one would in 13 to 42 of 100 runs if nothing had changed)" in say(only(quiet).text)

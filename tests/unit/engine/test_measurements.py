@@ -234,7 +234,7 @@ class TestPassK:
         flaky = measured({"a": [P, P, P, F]}, trials=4, k=[4])["pass_hat_4"]
         assert (flaky.value, flaky.low) == (0.0, 0.0)
 
-    def test_what_cannot_be_known_is_told_with_the_reason(self) -> None:
+    def test_what_cannot_be_known_is_reported_with_the_reason(self) -> None:
         built, found = counted({"a": [P, P], "b": [P, E]}, trials=2, k=[2, 3])
         reasons = {name: say(why).partition("; ")[0] for name, why in unmeasurable(built, 2, found).items()}
         assert reasons == {
@@ -369,7 +369,7 @@ class TestLatencyAndCost:
         assert found["latency_s"].level == pytest.approx(0.9609, abs=5e-5)
         assert (found["cost_usd"].value, found["cost_usd"].n_trials) == (0.05, 9)
 
-    def test_what_nobody_judged_took_no_time(self) -> None:
+    def test_what_was_not_judged_took_no_time(self) -> None:
         assert "latency_s" not in measured({"a": [E], "b": [S]}, trials=1)
 
 
@@ -402,7 +402,7 @@ class TestTheRest:
             ("lost", 0.0): ({"a": 3}, "no path"),
         }
 
-    def test_trials_that_are_decided_while_a_capped_grade_is_due_are_counted(self) -> None:
+    def test_trials_that_are_decided_while_a_capped_grade_is_outstanding_are_counted(self) -> None:
         due = {"state": "awaiting", "grader": "judge", "reason": f"{SPEND_CAP}: 5 of 5 tokens"}
         other = {"state": "awaiting", "grader": "person", "reason": "a person's grade is due"}
         rows = [row("a", 0, F, grades=[due]), row("a", 1, A, grades=[due]), row("a", 2, F, grades=[other])]
@@ -426,7 +426,7 @@ class TestTheRest:
         assert listed["half"].state == "pending"
 
 
-def test_trials_whose_score_lacks_a_grade_are_told() -> None:
+def test_trials_whose_score_lacks_a_grade_are_reported() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
     optional = {"state": "unscored", "required": False, "grader": "judge"}
 

@@ -64,7 +64,7 @@ def regraded(old: Trial, plan: PlannedCase) -> Trial:
 
 
 @pytest.mark.parametrize("state", ["passed", "failed", "error", "awaiting"])
-def test_an_answer_that_was_graded_is_graded_anew(state: TrialState) -> None:
+def test_an_answer_that_was_graded_is_graded_again(state: TrialState) -> None:
     old = trial(attempt(state, "no"))
     new = regraded(old, planned(Says("yes")))
     assert (new.state, new.score, new.reason) == ("failed", 0.0, "says: looked for yes")
@@ -186,7 +186,7 @@ def test_a_stored_question_is_the_same_though_its_secret_was_taken_out() -> None
     assert asks_the_same(old, new, CaseLock(case="c", graders="g"), Path("/nowhere"), redact)
 
 
-def test_an_answer_that_json_cannot_hold_may_be_graded_again() -> None:
+def test_an_answer_that_json_cannot_represent_may_be_graded_again() -> None:
     unscored = (Grade(state="unscored", reason="no verdict"),)
     broken = Attempt(state="error", grades=unscored, transcript=Transcript(output="half a character: \ud83d"))
     assert lacks_only_grades(broken)

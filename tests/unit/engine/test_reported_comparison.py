@@ -130,7 +130,7 @@ def test_a_verdict_follows_from_its_differences() -> None:
 @pytest.mark.parametrize(
     ("place", "value"), [("alpha", 2.0), ("cases/0/old_trials", 0), ("cases/0/old_passed", 99), ("n_cases", 0)]
 )
-def test_what_cannot_be_is_told(place: str, value: float) -> None:
+def test_what_cannot_be_is_reported(place: str, value: float) -> None:
     report, rows, _ = told()
     assert verify_report(changed(report, f"comparison/{place}", value), rows).mismatches
 
@@ -141,7 +141,7 @@ def test_a_case_that_was_compared_must_have_trials() -> None:
     assert {"cases.a.trials", "comparison.n_cases"} <= {wrong.figure for wrong in found.mismatches}
 
 
-def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
+def test_where_only_the_worst_cases_are_reported_this_side_is_checked() -> None:
     states: dict[str, list[str]] = {f"case-{number}": [P] for number in range(KEPT_CASES + 1)}
     old, _ = reported(states)
     new, rows = reported({case_id: [F] for case_id in states})
@@ -155,7 +155,7 @@ def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
     assert verify_report(changed(report, "comparison/differences/pass_rate/new", 0.5), rows).mismatches
 
 
-def test_a_comparison_of_no_case_is_told_and_no_crash() -> None:
+def test_a_comparison_of_no_case_is_reported_and_no_crash() -> None:
     report, rows, _ = told()
     assert report.comparison is not None
     nothing = report.comparison.model_copy(update={"changed": tuple(case.id for case in CASES)})

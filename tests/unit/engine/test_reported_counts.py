@@ -108,7 +108,7 @@ def test_trials_without_a_cost_are_those_of_their_case(lacks: str) -> None:
         assert found.verdict == "PASSED", "the other case lists all its costs"
 
 
-def test_where_cases_do_not_tell_which_trials_lack_a_cost_their_number_is_kept() -> None:
+def test_where_cases_do_not_say_which_trials_lack_a_cost_their_number_is_kept() -> None:
     told, _ = reported({"a": [P, P], "b": [P, P]}, unpriced={("a", 1)})
     _, measured = recount(older(told))
     assert sum(tally.graded - tally.priced for tally in measured.tallies.values()) == 1
@@ -122,7 +122,7 @@ def test_answers_after_a_failed_first_one_are_not_in_the_cases() -> None:
     assert "name the run itself" in raised.value.hint
 
 
-def test_a_pass_rate_that_its_cases_do_not_have_was_changed_by_somebody() -> None:
+def test_a_pass_rate_that_its_cases_do_not_have_was_changed_by_hand() -> None:
     told = report({"a": [(P, P)] * 3, "b": [(P, P), (P, P), (F, F)]})
     rate = told.measurements["pass_rate"].model_copy(update={"value": 0.1})
     with pytest.raises(UsageError, match=r"pass_rate is 0\.1, and that of its cases 0\.833333333"):

@@ -70,7 +70,7 @@ def other_ways() -> tuple[Report, Report]:
         (*other_ways(), {}, "about 1,086 cases like these (now 20) would show NO REGRESSION, if nothing else changes"),
     ],
 )  # fmt: skip
-def test_what_is_said_holds(old: Report, new: Report, rule: Any, told: str) -> None:
+def test_what_is_said_is_true(old: Report, new: Report, rule: Any, told: str) -> None:
     assert settled(old, new, **rule)[0].startswith(told)
 
 

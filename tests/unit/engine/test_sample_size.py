@@ -31,7 +31,7 @@ def test_the_airline_run_shows_these_drops(cases: int, trials: int, drop: float)
     assert 100 * (seen or 0) == pytest.approx(drop, abs=0.05)
 
 
-def test_what_a_run_with_several_trials_tells_is_measured() -> None:
+def test_what_a_run_with_several_trials_reports_is_measured() -> None:
     spread = spread_of(AIRLINE)
     assert (spread.basis, spread.within, spread.between) == (
         "measured",
@@ -99,7 +99,7 @@ def test_very_few_cases_are_planned_by_students_law(effect: float, trials: int) 
     assert needed > by_normal_law(effect, spread.between or 0.0)
 
 
-def test_one_case_tells_nothing_about_others() -> None:
+def test_one_case_says_nothing_about_others() -> None:
     assert cases_needed(spread_of([(3, 3)] * 1000), 16, WantedEffect(1.0)) > 1
 
 

@@ -16,7 +16,7 @@ ROUNDS = 1500
 
 
 @pytest.mark.parametrize("number", [5, 6, 7, 8, 10])
-def test_the_drop_told_by_few_figures_is_found_with_the_power_asked_for(number: int) -> None:
+def test_the_drop_reported_by_few_figures_is_found_with_the_power_asked_for(number: int) -> None:
     """The size is estimated from the spread of one comparison, and tested in another one of the same kind."""
     rule, random = RegressionRule(), Random(number)
 

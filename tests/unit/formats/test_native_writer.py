@@ -125,7 +125,7 @@ def test_braces_of_a_suite_without_variables_are_escaped() -> None:
     assert Case.model_validate(filled) == suite.cases[0]
 
 
-def test_what_a_file_cannot_hold_is_refused_in_words() -> None:
+def test_what_a_file_cannot_represent_is_refused_in_words() -> None:
     case = Case(id="a", input="q")
     live = TargetSpec.model_validate(len)
     for suite, match in [

@@ -63,7 +63,7 @@ def test_a_packed_file_and_a_list_are_read_as_well(tmp_path: Path) -> None:
     assert suite_of(packed, "humaneval") == suite_of(listed, "humaneval") == suite_of(HUMANEVAL, "humaneval")
 
 
-def test_braces_are_no_variables(tmp_path: Path) -> None:
+def test_braces_are_not_variables(tmp_path: Path) -> None:
     row = json.loads(HUMANEVAL.read_text().splitlines()[0])
     path = tmp_path / "braces.jsonl"
     path.write_text(json.dumps({**row, "prompt": row["prompt"] + "    # {{name}}\n"}))
@@ -96,14 +96,14 @@ def test_braces_are_no_variables(tmp_path: Path) -> None:
         ("humaneval", {"test": "def check(c):\n    pass\n"}, "FILE:2: [1].test: runs no test: any answer would pass"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(preset: Preset, change: Any, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_with_its_line(preset: Preset, change: Any, told: str, tmp_path: Path) -> None:
     first, second, *_ = (HUMANEVAL if preset == "humaneval" else MBPP).read_text().splitlines()
     path = tmp_path / "wrong.jsonl"
     path.write_text(f"{first}\n{json.dumps({**json.loads(second), **change})}\n")
     assert [found[: len(told)] for found in problems(path, preset)] == [told]
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
     first, second, *_ = HUMANEVAL.read_text().splitlines()
     path = tmp_path / "wrong.jsonl"
     path.write_text(f'{first}\n{{not JSON\n{{"task_id": 3, "test": ""}}\n[1]\n{second}\n{{"task_id": ""}}\n')
@@ -126,7 +126,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "preset", "other"), [(MBPP, "humaneval", "mbpp"), (HUMANEVAL, "mbpp", "humaneval")])
-def test_rows_of_the_other_preset_are_told_as_such(path: Path, preset: Preset, other: str) -> None:
+def test_rows_of_the_other_preset_are_reported_as_such(path: Path, preset: Preset, other: str) -> None:
     assert problems(path, preset) == [f"FILE:1: [0]: these rows look like {other}: use --preset {other}"]
 
 

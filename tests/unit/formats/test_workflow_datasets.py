@@ -142,7 +142,7 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (None, "", "a dataset is a mapping"),
     ],
 )
-def test_every_rule_of_the_schema_is_told_once(data: Any, place: str, message: str) -> None:
+def test_every_rule_of_the_schema_is_reported_once(data: Any, place: str, message: str) -> None:
     """A duplicate too: it is not reported a second time as a warning."""
     suite, findings = load(data)
     assert suite is None
@@ -194,7 +194,7 @@ def test_what_may_be_a_mistake_is_a_warning() -> None:
     assert all(problem.line for problem in findings.problems)
 
 
-def test_lonely_tags_are_no_surprise_in_up_to_three_cases() -> None:
+def test_lonely_tags_are_not_a_surprise_in_up_to_three_cases() -> None:
     data = copy.deepcopy(SOUND)
     data["cases"].append({"id": "third", "assertions": NINE, "tags": ["slow"]})
     assert told(data, "warning") == []
@@ -271,7 +271,7 @@ def test_what_says_how_it_is_run_is_checked_too(written: dict[str, Any], place: 
     assert [problem.field.startswith(place) for problem in findings.problems] == [True], findings.problems
 
 
-def test_variants_without_an_id_or_with_a_taken_one_are_told_beside_what_else_is_wrong() -> None:
+def test_variants_without_an_id_or_with_a_taken_one_are_reported_beside_what_else_is_wrong() -> None:
     variants = [{"id": "v", "modelByNode": 5}, {"tags": ["x"]}, {"id": "v"}, {"name": "v"}]
     _, findings = load({**SOUND, "variants": variants})
     assert sorted(f"{problem.field}: {problem.message}" for problem in findings.problems) == [
@@ -282,7 +282,7 @@ def test_variants_without_an_id_or_with_a_taken_one_are_told_beside_what_else_is
     ]
 
 
-def test_a_scorer_that_is_none_is_told_with_the_scorers_there_are() -> None:
+def test_an_unknown_scorer_is_reported_with_the_scorers_there_are() -> None:
     _, findings = load({**SOUND, "scorers": ["latncy", "nothing", "llm-judge", {"name": "llm-judge", "model": "a/b"}]})
     assert [problem.suggestion for problem in findings.problems] == ["latency", "", "", ""]
     assert findings.problems[1].allowed == "latency, cost, tokens, similarity, llm-judge, FILE.py:NAME"
@@ -292,7 +292,7 @@ def test_a_scorer_that_is_none_is_told_with_the_scorers_there_are() -> None:
     ]
 
 
-def test_a_judge_scores_what_stands_at_its_path() -> None:
+def test_a_judge_scores_what_is_at_its_path() -> None:
     judge = {"name": "llm-judge", "outputPath": "main.text", "criteria": "Is it kind?", "cache": False, "enabled": True}
     suite = loaded({**SOUND, "scorers": [judge]})
     [spec] = suite.graders
@@ -370,7 +370,7 @@ def reloaded(suite: Suite) -> Suite | None:
         (None, False),
     ],
 )
-def test_a_dataset_is_recognised_by_what_it_holds(data: Any, expected: bool) -> None:
+def test_a_dataset_is_recognised_by_what_it_contains(data: Any, expected: bool) -> None:
     assert looks_like_dataset(data) is expected
 
 

@@ -110,7 +110,7 @@ def test_exceptions_of_the_answer_are_caught_by_their_class(test: str, grade: Ca
     assert test == "unittest" or "to its end" in grade({"code_tests": f"{ON_ERRORS[test]}\n{ran}"}, ERRORS).reason
 
 
-def test_an_exception_that_nobody_caught_is_named(grade: Callable[..., Grade]) -> None:
+def test_an_exception_that_was_not_caught_is_named(grade: Callable[..., Grade]) -> None:
     verdict = grade({"code_tests": "withdraw(3)"}, ERRORS)
     assert verdict.reason == "Overdrawn: <3> at line 1 of the tests: withdraw(3)"
 

@@ -137,7 +137,7 @@ class TestWhatTheHarnessDidNotKeep:
             grade({"files": ["200"]}, files=files)
 
 
-def test_its_example_holds_all_that_one_file_must_hold(build: Callable[..., Grader], grade: Grading) -> None:
+def test_its_example_contains_all_that_one_file_must_contain(build: Callable[..., Grader], grade: Grading) -> None:
     wanted = [{"path": "a.py", "contains": "def a"}, {"path": "a.py", "contains": "def b"}, "b.py"]
     example = build({"files": wanted}).example()
     assert example is not None

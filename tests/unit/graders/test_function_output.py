@@ -289,7 +289,7 @@ def test_a_mapping_as_input_is_one_argument(grade: Callable[..., Grade]) -> None
     assert told.endswith("named arguments go into kwargs")
 
 
-def test_a_wrong_case_is_not_told_as_no_case() -> None:
+def test_a_wrong_case_is_not_reported_as_no_case() -> None:
     spec = GraderSpec.model_validate({**FACTORIAL, "test_cases": [{"args": [1]}]})
     with pytest.raises(ValidationError) as told:
         registry.parse_options("grader", spec)

@@ -65,7 +65,7 @@ def test_the_flag_wins_over_the_grader_and_the_grader_over_the_suite(
 
 @EVERY_KIND
 @pytest.mark.parametrize("flag", ["", "none"])
-def test_without_a_judge_the_grade_is_due(kind: str, flag: str) -> None:
+def test_without_a_judge_the_grade_is_outstanding(kind: str, flag: str) -> None:
     options = ALL[kind] | ({"model": "a/b"} if flag else {})
     grade = judge_once({"type": kind, **options}, "Ada", HonestLlm(), flag=flag)
     assert (grade.state, grade.score, grade.judging) == ("awaiting", None, ())
@@ -73,7 +73,7 @@ def test_without_a_judge_the_grade_is_due(kind: str, flag: str) -> None:
 
 
 @EVERY_KIND
-def test_it_is_due_where_no_model_can_be_asked_at_all(kind: str) -> None:
+def test_it_is_outstanding_where_no_model_can_be_asked_at_all(kind: str) -> None:
     grader = built(kind, {"model": "a/b"}, models=None)
     context = GradeContext(Case(id="a", input="?"), Transcript(output="Ada"), index=0, seed=0)
     assert asyncio.run(grader.grade(context)).state == "awaiting"
@@ -88,7 +88,7 @@ def test_a_judge_that_cannot_be_reached_decides_nothing(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_a_spend_cap_leaves_the_grade_due_and_tells_what_was_spent(kind: str) -> None:
+def test_a_spend_cap_leaves_the_grade_outstanding_and_reports_what_was_spent(kind: str) -> None:
     class PoorLlm(HonestLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
             if self.requests:
@@ -186,7 +186,7 @@ def test_votes_that_a_panel_has_given_stay() -> None:
 
 
 @pytest.mark.parametrize("kind", ["model", "relevance"])
-def test_that_no_money_was_left_is_told_however_much_the_others_said(kind: str) -> None:
+def test_that_no_money_was_left_is_reported_however_much_the_others_said(kind: str) -> None:
     """`resume` depends on it."""
 
     class PoorLlm(JudgeLlm):

@@ -41,7 +41,7 @@ def test_both_orders_must_agree(winners: tuple[str, str], outcome: str, score: f
     assert disagrees == (winners not in (("first", "second"), ("second", "first"), ("tie", "tie")))
 
 
-def test_that_length_is_no_merit_is_said_by_no_rubric_but_ours() -> None:
+def test_that_length_is_not_a_merit_is_said_by_no_rubric_but_ours() -> None:
     said = []
     for rubric in ({}, {"rubric": "It is shorter."}):
         llm = always("first", "second")

@@ -87,7 +87,7 @@ def test_a_forbidden_pattern_scores_as_it_passes(output: str, passes: bool, grad
     assert verdict.score == float(passes)
 
 
-def test_reasons_tell_a_missing_match_from_a_forbidden_one(grade: Grading) -> None:
+def test_reasons_distinguish_a_missing_match_from_a_forbidden_one(grade: Grading) -> None:
     assert grade({"regex": "b"}, "a").reason == "no match for /b/ in 'a'"
     assert grade({"regex": "a", "must_match": False}, "a").reason == "forbidden match of /a/ in 'a'"
 

@@ -106,7 +106,7 @@ class Reply(str):
         return "<a reply>"
 
 
-def test_texts_are_told_apart_by_their_letters_alone() -> None:
+def test_texts_are_distinguished_by_their_letters_alone() -> None:
     cache, llm = InMemoryCache(), HonestLlm()
     for output in (Reply("Ada"), Reply("Eve"), "Ada"):
         judge(written("model"), output, llm, cache=cache)
@@ -144,7 +144,7 @@ def test_garbage_and_faults_are_never_kept(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kept", ["x", {}, {"said": {"overall_score": 7}, "model": "m"}, {"said": 5, "model": "m"}])
-def test_what_a_cache_holds_is_checked_like_a_reply(kept: Any) -> None:
+def test_what_a_cache_contains_is_checked_like_a_reply(kept: Any) -> None:
     class OddCache(InMemoryCache):
         async def get(self, key: str) -> Any:
             return kept

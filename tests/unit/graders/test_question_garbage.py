@@ -70,7 +70,7 @@ def test_every_criterion_is_scored_on_the_scale(scores: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize("judge", JUDGES)
-def test_a_reply_that_is_mended_counts(judge: str) -> None:
+def test_a_reply_that_is_repaired_counts(judge: str) -> None:
     def say(request: ChatRequest) -> str:
         return json.dumps(sound(request)) if len(request.messages) > 1 else "I would let it pass."
 
@@ -81,7 +81,7 @@ def test_a_reply_that_is_mended_counts(judge: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["length", "refused"])
-def test_a_reply_that_was_cut_or_refused_is_no_verdict(reason: FinishReason) -> None:
+def test_a_reply_that_was_cut_or_refused_is_not_a_verdict(reason: FinishReason) -> None:
     class CutLlm(HonestLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
             return (await super().chat(request)).model_copy(update={"finish_reason": reason})
@@ -101,7 +101,7 @@ def test_a_verdict_beside_a_call_of_a_tool_is_not_the_only_one() -> None:
 @pytest.mark.parametrize(
     ("said", "state"), [("PASS", "pass"), ("Pass", "pass"), ("FAIL", "fail"), ("pass ", "unscored")]
 )
-def test_case_is_no_matter_in_a_result(said: str, state: str) -> None:
+def test_case_does_not_matter_in_a_result(said: str, state: str) -> None:
     llm = SayingLlm(lambda request: json.dumps({**sound(request), "result": said}))
     assert judge_once(JUDGES["relevance"], "Ada", llm).state == state
 

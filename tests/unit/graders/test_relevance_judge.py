@@ -31,7 +31,7 @@ class PickyLlm(HonestLlm):
         return json.dumps({**self.verdict(request), **said})
 
 
-def test_all_statements_must_hold_and_each_is_told_in_order() -> None:
+def test_all_statements_must_be_true_and_each_is_reported_in_order() -> None:
     llm = PickyLlm("names Ada")
     grade = judge_once(WRITTEN, "Hello", llm)
     assert (grade.state, grade.score) == ("fail", pytest.approx(2 / 3))

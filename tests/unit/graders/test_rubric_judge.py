@@ -204,7 +204,7 @@ def test_without_a_rubric_there_is_one_for_what_is_known(options: Any, case: Any
     assert words in told(asked(options, **case))
 
 
-def test_what_criteria_describe_is_told_beside_a_rubric() -> None:
+def test_what_criteria_describe_is_shown_beside_a_rubric() -> None:
     criteria = [{"name": "Tone", "description": "Is it kind?"}, "Length"]
     assert "Judge the letter.\n\n- tone: Is it kind?\n- length: Length" in told(
         asked({"rubric": "Judge the letter.", "criteria": criteria})

@@ -90,7 +90,7 @@ def test_a_fault_of_our_own_has_no_place_in_somebodys_code(build: Callable[..., 
     assert reason.startswith("the grader raised AttributeError: ") and "()" not in reason
 
 
-def test_an_interpreter_that_is_missing_is_nobodys_failure(tmp_path: Path) -> None:
+def test_an_interpreter_that_is_missing_is_not_a_failure(tmp_path: Path) -> None:
     services = Services(tmp_path, NoSandbox(), Offloader(1), environment={})
     with pytest.raises(Unscored, match="no-such-interpreter is not installed"):
         find_program("no-such-interpreter", services)

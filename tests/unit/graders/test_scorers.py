@@ -125,7 +125,7 @@ class TestOwn:
         assert (verdict.state, verdict.score, verdict.evidence) == ("pass", score, evidence)
 
     @pytest.mark.parametrize(("name", "problem"), [("too_much", "value"), ("text", "str"), ("named", "value")])
-    def test_what_is_no_score_is_unscored(self, name: str, problem: str, grade: Callable[..., Grade]) -> None:
+    def test_what_is_not_a_score_is_unscored(self, name: str, problem: str, grade: Callable[..., Grade]) -> None:
         with pytest.raises(Unscored, match=problem):
             grade({"scorer": f"own.py:{name}"}, "Ada")
 

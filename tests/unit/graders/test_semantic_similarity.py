@@ -70,13 +70,13 @@ def test_without_a_value_the_answer_is_compared_with_the_cases_reference(build: 
 @pytest.mark.parametrize(
     "written", [{"threshhold": 0.5}, {"Threshold": 0.5}, {"threshold": 0.5, "modle": "vllm/half"}, {"threshold": True}]
 )
-def test_a_mapping_holds_options_and_is_never_the_expected_answer(written: Any) -> None:
+def test_a_mapping_contains_options_and_is_never_the_expected_answer(written: Any) -> None:
     with pytest.raises(ValueError, match=r"Extra inputs|a valid number"):
         registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
 
 
 @pytest.mark.parametrize(("written", "advice"), [(0.3, 0.3), (1, 1), (True, 0.8), (42, 0.8)])
-def test_a_bare_number_is_no_expected_answer(written: Any, advice: float) -> None:
+def test_a_bare_number_is_not_an_expected_answer(written: Any, advice: float) -> None:
     with pytest.raises(ValueError, match=rf"write \{{threshold: {advice}\}}, or the expected text"):
         registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
     registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options={"value": written}))
@@ -88,7 +88,7 @@ def test_the_same_text_needs_no_model(build: Callable[..., Grader]) -> None:
 
 
 @pytest.mark.parametrize("written", [{"semantic_similarity": CAT}, {"similarity": CAT, "algorithm": "semantic"}])
-def test_where_embeddings_are_not_installed_the_grade_is_due(
+def test_where_embeddings_are_not_installed_the_grade_is_outstanding(
     written: Any, grade: Callable[..., Grade], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "wordllama", None)
@@ -176,7 +176,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("written", [{"semantic_similarity": CAT}, {"similarity": CAT, "algorithm": "semantic"}])
-def test_embeddings_that_say_nothing_are_no_verdict(
+def test_embeddings_that_say_nothing_are_not_a_verdict(
     tmp_path: Path, written: Any, vectors: list[list[float]], why: str, calls: int
 ) -> None:
     asked = []

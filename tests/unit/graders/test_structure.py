@@ -134,7 +134,7 @@ class TestResponses:
         answer = {"status": 200, "headers": {"Content-Type": "application/json; charset=utf-8"}, "body": body}
         assert grade(written(LISTING, **options), answer).passed is passes
 
-    def test_a_key_that_is_missing_twice_over_is_told_once(self, grade: Grading) -> None:
+    def test_a_key_that_is_missing_twice_over_is_reported_once(self, grade: Grading) -> None:
         answer = {**LISTING, "body": {"meta": {"page": 1, "per_page": 20}}}
         assert grade(written(LISTING, require_keys=["data"]), answer).reason == "body.data is missing"
 
@@ -178,7 +178,7 @@ class TestResponses:
         assert grade(written({"a": 1}), answer).passed
         assert grade(written({"a": 1}), {**answer, "body": '{"a": 1}'}).passed
 
-    def test_a_ticket_is_no_response(self, grade: Grading) -> None:
+    def test_a_ticket_is_not_a_response(self, grade: Grading) -> None:
         ticket = {"status": "open", "body": "It is broken.", "title": "Help"}
         assert grade(written(ticket, ignore_fields=["title"]), {"status": "open", "body": "It is broken."}).passed
         assert not grade(written(ticket), {**ticket, "status": "closed"}).passed

@@ -36,7 +36,7 @@ def reply(*blocks: dict[str, Any], stop: str = "end_turn") -> dict[str, Any]:
     return {"type": "message", "model": "c-1", "content": list(blocks), "stop_reason": stop, "usage": usage}
 
 
-def test_turns_alternate_and_the_system_prompt_stands_apart() -> None:
+def test_turns_alternate_and_the_system_prompt_is_separate() -> None:
     request = ChatRequest(
         messages=(
             ChatMessage(role="system", content="be brief"),
@@ -175,7 +175,7 @@ async def test_a_seed_is_left_out_and_thrown_away_replies_are_paid_for() -> None
         {"type": "error", "error": {"message": "overloaded"}},
     ],
 )
-def test_what_is_no_reply_is_refused(body: Any) -> None:
+def test_what_is_not_a_reply_is_refused(body: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         reply_of(body)
 

@@ -136,7 +136,7 @@ def test_replies_keep_to_a_schema(smollm2_url: str) -> None:
     assert verdict["nonce"] == "a1b2"
 
 
-def test_why_it_cannot_start_is_told(tmp_path: Path) -> None:
+def test_why_it_cannot_start_is_reported(tmp_path: Path) -> None:
     need_smollm2()
     (tmp_path / "bad.gguf").write_text("GGUF, but not really")
 

@@ -72,7 +72,7 @@ def broken_off(llm: Stumbling) -> RunBudget:
     return purse
 
 
-def test_a_call_that_is_broken_off_is_charged_a_guess_of_its_input_and_told() -> None:
+def test_a_call_that_is_broken_off_is_charged_a_guess_of_its_input_and_reported() -> None:
     purse = broken_off(Silent())
     assert (purse.cost_usd, purse.tokens) == (0.002, 2)
     assert "1 request without a whole reply" in " ".join(map(say, purse.notes))
@@ -110,7 +110,7 @@ class Uncounted(Embedder):
         return Embedded([[1.0] for _ in texts])
 
 
-async def test_embeddings_that_nobody_counted_are_charged_a_guess_and_keep_the_cap() -> None:
+async def test_embeddings_without_token_counts_are_charged_a_guess_and_keep_the_cap() -> None:
     purse = RunBudget(max_cost_usd=0.5)
     embedder = MeteredEmbedder(Uncounted(), Meter("test/e", Price(1000.0), purse))
 

@@ -211,12 +211,12 @@ def test_of_a_reply_in_parts_the_text_counts() -> None:
         {**message(), "error": {"message": "overloaded"}},
     ],
 )
-def test_what_is_no_reply_is_refused(body: Any) -> None:
+def test_what_is_not_a_reply_is_refused(body: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         reply_of(body)
 
 
-def test_a_server_without_schemas_is_told_in_words_and_asked_only_once_to_hold_one() -> None:
+def test_a_server_without_schemas_is_told_in_words_and_asked_for_one_only_once() -> None:
     bodies: list[dict[str, Any]] = []
 
     def answer(body: dict[str, Any]) -> tuple[int, Any]:
@@ -299,7 +299,7 @@ async def test_many_who_meet_a_refusal_at_once_all_get_their_reply() -> None:
         "no such model",
     ],
 )
-def test_mistakes_of_the_user_are_told_and_not_papered_over(words: str) -> None:
+def test_mistakes_of_the_user_are_reported_and_not_papered_over(words: str) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, Any]:
         is_whole = "temperature" in body and "max_tokens" in body
         return (400, {"error": {"message": words}}) if is_whole else (200, message())

@@ -39,7 +39,7 @@ def test_it_starts_low_and_doubles_in_every_round_up_to_the_ceiling() -> None:
     assert pace.limit == 4 * FIRST_LIMIT
 
 
-def test_a_low_ceiling_holds_from_the_start() -> None:
+def test_a_low_ceiling_applies_from_the_start() -> None:
     assert Pace(3, Clock()).limit == 3
 
 
@@ -85,7 +85,7 @@ async def test_who_was_refused_goes_before_those_who_wait() -> None:
     assert order == ["refused before", "first", "second"]
 
 
-async def test_a_longer_wait_told_later_holds() -> None:
+async def test_a_longer_wait_reported_later_applies() -> None:
     clock = hurried(100)
 
     pace = Pace(10, clock)

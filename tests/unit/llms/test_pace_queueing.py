@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalharness.llms.pace import Line
 
 
-def test_silence_counts_from_the_last_reply_to_anybody_and_for_the_first_from_when_it_became_that() -> None:
+def test_silence_counts_from_the_last_reply_to_any_request_and_for_the_first_from_when_it_became_that() -> None:
     line = Line()
     for who, now in (("first", 1.0), ("second", 2.0), ("third", 3.0)):
         line.join(who, now)
@@ -16,7 +16,7 @@ def test_silence_counts_from_the_last_reply_to_anybody_and_for_the_first_from_wh
     assert line.silent_since("third", 80.0) == 70.0
 
 
-def test_a_line_begins_anew() -> None:
+def test_a_line_starts_again() -> None:
     line = Line()
     line.join("first", 1.0)
     line.leave("first", 2.0)

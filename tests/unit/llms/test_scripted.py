@@ -129,7 +129,7 @@ def test_a_pattern_cannot_hang_a_run(tmp_path: Path) -> None:
         ("replies: [{steps: [{tool_calls: x}]}]", ["replies.0.steps.0.tool_calls: must be a list"]),
     ],
 )
-def test_everything_that_is_wrong_with_a_script_is_told(script: str, problems: list[str], tmp_path: Path) -> None:
+def test_everything_that_is_wrong_with_a_script_is_reported(script: str, problems: list[str], tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(script)
     with pytest.raises(UsageError) as told:
         Scripted("s.yaml", access("scripted", tmp_path))

@@ -54,7 +54,7 @@ def test_changed_cases_are_counted_and_named() -> None:
     assert line(lines, "changed").startswith("c47, c48, c49   (asked or judged differently now")
 
 
-def test_method_n_and_level_stand_beside_each_number() -> None:
+def test_method_n_and_level_are_beside_each_number() -> None:
     lines = shown(compared())
     number = line(lines, "pass rate")
     assert number == "71.3 % → 60.6 %   -10.6 points   95 % interval -17 to -4   (REGRESSION)"
@@ -96,7 +96,7 @@ def test_gains_losses_of_cases_and_gaps_are_listed() -> None:
     assert told in line(lines, "compared")
 
 
-def test_times_and_costs_are_told_in_their_units() -> None:
+def test_times_and_costs_are_reported_in_their_units() -> None:
     old = report(*(case(f"c{n}", 1, 1, duration_s=1.0 + n / 10, cost_usd=0.01) for n in range(9)))
     new = report(*(case(f"c{n}", 1, 1, duration_s=1.5 + n / 10, cost_usd=0.01) for n in range(9)))
     lines = shown(compared(old, new))
@@ -203,7 +203,7 @@ class TestWhatDecided:
         assert pass_rate.high > 0, "for other cases like these, no loss is certain"
         assert "90 % interval -14.3 to -5.7 for these cases" in line(shown(found), "pass rate")
 
-    def test_times_are_told_in_percent(self) -> None:
+    def test_times_are_reported_in_percent(self) -> None:
         old = report(*(case(f"c{n}", 4, 4, duration_s=1.0) for n in range(12)))
         new = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + (-1) ** n / 13) for n in range(12)))
         told = baseline_line(compared(old, new, metrics=("latency",)))
@@ -229,7 +229,7 @@ class TestBaselineLine:
     def test_no_regression_names_its_margin(self) -> None:
         assert "NO REGRESSION of 20 points or more   against" in baseline_line(compared(OLD, OLD, margin=0.2))
 
-    def test_a_loss_among_critical_cases_is_the_one_that_is_told(self) -> None:
+    def test_a_loss_among_critical_cases_is_the_one_that_is_reported(self) -> None:
         tagged: dict[str, Any] = {"first": 300, "criticality": "critical"}
         old, new = (
             report(*alike(300, 4, 2), *alike(3, 4, 4, **tagged)),
@@ -239,7 +239,7 @@ class TestBaselineLine:
         assert told.startswith("critical cases -75 points")
         assert "   REGRESSION   " in told
 
-    def test_the_metric_that_decided_is_told_with_its_own_numbers(self) -> None:
+    def test_the_metric_that_decided_is_reported_with_its_own_numbers(self) -> None:
         old = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + n / 10) for n in range(12)))
         new = report(*(case(f"c{n}", 4, 4, duration_s=1.5 + n / 10) for n in range(12)))
         told = baseline_line(compared(old, new, metrics=("latency",)))
@@ -255,7 +255,7 @@ class TestBaselineLine:
         assert "points" not in told
 
 
-def test_a_time_that_counts_as_worse_is_told_to_vary_between_runs() -> None:
+def test_a_time_that_counts_as_worse_is_said_to_vary_between_runs() -> None:
     old = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + n / 10) for n in range(12)))
     new = report(*(case(f"c{n}", 4, 4, duration_s=1.5 + n / 10) for n in range(12)))
     told = "note         latency also differs between runs of the same target"
@@ -303,7 +303,7 @@ def test_both_ends_of_an_interval_have_as_many_digits() -> None:
         ),
     ],
 )
-def test_a_rise_from_nothing_is_told_first(before: list[float], now: list[float], told: str) -> None:
+def test_a_rise_from_nothing_is_reported_first(before: list[float], now: list[float], told: str) -> None:
     old, new = (
         report(*(case(f"c{n}", 4, 4, cost_usd=cost) for n, cost in enumerate(costs))) for costs in (before, now)
     )
@@ -318,7 +318,7 @@ def test_a_fall_to_nothing_is_counted() -> None:
     assert line(shown(compared(old, new)), "cost").startswith(told)
 
 
-def test_a_ratio_beyond_all_measure_is_told_in_words() -> None:
+def test_a_ratio_beyond_all_measure_is_reported_in_words() -> None:
     old = report(*alike(6, 1, 1, cost_usd=1e-9))
     new = report(*(case(f"c{n}", 1, 1, cost_usd=1e6 if n else 1e-9) for n in range(6)))
     found = compared(old, new, metrics=("cost",))

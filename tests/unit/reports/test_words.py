@@ -300,7 +300,7 @@ def test_what_a_hint_and_a_text_say() -> None:
     assert (say("as it is"), say(None)) == ("as it is", "")
 
 
-def test_a_finding_that_somebody_broke_is_still_shown() -> None:
+def test_a_finding_that_is_broken_is_still_shown() -> None:
     for params in ({}, {"pending": "many", "planned": []}, {"pending": 1, "planned": 2, "more": 3}):
         broken = Finding(code="run.unfinished", params=params)
         assert say(broken).startswith("run.unfinished {")

@@ -45,7 +45,7 @@ def test_impossible_counts_are_refused() -> None:
     ],
     ids=["nothing", "one trial each", "three trials of one", "four cases"],
 )
-def test_what_too_few_trials_or_cases_do_not_tell_is_not_known(known: list[tuple[int, int]]) -> None:
+def test_what_too_few_trials_or_cases_do_not_show_is_not_known(known: list[tuple[int, int]]) -> None:
     assert flip_alarm_range(known, [True] * len(known), 4) is None
 
 

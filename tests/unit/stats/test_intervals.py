@@ -170,7 +170,7 @@ def test_weighted_effective_trials_by_hand() -> None:
     assert clustered([1.0, 0.0], 8, weights=[3, 1]).n_eff == pytest.approx(0.6, rel=1e-14)
 
 
-def test_one_overwhelming_weight_tells_little() -> None:
+def test_one_overwhelming_weight_says_little() -> None:
     interval = clustered([1.0, 0.0, 0.5], 300, weights=[1e9, 1, 1])
     assert interval.low == pytest.approx(1 / 30, abs=1e-6)  # as of one passing case: 0.75 times the rate is 2.5 %
     assert interval.high == pytest.approx(1.0, abs=1e-6)

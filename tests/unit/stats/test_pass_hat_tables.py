@@ -24,7 +24,7 @@ def test_reference(vector: dict[str, Any]) -> None:
         assert found.objection is None
 
 
-def test_an_impossible_row_is_told_by_what_cannot_be() -> None:
+def test_an_impossible_row_is_reported_by_what_cannot_be() -> None:
     found = histogram_from_pass_hats([0.0979, 0.0722, 0.0567, 0.0309], 97, decimals=4)
     assert not found.possible
     assert found.histogram is None

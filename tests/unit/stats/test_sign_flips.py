@@ -77,7 +77,7 @@ def test_many_cases_on_a_grid_are_still_exact() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0]])
-def test_no_change_is_no_alarm(values: list[float]) -> None:
+def test_no_change_is_not_an_alarm(values: list[float]) -> None:
     assert (sign_flip(values).p_less, sign_flip(values).p_greater, sign_flip(values).n) == (1.0, 1.0, 0)
 
 
@@ -89,6 +89,6 @@ def test_zeros_drop_out_and_the_scale_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_what_is_no_number_is_refused(bad: float) -> None:
+def test_what_is_not_a_number_is_refused(bad: float) -> None:
     with pytest.raises(UsageError):
         sign_flip([0.5, bad])

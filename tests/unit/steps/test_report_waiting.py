@@ -9,7 +9,7 @@ import pytest
 from evalharness.steps.report_waiting import report_waiting
 
 
-def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
+def test_it_is_reported_as_long_as_nothing_moves_and_not_before() -> None:
     told: list[str] = []
     answered = 0
 

@@ -40,7 +40,7 @@ def test_no_secret_reaches_the_file_from_any_field(tmp_path: Path) -> None:
         assert SECRET.encode() not in name.read_bytes()
 
 
-def test_a_suite_is_found_under_its_own_name_even_where_that_holds_a_secret(tmp_path: Path) -> None:
+def test_a_suite_is_found_under_its_own_name_even_where_that_contains_a_secret(tmp_path: Path) -> None:
     store = SqlStore(":memory:", redactor=Redactor({"API_KEY": SECRET}))
     store.register_suites([RegisteredSuite(suite_of(SECRET), "/")])
     found = store.registered_suite(f"capitals {SECRET}")
@@ -49,7 +49,7 @@ def test_a_suite_is_found_under_its_own_name_even_where_that_holds_a_secret(tmp_
     store.close()
 
 
-def test_a_damaged_suite_is_told_by_name(tmp_path: Path) -> None:
+def test_a_damaged_suite_is_reported_by_name(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     store = SqlStore(place, redactor=Redactor.none())
     store.register_suites([RegisteredSuite(suite_of("x"), "/")])

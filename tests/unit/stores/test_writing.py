@@ -68,7 +68,7 @@ def test_what_waits_while_a_group_is_written_is_the_next_group(ledger: Ledger, w
     writer.close()
 
 
-def test_a_trial_is_written_without_anybody_asking(ledger: Ledger) -> None:
+def test_a_trial_is_written_without_a_request(ledger: Ledger) -> None:
     written = threading.Event()
     writer = GroupWriter(lambda group: written.set())
     writer.put("x")
@@ -136,7 +136,7 @@ def test_a_failure_nobody_was_told_of_comes_out_when_closing(writer: GroupWriter
     writer.close()
 
 
-def test_a_failure_leaves_nobody_waiting(ledger: Ledger, writer: GroupWriter) -> None:
+def test_a_failure_leaves_no_caller_waiting(ledger: Ledger, writer: GroupWriter) -> None:
     ledger.gate.clear()
     writer.put("bad")
     failures: list[str] = []
@@ -161,7 +161,7 @@ def test_a_failure_leaves_nobody_waiting(ledger: Ledger, writer: GroupWriter) ->
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_even_a_bug_in_the_thread_leaves_nobody_waiting(writer: GroupWriter) -> None:
+def test_even_a_bug_in_the_thread_leaves_no_caller_waiting(writer: GroupWriter) -> None:
     writer.put("bug")
     with pytest.raises(StoreError, match="thread has died"):
         writer.flush()

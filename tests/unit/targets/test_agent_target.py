@@ -149,7 +149,7 @@ def test_a_flood_of_calls_is_stemmed(root: Path) -> None:
         (requested("strange", "{}"), "a value of type set"),
     ],
 )
-def test_what_a_model_does_wrong_is_told_to_it_and_it_may_go_on(root: Path, request_: Any, told: str) -> None:
+def test_what_a_model_does_wrong_is_reported_to_it_and_it_may_go_on(root: Path, request_: Any, told: str) -> None:
     llm = Talking(said(tool_requests=(request_,)), said("done"))
     tools = ["read_file", "run_shell", "tools.py:breaks", "tools.py:strange"]
     asked = ask(root, llm, {"agent": {"model": "test/m", "tools": tools}})
@@ -200,7 +200,7 @@ def test_a_conversation_with_an_agent_is_held_turn_by_turn(root: Path) -> None:
     assert [call.name for call in asked.transcript.tool_calls] == ["list_files", "read_file"]
 
 
-def test_the_shell_works_in_the_workspace_and_tells_its_exit_code(root: Path) -> None:
+def test_the_shell_works_in_the_workspace_and_reports_its_exit_code(root: Path) -> None:
     assert run_shell(root, "cat note.txt; echo oops >&2; exit 3") == {
         "exit_code": 3,
         "stdout": "hello",
@@ -341,7 +341,7 @@ def test_without_a_sandbox_nothing_is_asked(root: Path) -> None:
         (["broken.py:tool"], TargetUnavailable, "ZeroDivisionError"),
     ],
 )
-def test_a_tool_that_cannot_be_had_is_told_before_anything_is_asked(
+def test_a_tool_that_cannot_be_had_is_reported_before_anything_is_asked(
     root: Path, tools: list[str], error: type[Exception], told: str
 ) -> None:
     (root / "broken.py").write_text("1 / 0")

@@ -88,7 +88,7 @@ def test_what_is_wrong_with_arguments_is_said_in_words(arguments: str, told: str
         ToolFunction.of(measure, "measure").checked(arguments)
 
 
-def test_half_of_a_character_is_no_argument() -> None:
+def test_half_of_a_character_is_not_an_argument() -> None:
     with pytest.raises(ValueError, match="not of the schema"):
         ToolFunction.of(describe, "describe").checked('{"what": "\\ud800", "how": 1}')
 

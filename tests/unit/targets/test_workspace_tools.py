@@ -134,7 +134,7 @@ def test_a_search_that_finds_too_much_is_cut(context: ToolContext) -> None:
     assert search(context, "^x$").splitlines()[-1] == "many.txt:200: x", "no more than this many match"
 
 
-def test_a_search_skips_what_is_no_text_and_says_what_it_left_out(context: ToolContext) -> None:
+def test_a_search_skips_what_is_not_text_and_says_what_it_left_out(context: ToolContext) -> None:
     (context.folder / "image").write_bytes(b"MAX\0")
     with (context.folder / "huge").open("wb") as file:
         file.write(b"MAX_HUGE\n")

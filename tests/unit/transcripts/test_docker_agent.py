@@ -93,7 +93,7 @@ def test_sub_agents_have_totals_of_their_own() -> None:
     assert (found.usage, found.cost_usd) == (Usage(input_tokens=25, output_tokens=5), 1.25)
 
 
-def test_a_stream_without_usage_tells_none() -> None:
+def test_a_stream_without_usage_reports_none() -> None:
     found = parse(lines(choice("hi")))
     assert (found.usage, found.cost_usd) == (None, None)
 
@@ -127,7 +127,7 @@ def test_an_error_is_an_event_with_a_message() -> None:
     }
 
 
-def test_unknown_events_and_budgets_are_no_errors() -> None:
+def test_unknown_events_and_budgets_are_not_errors() -> None:
     found = parse(lines({"type": "sparkle"}, choice("Valid"), {"type": "budget_exceeded", "message": "stop"}))
     assert (found.output, errors_of(found)) == ("Valid", [])
 

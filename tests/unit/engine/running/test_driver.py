@@ -232,7 +232,7 @@ class TestStops:
         run = run_watched(suite_of(3), target, stop_first=True)
         assert (run.exit_code, run.trials, target.asked) == (130, (), 0)
 
-    def test_a_sync_function_under_way_does_not_hold_up_the_stop(self) -> None:
+    def test_a_sync_function_under_way_does_not_delay_the_stop(self) -> None:
         release = threading.Event()
 
         def target(question: str) -> str:
@@ -265,12 +265,12 @@ class TestStops:
         ]
         assert (run.stopped, run.exit_code, run.summary.trials.pending) == ("max failures", 1, 6)
 
-    def test_errors_are_no_failures(self) -> None:
+    def test_errors_are_not_failures(self) -> None:
         target = Answers(TargetUnavailable("down"))
         run = run_watched(suite_of(4), target, max_concurrency=1, max_failures=1)
         assert states(run) == ["error"] * 4
 
-    def test_a_first_trial_without_an_answer_tells_nothing_of_what_others_cost(self) -> None:
+    def test_a_first_trial_without_an_answer_says_nothing_about_what_others_cost(self) -> None:
         async def target(question: str) -> Answer:
             await asyncio.sleep(0.01)
             if question == "c0":
@@ -530,7 +530,7 @@ def test_states_always_add_up(
         assert run.exit_code != 0 or counts["failed"] + counts["pending"] == 0
 
 
-def test_a_slow_trial_that_cannot_be_paid_for_holds_nobody_up() -> None:
+def test_a_slow_trial_that_cannot_be_paid_for_delays_no_other() -> None:
     """The others have run as far ahead of it as they may, and wait for it to end."""
 
     async def target(question: str) -> str:
