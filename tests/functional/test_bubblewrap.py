@@ -175,7 +175,7 @@ class TestWhatCannotBeStarted:
         outcomes = box.all_of(*(box.request("ls", "/host", **options) for options in meant))
         assert [type(outcome) for outcome in outcomes] == [TargetUnavailable] * 3
 
-    def test_a_private_file_is_the_users_to_read_and_root_says_that_it_is_not_nobodys(self, box: Isolated) -> None:
+    def test_a_private_file_is_readable_for_its_user_but_not_for_the_user_nobody(self, box: Isolated) -> None:
         private = box.beside / "private"
         private.write_text("mine")
         private.chmod(0o600)

@@ -131,7 +131,7 @@ def test_quarantined_cases_are_run_but_not_counted(tmp_path: Path) -> None:
     assert "quarantine expired on 2020-01-01, so it counts again: a (flaky; Ada)" in over.out
 
 
-def test_a_regression_fails_and_an_open_question_does_as_it_is_told(tmp_path: Path) -> None:
+def test_a_regression_fails_and_an_inconclusive_result_follows_the_setting(tmp_path: Path) -> None:
     folder = project(tmp_path, "gate: {regression: true}")
     name = baseline(folder)
     worse = run(folder, "--json", wrong="a b c d")
@@ -176,7 +176,7 @@ def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: P
     assert drive(folder, "verify", later.run_name).code == 0
 
 
-def test_a_baseline_is_told_of_but_decides_nothing_without_a_gate(tmp_path: Path) -> None:
+def test_a_baseline_is_reported_but_decides_nothing_without_a_gate(tmp_path: Path) -> None:
     folder = project(tmp_path)
     name = baseline(folder)
     done = run(folder, wrong="a b c d")
@@ -422,7 +422,7 @@ def test_a_run_that_cannot_be_compared_can_still_become_the_baseline(tmp_path: P
     assert run(folder, "--baseline", "kept.json").code == 0
 
 
-def test_a_baseline_that_cannot_be_compared_is_told_of_without_a_gate(tmp_path: Path) -> None:
+def test_a_baseline_that_cannot_be_compared_is_reported_without_a_gate(tmp_path: Path) -> None:
     folder = project(tmp_path)
     baseline(folder)
     edited(folder)

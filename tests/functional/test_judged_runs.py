@@ -412,7 +412,7 @@ def test_a_judge_that_broke_is_asked_again_and_the_target_is_not(tmp_path: Path)
     assert (tmp_path / "asked").read_text(encoding="utf-8") == "xxx"
 
 
-def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
+def test_a_scorer_that_waits_for_a_judge_is_reported(tmp_path: Path) -> None:
     scored = SUITE.replace("  - model: {", "  - exact: a kind word\n  - required: false\n    model: {")
     done = judged(tmp_path, "--only", "warm", suite=scored)
     assert done.code == 0

@@ -235,7 +235,7 @@ def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> Non
     assert "cost the most, $5.0000: make it leaner, or raise the spend cap" in done.out
 
 
-def test_the_gate_s_budget_is_told_of_a_run_that_is_invalid(project: Path) -> None:
+def test_the_gate_s_budget_is_reported_for_an_invalid_run(project: Path) -> None:
     (project / "dear.py").write_text(
         "from evalharness import Answer, TargetUnavailable\n"
         "def answer(q):\n"

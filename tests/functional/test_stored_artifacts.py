@@ -243,7 +243,7 @@ def test_a_path_at_which_there_is_nothing_is_reported(required: bool, tmp_path: 
         assert f'{scorer}: scored 0 in 2 trials of one, two: Path "nix.text" not found' in done.out
 
 
-def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:
+def test_a_variant_that_only_has_an_id_is_passed_to_the_target(tmp_path: Path) -> None:
     agent = "def run(task, context):\n    return 'hello ' + context.variant['id']\n"
     write(tmp_path, agent_py=agent, dataset_json=dataset("one", target="agent.py:run", variants=[{"id": "big"}]))
     done = drive(tmp_path, "run", "dataset.json", "--json")

@@ -116,7 +116,7 @@ def test_after_one_cheap_call_not_all_others_begin() -> None:
     assert spend_at_once(RunBudget(max_cost_usd=1.0), ("m", 0.001), *[("m", 0.5)] * 50) <= 1.501
 
 
-def test_what_a_call_may_take_is_heeded_before_any_has_ended() -> None:
+def test_what_a_call_may_take_counts_before_any_has_ended() -> None:
     purse = RunBudget(max_cost_usd=1.0)
 
     async def call(number: int) -> None:

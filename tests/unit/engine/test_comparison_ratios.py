@@ -81,7 +81,7 @@ class TestCostsOfOneRunOnly:
         all_free = compared(costs((9, 0.01)), costs((9, 0.0)), metrics=("cost",))
         assert (all_free.verdict, all_free.differences["cost"].new) == ("IMPROVEMENT", 0.0)
 
-    def test_the_chance_is_told_of_all_cases_where_some_fell_to_nothing(self) -> None:
+    def test_the_chance_is_reported_for_all_cases_if_some_fell_to_nothing(self) -> None:
         found = compared(costs((500, 0.01), (500, 0.01)), costs((500, 0.0), (500, 0.012)), metrics=("cost",))
         assert say(found.why) == (
             "costs of 500 cases fell to 0; in the others answers cost 20 % more than before, which may be chance: "

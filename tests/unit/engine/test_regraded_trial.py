@@ -97,7 +97,7 @@ def test_a_trial_without_an_answer_stays_as_it_was(last: Attempt) -> None:
     assert how_regraded(last, planned(Says("yes"))) == "kept"
 
 
-def test_an_answer_that_nobody_graded_before_is_graded() -> None:
+def test_an_answer_that_was_not_graded_before_is_graded() -> None:
     assert regraded(trial(attempt("passed", graded=False)), planned(Says("no"))).state == "failed"
 
 
@@ -195,7 +195,7 @@ def test_an_answer_that_json_cannot_represent_may_be_graded_again() -> None:
     assert not lacks_only_grades(broken.model_copy(update={"transcript": Transcript(output=10**6000)}))
 
 
-def test_what_judges_took_before_is_not_told_of_the_regrade() -> None:
+def test_what_judges_took_before_is_not_reported_for_the_regrade() -> None:
     paid = Grade(state="unscored", grader="says", judging=(Judging(model="m", calls=3, cost_usd=3.0),))
     before = attempt("error").model_copy(update={"grades": (paid,)})
     new = regraded(trial(before, before), planned(Says("yes")))

@@ -307,7 +307,7 @@ def test_what_is_not_known_of_an_expectation_is_reported_and_left_out_in_files_f
     assert any("warning" not in line and "unknown key 'weird'" in line for line in told(tmp_path, text))
 
 
-def test_a_judge_may_be_told_anything_of_what_is_meant(tmp_path: Path) -> None:
+def test_a_judge_may_be_told_anything_about_what_is_meant(tmp_path: Path) -> None:
     lines = "expected_output: {type: semantic, value: {tone: kind}}\n  grader: {type: model, config: {rubric: r}}"
     assert grader(one_case(tmp_path, case_with(lines))) == ("model", {"expected": {"tone": "kind"}, "rubric": "r"})
 

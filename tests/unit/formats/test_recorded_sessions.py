@@ -174,7 +174,7 @@ def test_a_warning_that_many_files_share_is_reported_once(tmp_path: Path) -> Non
     assert [text.split(":")[0] for text in told if "warning" not in text] == ["/bad.json", "/worse.json"]
 
 
-def test_nothing_to_check_is_not_told_of_what_is_skipped_or_broken(tmp_path: Path) -> None:
+def test_nothing_to_check_is_not_reported_for_what_is_skipped_or_broken(tmp_path: Path) -> None:
     evals = save(tmp_path / "evals", a=asked("hi", evals={"image": "debian"}))
     assert load(evals).problems == ()
     evals = save(tmp_path / "evals", a=asked("hi", evals={"working_dir": "none"}))

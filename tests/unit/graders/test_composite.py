@@ -105,7 +105,7 @@ def test_unsure_comes_before_waiting(grade: Grading) -> None:
     assert grade({"all_of": [waits, cannot_say]}, "a").state == "unscored"
 
 
-def test_each_part_is_told_only_what_it_said_itself() -> None:
+def test_each_part_gets_only_its_own_earlier_verdict() -> None:
     """All have one version, including those that are not required."""
     kind = {"type": "model", "rubric": "Is it kind?"}
     optional = {**kind, "model": "j/a", "name": "a", "required": False}

@@ -81,7 +81,7 @@ def test_an_answer_is_only_looked_through(text: str) -> None:
         tracemalloc.stop()
 
 
-def test_a_fault_of_our_own_has_no_place_in_somebodys_code(build: Callable[..., Grader], tmp_path: Path) -> None:
+def test_a_fault_of_the_harness_is_not_placed_in_the_users_code(build: Callable[..., Grader], tmp_path: Path) -> None:
     """So the reason does not end with empty parentheses."""
     spec = GraderSpec.model_validate({"code_tests": "assert f()"})
     context = GradeContext(Case(id="a", input="?"), Transcript(output="def f(): return 1"), index=0, seed=0)

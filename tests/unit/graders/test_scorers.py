@@ -52,7 +52,7 @@ def test_both_spellings_of_options() -> None:
     assert parsed({"similarity": camel_path}) == parsed({"similarity": {"output_path": "a.b", "expected_value": "c"}})
 
 
-def test_similarity_looks_at_the_answer_unless_told_where(grade: Callable[..., Grade]) -> None:
+def test_similarity_looks_at_the_answer_unless_a_path_is_given(grade: Callable[..., Grade]) -> None:
     assert grade({"similarity": "Ada"}, "Ada").score == 1
     elsewhere = {"expected_value": "Ada", "output_path": "nobody.text"}
     verdict = grade({"similarity": elsewhere}, "Ada")

@@ -128,7 +128,7 @@ async def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_b
             pass
 
 
-async def test_who_cannot_wait_so_long_is_told_at_once_before_and_after_the_server_said_so() -> None:
+async def test_a_call_that_cannot_wait_so_long_fails_at_once_before_and_after_the_server_said_so() -> None:
     standing = Standing()
     told: list[tuple[str, Fault | None]] = []
 

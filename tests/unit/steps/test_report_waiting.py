@@ -35,7 +35,7 @@ def test_it_is_reported_as_long_as_nothing_moves_and_not_before() -> None:
     assert set(told) == {"0 answered"}
 
 
-def test_one_who_cannot_be_told_is_noticed() -> None:
+def test_a_reader_that_is_gone_is_noticed() -> None:
     async def main() -> None:
         async with report_waiting(say, lambda: "waiting", lambda: 0, patience_s=0.01):
             await heard.wait()

@@ -112,7 +112,7 @@ def test_a_trial_waits_20_ms_for_others_and_no_longer(ledger: Ledger, writer: Gr
     assert set(waits.waited_s) == {0.02}
 
 
-def test_after_a_failed_commit_everybody_is_told_and_nothing_more_is_written(
+def test_after_a_failed_commit_every_caller_gets_the_error_and_nothing_more_is_written(
     ledger: Ledger, writer: GroupWriter
 ) -> None:
     writer.put("good")
@@ -129,7 +129,7 @@ def test_after_a_failed_commit_everybody_is_told_and_nothing_more_is_written(
     writer.close()
 
 
-def test_a_failure_nobody_was_told_of_comes_out_when_closing(writer: GroupWriter) -> None:
+def test_an_unreported_failure_is_raised_when_closing(writer: GroupWriter) -> None:
     writer.put("bad")
     with pytest.raises(StoreError, match="no space"):
         writer.close()

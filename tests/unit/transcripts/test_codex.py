@@ -122,7 +122,7 @@ def test_a_command_that_never_ended_is_still_a_call() -> None:
     assert call == ToolCall(name="command_execution", arguments={"command": "sleep 9"})
 
 
-def test_an_item_is_one_call_however_often_it_is_told_of() -> None:
+def test_an_item_is_one_call_however_often_it_is_reported() -> None:
     states = ("started", "updated", "updated", "completed")
     found = parse(lines(*(item("web_search", state, query="milk") for state in states)))
     assert [(call.name, call.arguments) for call in found.tool_calls] == [("web_search", {"query": "milk"})]
