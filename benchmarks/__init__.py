@@ -1,1 +1,1 @@
-"""What the harness costs, beside what the same work costs without it. No tests: nothing here asserts a time."""
+"""What the harness costs, compared with the same work without it. These are not tests: nothing here asserts a time."""

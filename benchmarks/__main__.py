@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print Markdown tables, keep the tables of a whole group in `last.md`."""
+"""`python -m benchmarks`: measures, prints Markdown tables, and keeps the tables of a whole group in `last.md`."""
 
 from __future__ import annotations
 

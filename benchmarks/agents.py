@@ -1,7 +1,7 @@
 """Imaginary agents whose true pass rates are known, task by task, so that intervals and tests can be checked.
 
-The published tables name them in words only ("Beta mixtures incl. tasks with p = 1", "like gpt-4o/airline"). These
-are the simplest ones that give the published figures.
+The published tables describe them only in words ("Beta mixtures incl. tasks with p = 1", "like gpt-4o/airline").
+These are the simplest agents that give the published figures.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ replies:
 
 
 def measure(options: BenchmarkOptions) -> Iterator[Row]:
-    """A quick run leaves the real model out: it takes minutes."""
+    """A quick run leaves out the real model, which takes minutes."""
     for judge in (GULLIBLE,) if options.quick else (GULLIBLE, SMALL):
         yield _attacked(judge)
 

@@ -1,4 +1,4 @@
-"""The same work without a harness: workers, a semaphore, a time limit and the check. Nothing is kept."""
+"""The same work without a harness: workers, a semaphore, a time limit and the check. Nothing is stored."""
 
 from __future__ import annotations
 

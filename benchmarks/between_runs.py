@@ -1,8 +1,9 @@
-"""How often an unchanged agent is called worse where whole runs share noise, and what seeing that costs in power.
+"""How often an unchanged agent is called worse if whole runs share noise, and how much power it costs to detect that.
 
 A run's shock is normal on the scale of log-odds and shared by all its trials. The new run is compared with one run,
 with the pool of several, and with several as the harness does it: the largest p of the test over cases and of the t
-tests of runs. The laws of the exact test are computed for all draws at once; they are those of `stratified_exact`.
+tests of runs. The distributions of the exact test are computed for all draws at once; they are those of
+`stratified_exact`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where there are `clusters`, each shares a shock of its own, which no case declares."""
+    """If there are `clusters`, each shares its own shock, which no case declares."""
 
     shock: float
     runs: int
@@ -121,9 +122,9 @@ def _log_characters(n_old: int, n_new: int, size: int) -> Array:
 
 
 def exact_p(old: Array, n_old: int, new: Array, n_new: int) -> Array:
-    """The one-sided p of a loss, for every draw: the law of the sum over cases from its characteristic function."""
+    """The one-sided p of a loss, for every draw: the sum's distribution over cases from its characteristic function."""
     size = old.shape[1] * n_new + 1
-    size += 1 - size % 2  # odd: no zero of a characteristic function is met
+    size += 1 - size % 2  # odd, so that no zero of a characteristic function is hit
     totals = old + new
     kinds = np.stack([(totals == total).sum(1) for total in range(n_old + n_new + 1)], axis=1)
     law = np.clip(np.fft.fft(np.exp(kinds @ _log_characters(n_old, n_new, size)), axis=1).real / size, 0, None)

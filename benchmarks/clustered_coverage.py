@@ -1,10 +1,11 @@
-"""How often 95 % intervals over cases hold the true rate when tasks differ, and how wide they are.
+"""How often 95 % intervals over cases contain the true rate if tasks differ, and how wide they are.
 
-Ours stands beside Student's t, a bootstrap over tasks, and clustered Wilson, which reports used before. 48 settings:
-four agents, 10 to 100 tasks, and pass^1 of one trial, pass^1 of four, pass^4 of four. Ten more, in which a few tasks
-always fail (or pass rates follow Beta(½, ½)): there clustered Wilson fails. Five with equal rates, for the widths.
-Where a task's estimate is 0 or 1 the coverage is exact; otherwise it is drawn. The bootstrap is the one over tasks with
-endless resamples, whose law is known. A true rate that lies exactly on an interval's end counts as held.
+Ours is compared with Student's t, a bootstrap over tasks, and clustered Wilson, which reports used before. There are
+48 settings: four agents, 10 to 100 tasks, and pass^1 of one trial, pass^1 of four, pass^4 of four. In ten more, a few
+tasks always fail (or pass rates follow Beta(½, ½)): there clustered Wilson fails. Five have equal rates, for the
+widths. If a task's estimate is 0 or 1, the coverage is exact; otherwise it is drawn. The bootstrap is the one over
+tasks with infinitely many resamples, whose distribution is known. A true rate exactly at an interval's end counts as
+contained.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DRAWS_FOR_WIDTHS = 1_000
 SEED = 5
 ON_THE_EDGE = 1e-9
 TOUCH_MATTERS = 0.005
-"""A simulation in floating point loses such ties, so the published figure stands beside the share without them."""
+"""A simulation in floating point loses such ties, so the published figure is compared with the share without them."""
 METHODS = ("t", "bootstrap", "clustered Wilson", "ours")
 KINDS = ((1, 1), (4, 1), (4, 4))
 """Trials per task and k."""
@@ -69,9 +70,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The share of runs whose interval held the truth, by method; `without_touch`, if its ends did not count.
+    """The share of runs whose interval contained the truth, by method; `without_touch` if its ends did not count.
 
-    `widths` has each method's mean width, and the mean of its square. `draws` is None where all of it is exact.
+    `widths` has each method's mean width, and the mean of its square. `draws` is None if all of it is exact.
     """
 
     shares: dict[str, float]
@@ -138,7 +139,7 @@ def held(setting: Setting, draws: int) -> Held:
             strict[method] += weight * (low + ON_THE_EDGE < truth < high - ON_THE_EDGE)
             width, square = widths[method]
             widths[method] = (width + weight * (high - low), square + weight * (high - low) ** 2)
-    shares = {method: min(1.0, share) for method, share in shares.items()}  # sums of weights can end a last bit above
+    shares = {method: min(1.0, share) for method, share in shares.items()}  # sums of weights can end one bit too high
     return Held(shares, strict, widths, None if setting.is_exact else draws)
 
 
@@ -156,7 +157,7 @@ def outcomes(setting: Setting, draws: int) -> Iterator[tuple[tuple[int, ...], fl
 
 @cache
 def bounds(counts: tuple[int, ...], total_trials: int) -> Sequence[Bounds]:
-    """Of the four methods, for so many tasks with each estimate."""
+    """The intervals of the four methods, for this many tasks with each estimate."""
     steps, tasks = len(counts) - 1, sum(counts)
     estimates = [step / steps for step, times in enumerate(counts) for _ in range(times)]
     mean = weighted_mean((step / steps, times) for step, times in enumerate(counts))
@@ -169,10 +170,10 @@ def bounds(counts: tuple[int, ...], total_trials: int) -> Sequence[Bounds]:
 
 
 def clustered_wilson(mean: float, squares: float, tasks: int, total_trials: int) -> Bounds:
-    """Wilson's interval with Student's quantile and so many trials as the spread between tasks makes of them.
+    """Wilson's interval with Student's quantile, and the number of trials that follows from the spread between tasks.
 
-    `squares` is the sum of squared deviations from the mean. Where it is 0 the tasks count, else the trials can: one
-    failure makes it surer, which is why reports no longer use it.
+    `squares` is the sum of squared deviations from the mean. If it is 0 the tasks count, else the trials can: one
+    failure makes the interval narrower, which is why reports no longer use it.
     """
     n_eff = min(mean * (1 - mean) * tasks * (tasks - 1) / squares, total_trials) if squares > 1e-12 else float(tasks)
     q = student_t_quantile(0.975, tasks - 1) ** 2 / n_eff
@@ -181,7 +182,7 @@ def clustered_wilson(mean: float, squares: float, tasks: int, total_trials: int)
 
 
 def _bootstrap(counts: tuple[int, ...], steps: int, tasks: int) -> Bounds:
-    """The middle 95 % of the mean of as many tasks drawn with replacement: the law of one draw, convolved."""
+    """The middle 95 % of the mean of as many tasks drawn with replacement: the distribution of one draw, convolved."""
     width = steps * tasks + 1
     law = np.fft.irfft(np.fft.rfft(np.array(counts) / tasks, 2 * width) ** tasks, 2 * width)[:width]
     low, high = np.searchsorted(np.cumsum(law), [0.025, 0.975])

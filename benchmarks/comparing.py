@@ -56,7 +56,7 @@ def _exact_test(options: BenchmarkOptions) -> Row:
 
 
 def _comparison(cases: int, trials: int, options: BenchmarkOptions) -> Row:
-    """The command as people call it: a process that finds two runs in their store and prints what it found."""
+    """The command as people call it: a process that finds two runs in their store and prints the comparison."""
     with TemporaryDirectory() as folder:
         place = f"{folder}/store.db"
         names, reports = stored_runs(place, cases, trials)
@@ -80,7 +80,7 @@ def _row(what: str, ours: Sequence[Cost], yardstick: Sequence[Cost], name: str, 
 
 
 def passes(cases: int, trials: int) -> tuple[list[int], list[int]]:
-    """Of each case, before and after an agent like gpt-4o/airline lost a twentieth of its passes."""
+    """For each case, before and after an agent like gpt-4o/airline lost a twentieth of its passes."""
     random = np.random.default_rng([SEED, cases, trials])
     rates = AIRLINE.rates(random, (1, cases))[0]
     return random.binomial(trials, rates).tolist(), random.binomial(trials, 0.95 * rates).tolist()

@@ -1,4 +1,4 @@
-"""How often 95 % intervals hold the true rate when trials are independent: exact, every outcome weighed by its chance.
+"""How often 95 % intervals contain the true rate if trials are independent: exact, outcomes weighted by their chance.
 
 Tasks that differ are in `clustered_coverage.py`, differences between runs in `difference_coverage.py`.
 """
@@ -68,12 +68,12 @@ def all_bounds(method: str, n: int) -> Sequence[Bounds]:
 
 
 def coverage(bounds: Sequence[Bounds], rate: float) -> float:
-    """The chance that the interval of what is seen holds the rate."""
+    """The chance that the interval of an outcome contains the rate."""
     n = len(bounds) - 1
     return math.fsum(chance(n, seen, rate) for seen, (low, high) in enumerate(bounds) if low <= rate <= high)
 
 
 def chance(n: int, successes: int, rate: float) -> float:
-    """Of so many successes in n independent trials."""
+    """The chance of this many successes in n independent trials."""
     log_ways = -math.log(n + 1) - log_beta(successes + 1, n - successes + 1)
     return math.exp(log_ways + successes * math.log(rate) + (n - successes) * math.log1p(-rate))

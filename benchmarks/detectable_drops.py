@@ -1,9 +1,9 @@
 """How often the smallest drop that a comparison or a plan names is really found: it promises four times out of five.
 
-Each draw makes true pass rates, a baseline and a run of an unchanged agent, and the drop that these two name (a plan:
-that the baseline alone names). Then pairs of new runs are drawn, every rate of the second lowered by it but not below
-0, and judged by the exact test. Errors are those of the mean over draws. Draws that name no drop, since not even
-failing all is found so often, are left out and counted.
+Each draw makes true pass rates, a baseline, a run of an unchanged agent, and the drop that these two name (for a
+plan: that the baseline alone names). Then pairs of new runs are drawn. Every rate of the second is lowered by the drop,
+but not below 0, and the exact test judges the pair. Errors are those of the mean over draws. Some draws name no drop,
+because not even failing everything is found so often. They are left out and counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Rates = NDArray[np.float64]
 Counts = NDArray[np.int64]
 LawsOf = Callable[[Counts, Counts, int], list[CaseLaw]]
 Sizes = dict[tuple[CaseLaw, ...], float | None]
-# The first four were looked at while the method was chosen, the last two were not.
+# The first four were used to choose the method, the last two were not.
 TRUTHS: dict[str, Callable[[np.random.Generator, int], Rates]] = {
     "Beta(2, 2)": lambda random, cases: random.beta(2, 2, cases),
     "Beta(8, 2)": lambda random, cases: random.beta(8, 2, cases),

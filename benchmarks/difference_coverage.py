@@ -1,8 +1,8 @@
-"""How often the 95 % interval for the difference of two runs holds the true difference, over tasks like these.
+"""How often the 95 % interval for the difference of two runs contains the true difference, over tasks like these.
 
-Where hardly anything fails, one trial each, Student's interval is too sure; ours is the wider of it and the margin of
-equal differences. The published figures are Student's, with that margin only where all differences agree, so only that
-one stands beside them.
+If hardly anything fails with one trial each, Student's interval is too narrow; ours is the wider of it and the margin
+of equal differences. The published figures are Student's, with that margin only if all differences agree, so only
+that one is compared with them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def held(agent: Agent, tasks: int, trials: int, fall: float, draws: int) -> tupl
 
 @cache
 def bounds(counts: tuple[int, ...]) -> tuple[Bounds, Bounds]:
-    """Ours and Student's, for so many tasks with each possible difference, -1, …, 1 in equal steps."""
+    """Ours and Student's, for this many tasks with each possible difference, -1, …, 1 in equal steps."""
     trials = len(counts) // 2
     differences = [(step - trials) / trials for step, times in enumerate(counts) for _ in range(times)]
     ours, students = paired_difference(differences), paired_difference(differences, span=math.inf)

@@ -1,4 +1,4 @@
-"""How many trials early stopping saves, how often it errs, and what peeking at a p-value does: all exact.
+"""How many trials early stopping saves, how often it is wrong, and what peeking at a p-value does: all exact.
 
 Every path of passes and fails is followed at once: after each trial, how likely is every count that has not stopped?
 """
@@ -31,7 +31,7 @@ PAIR_MEANS = {(0.9, 0.7): "59", (0.9, 0.5): "22"}
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """`chances[n]`: that it stops after n trials, the cap included. `alarm`: that it stops because of "too low"."""
+    """`chances[n]`: that it stops after n trials, including the cap. `alarm`: that it stops because of "too low"."""
 
     chances: list[float]
     alarm: float
@@ -42,7 +42,7 @@ class Stops:
 
     @property
     def mean_error(self) -> float:
-        """Of the mean in a simulation of the published size."""
+        """The standard error of the mean in a simulation of the published size."""
         mean = self.mean
         squares = math.fsum((n - mean) ** 2 * chance for n, chance in enumerate(self.chances))
         return math.sqrt(squares / REFERENCE_DRAWS)
@@ -95,7 +95,7 @@ def _pairs() -> Iterator[Finding]:
 
     @cache
     def fewest_worse(pairs: int) -> int:
-        """Of so many pairs that disagree, for p to fall to the level."""
+        """How many disagreeing pairs there must be for p to fall to the level."""
         return bisect_left(range(pairs + 1), -ALPHA, key=lambda worse: -mcnemar_exact(worse, pairs - worse).p_less)
 
     def by_peeking(worse: int, better: int) -> bool:
@@ -109,14 +109,14 @@ def _pairs() -> Iterator[Finding]:
             yield against_simulation(f"e-process on pairs, {old} → {new}: power", stops.alarm, ".99")
     alarm = stopping_of_pairs(0.9, 0.9, by_e_value).alarm
     yield against_simulation("e-process on pairs, .9 → .9: false alarms", alarm, ".020")
-    # The published range does not name its rates; these two lie nearest to its ends.
+    # The published range does not name its rates; these two are closest to its ends.
     for rate, published in ((0.9, ".135"), (0.8, ".181")):
         alarm = stopping_of_pairs(rate, rate, by_peeking).alarm
         yield against_simulation(f"looking at McNemar's p after every pair, {rate} → {rate}: alarms", alarm, published)
 
 
 def stopping(rate: float, decide: Callable[[int, int], str], cap: int) -> Stops:
-    """`decide(passes, fails)` says "continue", "p1" (too low) or anything else (good enough)."""
+    """`decide(passes, fails)` returns "continue", "p1" (too low) or anything else (good enough)."""
     going, chances, alarm = {0: 1.0}, [0.0], 0.0
     for trials in range(1, cap + 1):
         reached: dict[int, float] = {}
@@ -132,13 +132,13 @@ def stopping(rate: float, decide: Callable[[int, int], str], cap: int) -> Stops:
 
 
 def stopping_of_pairs(old: float, new: float, stops: Callable[[int, int], bool]) -> Stops:
-    """Only pairs that disagree can stop it: first in their number, then in the number of pairs drawn for them."""
+    """Only disagreeing pairs can stop it: first in their number, then in the number of pairs drawn for them."""
     worse, better = old * (1 - new), (1 - old) * new
     share = worse + better
     if_disagreeing = stopping(
         1 - worse / share, lambda better, worse: "p1" if stops(worse, better) else "continue", CAP
     )
-    # What is left at the cap did not stop; its chance does not count as an alarm.
+    # Paths that reach the cap did not stop; their chance does not count as an alarm.
     at = list(if_disagreeing.chances)
     at[-1] -= 1 - if_disagreeing.alarm
     stopped = [

@@ -1,7 +1,8 @@
-"""How often the usual rules for "it got worse" cry wolf, and how often they see a real drop: 50 tasks × 4 trials.
+"""How often the usual rules for "it got worse" give false alarms, and how often they see a real drop: 50 tasks × 4
+trials.
 
-Before and after are drawn from agents like gpt-4o on tau-bench airline. How the published drops came about is not
-said; here every task's pass rate falls by the same share.
+Before and after are drawn from agents like gpt-4o on tau-bench airline. How the published drops were made is not
+stated; here every task's pass rate falls by the same share.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Passes = Sequence[int]
 
 
 def drops_by(points: int) -> Callable[[Passes, Passes], bool]:
-    """In whole trials, so that a drop of exactly so many points is never one by rounding."""
+    """In whole trials, so that rounding never causes a drop of exactly this many points."""
     return lambda old, new: 100 * (sum(old) - sum(new)) > points * TASKS * TRIALS
 
 
@@ -61,7 +62,7 @@ RULES: dict[str, tuple[Callable[[Passes, Passes], bool], Sequence[str | None]]] 
     "drop of more than 5 points": (drops_by(5), (".083", ".50", ".88", "1")),
     "any case that always passed fails once": (any_flip, (".969", ".99", "1", "1")),
     "unpaired z on trials": (unpaired_z, (".017", ".22", ".68", "1")),
-    "intervals do not overlap": (intervals_apart, (None,) * 4),  # the published ones are of another interval
+    "intervals do not overlap": (intervals_apart, (None,) * 4),  # the published ones belong to another interval
     "**exact stratified test, 5 %**": (exact_test, (".039", ".34", ".79", "1")),
 }
 

@@ -1,4 +1,4 @@
-"""What we computed, beside what was published: one row per figure, and whether chance alone explains the difference."""
+"""What we computed, compared with what was published: one row per figure, and whether chance explains the gap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = "| what | ours | error | published | its error | off by | within 3 errors
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`published` is as printed, so that its rounding is known; None where nothing comparable was published.
+    """`published` is as printed, so that its rounding is known; None if nothing comparable was published.
 
     Errors are standard errors; 0 is exact.
     """
@@ -27,7 +27,7 @@ class Finding:
 
     @property
     def errors_off(self) -> float:
-        """How many standard errors lie between the two, beyond what rounding explains."""
+        """How many standard errors the two differ by, beyond what rounding explains."""
         apart = max(0.0, abs(self.ours - float(self.published or self.ours)) - self._half_digit)
         together = math.hypot(self.error, self.published_error)
         if apart <= 1e-9:
@@ -48,7 +48,7 @@ class Finding:
 
 
 def rate_error(rate: float, draws: int = REFERENCE_DRAWS) -> float:
-    """Of a share that was found by drawing; at 0 and 1 that of the smallest share which such draws could miss."""
+    """The error of a drawn share; at 0 and 1, that of the smallest share that such draws could miss."""
     share = min(max(rate, 1 / draws), 1 - 1 / draws)
     return math.sqrt(share * (1 - share) / draws)
 

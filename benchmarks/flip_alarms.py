@@ -1,6 +1,6 @@
-"""How often the 90 % range for the false alarms of strict flips has the true chance.
+"""How often the 90 % range for the false alarms of strict flips contains the true chance.
 
-Each draw makes true pass rates, a baseline, and what is known of each case (the baseline's trials and earlier ones).
+Each draw makes true pass rates, a baseline, and the history of each case (the baseline's trials and earlier ones).
 The truth is the chance that one more run of the unchanged agent fails a case that always passed in this baseline.
 """
 
@@ -35,7 +35,7 @@ def measure(options: BenchmarkOptions) -> Iterator[Finding]:
 
 
 def coverage(name: str, cases: int, trials: int, known: int, draws: int) -> tuple[float, int, float]:
-    """The share of ranges that have the true chance, of how many, and how wide they are on average."""
+    """The share of ranges that contain the true chance, the number of ranges, and their average width."""
     random = np.random.default_rng([SEED, cases, trials, known, *map(ord, name)])
     held = number = 0
     width = 0.0

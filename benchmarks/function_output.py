@@ -1,4 +1,4 @@
-"""Grading generated code: isolated, one sandbox per trial, beside one bare process per test case; and pass@k of it."""
+"""Grading generated code: isolated, one sandbox per trial, compared with one bare process per test case; its pass@k."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def measure(options: BenchmarkOptions) -> Iterator[Row]:
 
 
 def samples_of(number: int, problem: Problem) -> list[str]:
-    """From none to all are right, so that every problem has another share."""
+    """From none to all are right, so that every problem has a different share."""
     right = rights(number)
     return [problem.right] * right + list(islice(cycle(problem.wrong), SAMPLES - right))
 
@@ -92,7 +92,7 @@ def _case(problem: Problem) -> Case:
 
 
 def grade_bare(problems: Sequence[Problem], flags: Sequence[str]) -> None:
-    """What one would write without a harness: a file per call, a process per file, the result on stdout."""
+    """What people would write without a harness: a file per call, a process per file, the result on stdout."""
     with TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         work = [
             (Path(folder, f"{problem.name}-{place}-{index}.py"), flags, problem.name, code, case)

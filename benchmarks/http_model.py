@@ -1,4 +1,4 @@
-"""Throughput: many trials at once against an HTTP model that takes 200 ms, beside a bare aiohttp loop."""
+"""Throughput: many concurrent trials with an HTTP model that takes 200 ms, compared with a bare aiohttp loop."""
 
 from __future__ import annotations
 

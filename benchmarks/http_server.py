@@ -1,4 +1,4 @@
-"""A model that takes 200 ms, as a server of its own: `python -m benchmarks.http_server` prints its port and serves."""
+"""A model that takes 200 ms, as a separate server: `python -m benchmarks.http_server` prints its port and serves."""
 
 from __future__ import annotations
 

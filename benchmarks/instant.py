@@ -1,4 +1,4 @@
-"""The smallest eval there is: a target that answers at once, one grader, persisted like a run of the command."""
+"""The smallest possible eval: a target that answers at once, one grader, stored like a run of the command."""
 
 from __future__ import annotations
 

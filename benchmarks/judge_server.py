@@ -1,6 +1,6 @@
-"""A judge as a server of its own: `python -m benchmarks.judge_server SECONDS` prints its port and serves.
+"""A judge as a separate server: `python -m benchmarks.judge_server SECONDS` prints its port and serves.
 
-It speaks chat completions, passes everything it is asked about, and takes so many seconds over it.
+It supports chat completions, passes everything, and takes SECONDS for each reply.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judges: many calls of one that takes 200 ms, beside a bare aiohttp loop; and grading again what is in the cache."""
+"""Judges: many calls of one that takes 200 ms, compared with a bare aiohttp loop; and grading again from the cache."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def measure(options: BenchmarkOptions) -> Iterator[Row]:
 
 
 def _calls(options: BenchmarkOptions) -> Iterator[Row]:
-    """Not fewer in a quick run: a judge is approached with care, and that must not weigh more than it does.
+    """Not fewer in a quick run: the number of requests starts low, and this must not weigh more than it does.
 
-    The grades alone are what is promised; the whole run also validates its judge, plans, stores and reports.
+    Only the grades have a budget; the whole run also validates its judge, plans, stores and reports.
     """
     grades, runs, bare = [], [], []
     with served(SERVER, str(DELAY_S)) as url:
@@ -82,7 +82,7 @@ def _beside_bare(what: str, cost: Cost, yardstick: Cost, most: float | None) -> 
 
 
 async def _grade(url: str) -> None:
-    """Every answer is another one; verdicts are not kept."""
+    """Every answer is different; verdicts are not kept."""
     suite = judged_suite(TRIALS_PER_CASE)
     options = RunOptions(max_concurrency=AT_ONCE, use_cache=False)
     environment = {**Settings.read().environment, "BENCH_BASE_URL": url}
@@ -122,7 +122,7 @@ def _run_judged(url: str, trials: int) -> None:
 
 
 def _judged_run(harness: Harness, folder: Path, url: str, trials: int) -> Run:
-    """Every trial is judged by a call of its own, so that no verdict of one serves another."""
+    """A separate call judges every trial, so that no verdict is used twice."""
     file = LoadedFile(folder / "suite.yaml", judged_suite(trials))
     options = RunOptions(max_concurrency=AT_ONCE)
     with guarded(StopSignal()):
@@ -165,7 +165,7 @@ def _opened(folder: str) -> Harness:
 
 
 async def _bare(url: str) -> None:
-    """The same request again and again; of the reply only the verdict is looked at."""
+    """Sends the same request repeatedly; reads only the verdict of the reply."""
     body = _request()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
@@ -178,7 +178,7 @@ async def _bare(url: str) -> None:
 
 
 def _request() -> object:
-    """As large as one of ours."""
+    """A prompt as large as ours."""
     form = with_echo(ScoreSheet((), Scoring()).form, "0" * 32)
     reported = template("scores").filled(
         {"input": QUESTION, "output": ANSWER, "rubric": "Is it polite?", "expected": ""}

@@ -1,4 +1,4 @@
-"""Loading a suite of 10,000 cases, beside PyYAML's C loader on the same file, which checks nothing."""
+"""Loading a suite of 10,000 cases, compared with PyYAML's C loader on the same file, which checks nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure(options: BenchmarkOptions) -> Iterator[Row]:
         path.write_text(HEAD + written, encoding="utf-8")
         ours, bare = [], []
         for _ in range(options.rounds):
-            gc.disable()  # it doubles the cost of the C loader, and would flatter us
+            gc.disable()  # it doubles the cost of the C loader, which would be in our favour
             bare.append(cost_of(lambda: yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)))
             gc.enable()
             ours.append(cost_of(lambda: load_suite(path)))

@@ -1,4 +1,4 @@
-"""What the caller chose: how much to measure, and where the peers live."""
+"""What the caller chose: how much to measure, and where the peers are installed."""
 
 from __future__ import annotations
 

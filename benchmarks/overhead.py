@@ -62,7 +62,7 @@ def _measure_kind(kind: Kind, options: BenchmarkOptions) -> Iterator[Row]:
 
 
 def _beside_bare(kind: Kind, trials: int, options: BenchmarkOptions) -> tuple[Cost, Cost]:
-    """In turns, so that a busy moment of the machine meets both."""
+    """In turns, so that a busy moment of the machine affects both."""
     suite = suite_of(kind.target, CASES, trials // CASES)
     ours, bare = [], []
     for _ in range(1 if trials >= ONE_ROUND_FROM else options.rounds):
@@ -72,7 +72,7 @@ def _beside_bare(kind: Kind, trials: int, options: BenchmarkOptions) -> tuple[Co
 
 
 def _many_cases(options: BenchmarkOptions) -> Row:
-    """One trial each: planning, locking and counting are paid per case."""
+    """One trial each: planning, locking and counting cost time per case."""
     cases = max(SMALLEST, options.scaled(MANY_CASES))
     suite = suite_of(answer_async, cases, 1)
     cost = typical(cost_of(lambda: run_persisted(suite, MAX_CONCURRENCY)) for _ in range(options.rounds))

@@ -1,4 +1,4 @@
-"""The peers that are installed, at the same instant target and grader, beside our cost for as many trials."""
+"""The installed peers with the same instant target and grader, compared with our cost for as many trials."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_TELEMETRY = {
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`module` must be importable, or `command` on the PATH, for the peer to be measured."""
+    """The peer is measured only if `module` can be imported, or `command` is on the PATH."""
 
     name: str
     program: str
@@ -75,7 +75,7 @@ def _is_installed(peer: Peer, python: str) -> bool:
 
 
 def _found(peer: Peer, options: BenchmarkOptions) -> dict[str, str | float] | str:
-    """What the peer's program measured, or why it could not: a peer that changed must not stop the others."""
+    """What the peer's program measured, or why it could not: a changed peer must not stop the others."""
     command = [options.peer_python, "-m", f"benchmarks.peers.{peer.program}", str(options.scaled(peer.trials))]
     environment = {**os.environ, **NO_TELEMETRY, "PYTHONPATH": str(ROOT)}
     with TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""One programming problem: a right solution, calls to judge it by, and mistakes one could make.
+"""One programming problem: a right solution, calls to judge it by, and possible mistakes.
 
-What a call returns when all is right is what the solution returns; a mistake replaces a piece of its source.
+The expected result of a call is what the solution returns; a mistake replaces a piece of its source.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ class Problem:
 
     def _spoilt(self, piece: str, other: str) -> str:
         if piece not in self.right:
-            raise SystemExit(f"{self.name} holds no {piece!r}")
+            raise SystemExit(f"{self.name} does not contain {piece!r}")
         return self.right.replace(piece, other, 1)

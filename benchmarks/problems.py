@@ -1,4 +1,4 @@
-"""Small programming problems of our own."""
+"""Our own small programming problems."""
 # ruff: noqa: B905, RUF007 - solutions as people write them
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every contestant is asked, and what the right answer holds."""
+"""The question for every harness, and what the right answer contains."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ HEADING = re.compile(r"^## (.+)\n", re.MULTILINE)
 
 
 def keep(path: Path, name: str, body: str) -> None:
-    """Other sections stay as they are."""
+    """Other sections are not changed."""
     sections = read(path)
     sections[name] = f"\n{machine()}\n\n{body.strip()}\n\n"
     text = TITLE + "".join(f"\n## {heading}\n{section.rstrip()}\n" for heading, section in sections.items())

@@ -1,4 +1,4 @@
-"""How a server of the benchmarks serves, in a process of its own, and how it is started; not what it answers."""
+"""How a server of the benchmarks is started and serves, in its own process; not what it answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def served(module: str, *arguments: str) -> Iterator[str]:
     """Its URL, without a slash at the end."""
     with subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True) as server:
         try:
-            assert server.stdout is not None, "it was asked for"
+            assert server.stdout is not None, "it was requested"
             yield f"http://127.0.0.1:{int(server.stdout.readline())}"
         finally:
             server.terminate()

@@ -1,4 +1,4 @@
-"""Start-up: `--help` and a run of one case, as processes, beside a Python that does nothing."""
+"""Start-up: `--help` and a run of one case, as processes, compared with a Python that does nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def measure(options: BenchmarkOptions) -> Iterator[Row]:
 
 
 def _typical_s(command: Sequence[str], folder: str, rounds: int) -> float:
-    _output(command, folder)  # the first start compiles modules and makes the store
+    _output(command, folder)  # the first start compiles modules and creates the store
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()

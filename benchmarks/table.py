@@ -1,4 +1,4 @@
-"""The table: one row per measurement, with its budget where there is one."""
+"""The table: one row per measurement, with its budget if there is one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = "| what | measured | ratio | budget | kept |\n|---|---|---|---|---|\n"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`kept` is None where nothing was promised."""
+    """`kept` is None if there is no budget."""
 
     what: str
     measured: str
@@ -29,7 +29,7 @@ def as_markdown(rows: Iterable[Row]) -> str:
 
 
 def machine() -> str:
-    """When and on what, without saying whose."""
+    """When and on what machine, without naming the machine."""
     day = datetime.now(UTC).strftime("%Y-%m-%d")
     return (
         f"{day}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"

@@ -1,4 +1,4 @@
-"""Clocks: wall time and CPU time of all threads, together, and the median of several rounds."""
+"""Clocks: wall time and CPU time of all threads together, and the median of several rounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cost:
 
 
 def cost_of(work: Callable[[], object]) -> Cost:
-    """Garbage of what ran before is not charged to `work`."""
+    """Garbage of earlier code is not charged to `work`."""
     gc.collect()
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     work()
@@ -30,7 +30,7 @@ def cost_of(work: Callable[[], object]) -> Cost:
 
 
 def cost_of_command(words: Sequence[str]) -> Cost:
-    """Of a process of its own, from its start to its end."""
+    """The time of a separate process, from its start to its end."""
     wall_s, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "evalharness", *words], check=True, stdout=subprocess.DEVNULL)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

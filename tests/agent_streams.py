@@ -1,6 +1,6 @@
-"""Streams in the shape in which real agents print them, written for the tests: the same small job, done by each agent.
+"""Streams in the format of real agents, written for the tests: the same small job, done by each agent.
 
-The job: make notes.txt with a plan in it, run a command that fails, and say `All done.`
+The job: create notes.txt with a plan in it, run a command that fails, and say `All done.`
 """
 
 from __future__ import annotations

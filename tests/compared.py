@@ -1,4 +1,4 @@
-"""Reports to compare, from as little as a test needs to say: cases with their trials and passes."""
+"""Reports to compare, built from the few values that a test gives: cases with their trials and passes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalharness.domain.report import Report, RunMetadata, Summary
 
 
 def case(case_id: str, trials: int, passed: int, **more: Any) -> CaseResult:
-    """A case that was asked and judged as always, with the score that its passes give."""
+    """A case with the usual question and graders, and the score that follows from its passes."""
     given = {"key": "same", "score": passed / trials if trials else None} | more
     return CaseResult(case_id=case_id, trials=trials, passed=passed, **given)
 
@@ -21,7 +21,7 @@ def report(*cases: CaseResult, name: str = "quiet-sparrow-023", verdict: Any = "
 
 
 def alike(number: int, trials: int, passed: int, first: int = 0, **more: Any) -> list[CaseResult]:
-    """So many cases with the same result."""
+    """This many cases with the same result."""
     return [case(f"c{n}", trials, passed, **more) for n in range(first, first + number)]
 
 

@@ -1,4 +1,4 @@
-"""What several test files share: sizes of samples, what Linux must offer, and graders built as a run builds them."""
+"""What several test files share: sizes of samples, requirements on Linux, and graders built as a run builds them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """The tests themselves are compiled once; what they write and import may change within a second."""
     sys.dont_write_bytecode = True
-    gc.freeze()  # the collector need not look through thousands of tests again and again
+    gc.freeze()  # the garbage collector need not search thousands of tests repeatedly
 
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Workers that run tests beside each other ignore SIGINT; here it means what it means in any program."""
+    """Workers that run tests in parallel ignore SIGINT; here it works as in any program."""
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, former)
@@ -55,7 +55,7 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A test may be a coroutine: it has an event loop of its own."""
+    """A test may be a coroutine: it gets its own event loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters
@@ -65,7 +65,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture
 def import_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test makes importable is forgotten after it."""
+    """Modules that a test makes importable are removed after it."""
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
@@ -77,7 +77,7 @@ def proc() -> None:
 
 @pytest.fixture
 def adopting() -> Iterator[None]:
-    """Orphans become children of this process, as in the one that the command line starts."""
+    """Orphans become children of this process, as in the process that the command line starts."""
     with orphans_adopted():
         yield
 
@@ -91,7 +91,7 @@ def smollm2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., Grader]:
-    """A grader from what a file would hold."""
+    """A grader built from what a file would contain."""
 
     def built(written: Any, offloader: Offloader | None = None, **lent: Any) -> Grader:
         services = Services(tmp_path, NoSandbox(), offloader or Offloader(4), environment={}, **lent)

@@ -1,6 +1,6 @@
-"""Forty ways in which a judge's reply can be no verdict, each made from one that would have been a pass.
+"""Forty kinds of invalid replies of a judge, each made from one that would have been a pass.
 
-Of a sound reply each spoils one thing only, so that nothing but that one thing can be the reason to refuse it.
+Each changes only one thing in a valid reply, so nothing else can be the reason to refuse it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def with_value(value: Any) -> Callable[[Verdict], str]:
 
 
 def written_as(raw: str) -> Callable[[Verdict], str]:
-    """Raw JSON, or what is none, at the place that decides."""
+    """Raw JSON, or something that is not JSON, at the place that decides."""
 
     def spoil(verdict: Verdict) -> str:
         marked = json.dumps({**verdict, decisive(verdict): "@"})

@@ -1,4 +1,4 @@
-"""Judges for tests: small language models that reply honestly, foolishly or not at all, and graders that ask them."""
+"""Judges for tests: small language models that reply honestly, wrongly or not at all, and graders that ask them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ NONCE = re.compile(r'"nonce": "([0-9a-f]{32})"')
 
 
 def told(request: ChatRequest) -> str:
-    """What a judge was first asked, whatever repairs followed."""
+    """The first question to a judge, whatever repairs followed."""
     return request.messages[0].content
 
 
 def data_in(request: ChatRequest) -> dict[str, str]:
-    """What stands between fences, by the fences' names."""
+    """The text between fences, by the fences' names."""
     return {found["name"]: found["text"] for found in FENCED.finditer(told(request))}
 
 
 def nonce_in(request: ChatRequest) -> str:
-    """The one that is asked for: in the last words of the prompt."""
+    """The random word to repeat, from the end of the prompt."""
     return NONCE.findall(told(request))[-1]
 
 
 class JudgeLlm(Llm):
-    """Remembers what it was asked. A reply takes 10 tokens in, 2 out, and a hundredth of a cent."""
+    """Remembers its questions. A reply takes 10 tokens in, 2 out, and costs a hundredth of a cent."""
 
     def __init__(self, name: str = "test/judge") -> None:
         self.name = name
@@ -68,7 +68,7 @@ class JudgeLlm(Llm):
 
 
 class HonestLlm(JudgeLlm):
-    """Likes texts that hold a word, and says so in the form asked for."""
+    """Passes texts that contain a word, in the requested form."""
 
     def __init__(self, likes: str = "Ada", name: str = "test/judge") -> None:
         super().__init__(name)
@@ -89,7 +89,7 @@ class HonestLlm(JudgeLlm):
 
 
 class SayingLlm(JudgeLlm):
-    """Says what a function of the request says."""
+    """Replies with what a function of the request returns."""
 
     def __init__(self, say: Callable[[ChatRequest], str], name: str = "test/judge") -> None:
         super().__init__(name)
@@ -100,7 +100,7 @@ class SayingLlm(JudgeLlm):
 
 
 class EchoLlm(JudgeLlm):
-    """Says what the text says that it is to judge."""
+    """Replies with the verdict that the judged text demands."""
 
     def reply(self, request: ChatRequest) -> str:
         answers = [text for name, text in data_in(request).items() if name.endswith(("answer", "response"))]
@@ -122,7 +122,7 @@ def filled(schema: Mapping[str, Any], good: bool) -> Any:
 
 
 class TestModels:
-    """Models by name; any name where only one is given."""
+    """Models by name; if only one is given, it has every name."""
 
     __test__ = False
 
@@ -165,7 +165,7 @@ def judge(
     before: Grade | None = None,
     **transcript: Any,
 ) -> list[Grade]:
-    """The grades of so many trials that all gave this output."""
+    """The grades of this many trials that all gave this output."""
     models = TestModels(*([llms] if hasattr(llms, "chat") else llms))
     services = Services(
         Path(),

@@ -1,4 +1,4 @@
-"""A server on this machine for tests of targets: it lives in the event loop of the test that asks it."""
+"""A server on this machine for tests of targets: it runs in the event loop of the test."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A server of language models that misbehaves at rates one can set, for all who must bear it.
+"""A server of language models that misbehaves at configurable rates, for tests of everything that must handle it.
 
-It speaks chat completions, Anthropic's messages and embeddings. It counts requests, injected faults and how many
-requests were under way at once, so that a test can say what those who ask it have done. It answers with the last
-message it was sent (see `answer`), so that a test can tell a reply from somebody else's or from a fault.
+It supports chat completions, Anthropic's messages and embeddings. It counts requests, injected faults and how many
+requests were under way at once, so a test can check what its clients did. It answers with the last message it
+received (see `answer`), so a test can distinguish a reply from another client's reply or from a fault.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WRONG = "WRONG: nobody may ever see this text"
 
 
 def hurried(speed: float) -> Clock:
-    """A clock on which `speed` seconds pass in one."""
+    """A clock that runs `speed` times as fast."""
     began, began_wall = time.monotonic(), time.time()
 
     def now() -> float:
@@ -90,13 +90,13 @@ class MisbehavingServer:
 
     @asynccontextmanager
     async def here(self) -> AsyncIterator[str]:
-        """In the event loop of the test; gives the base URL."""
+        """In the event loop of the test; returns the base URL."""
         async with serving(self.handle) as url:
             yield f"{url}/v1"
 
     @contextmanager
     def in_thread(self) -> Iterator[str]:
-        """In a thread of its own, for those who drive a whole process; gives the base URL."""
+        """In its own thread, for tests that run a whole process; returns the base URL."""
         found: list[str] = []
         is_up, loop = threading.Event(), asyncio.new_event_loop()
         done = asyncio.Event()
@@ -169,7 +169,7 @@ class MisbehavingServer:
 
 
 def reply_for(path: str, body: dict[str, Any], answer: Callable[[str, dict[str, Any]], str]) -> dict[str, Any]:
-    """A well-formed reply, in the wire format that the path belongs to."""
+    """A well-formed reply, in the wire format of the path."""
     if path.endswith("/embeddings"):
         data = [{"index": i, "embedding": [float(len(text)), 1.0]} for i, text in enumerate(body["input"])]
         return {"data": data, "model": body["model"], "usage": {"prompt_tokens": len(data), "total_tokens": len(data)}}

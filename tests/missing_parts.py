@@ -1,4 +1,4 @@
-"""What a test says when this machine lacks something it needs: skipped on a desk, failed where `CI=true`."""
+"""What a test does if this machine lacks something it needs: it is skipped on a desktop, and fails if `CI=true`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real models for tests: SmolLM2 in one server for all tests of a process, and what to say where it is missing."""
+"""Real models for tests: SmolLM2 in one server for all tests of a process, and what to do if it is missing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def access(provider: str, root: Path = Path(), base_url: str = "", posting: Post
 
 @contextmanager
 def serving_smollm2(folder: Path) -> Iterator[str]:
-    """The base URL of a server that any number of event loops and processes may ask."""
+    """The base URL of a server that any number of event loops and processes may use."""
     address = folder / "address"
     words = [sys.executable, "-P", str(PROGRAM), str(need_smollm2()), "smollm2", str(address), str(os.getpid())]
     process = subprocess.Popen(words)

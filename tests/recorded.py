@@ -1,4 +1,4 @@
-"""Recorded sessions as tests write them down, and a program that answers like docker-agent does."""
+"""Recorded sessions for tests, and a program that answers like docker-agent."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def session(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def asked(question: str, *tools: str, answer: str = "Done.", at: int = 1, **more: Any) -> dict[str, Any]:
-    """One question, the tools it took, one answer `at` seconds later."""
+    """One question, the tools it used, one answer `at` seconds later."""
     calls = [item("assistant", "", *tools)] if tools else []
     return session(item("user", question), *calls, item("assistant", answer, at=at), **more)
 

@@ -1,4 +1,4 @@
-"""Reports as runs make them, from as little as a test needs to say: cases and the states of their trials."""
+"""Reports as runs make them, built from the few values that a test gives: cases and the states of their trials."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from evalharness.testing.stored_records import make_run
 P: Any
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 TODAY = date(2026, 11, 16)
-# What no trial tells: what the suite itself says, and how long the harness took.
+# What does not follow from trials: what the suite itself says, and how long the harness took.
 BELIEVED = ("metadata/duration_seconds", "metadata/case_threshold", "metadata/max_error_rate", "/weight")
 
-# What sentences are made of stands elsewhere, too; what a gate asks for is believed.
+# Sentences repeat what is found elsewhere; the limits of a gate are accepted as they are.
 UNCHECKED = ("why", "settle", "notes", "not_compared", "recommendations", "asked")
 
 
 def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:
-    """One finished trial as the store hands it out."""
+    """One finished trial as the store returns it."""
     passed = state == P
     grades = [{"state": "pass" if passed else "fail", "type": "code", "kind": given.get("kind", "exact")}]
     return Outcome(
@@ -95,7 +95,7 @@ def numbers(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def changed(report: Report, place: str, value: float) -> Report:
-    """The report with another number at one place."""
+    """The report with a different number at one place."""
     document = report.model_dump(mode="json")
     *way, last = [int(part) if part.isdecimal() else part for part in place.split("/")]
     inner: Any = document
@@ -106,13 +106,13 @@ def changed(report: Report, place: str, value: float) -> Report:
 
 
 def older(report: Report) -> Report:
-    """As it was written when cases did not tell which of their trials lack a score or a cost."""
+    """The report as it was written before cases listed which of their trials have no score or no cost."""
     cases = tuple(replace(case, unscored=0, least_score=None, unpriced=0) for case in report.cases)
     return report.model_copy(update={"cases": cases})
 
 
 def told_numbers(report: Report) -> dict[str, Any]:
-    """By its place, every number that must follow from the trials; a check without a value decides nothing."""
+    """Every number that must follow from the trials, by its place; a check without a value decides nothing."""
     checks = enumerate(report.gate.checks if report.gate else ())
     vain = {f"gate/checks/{number}/wanted" for number, check in checks if check.value is None}
     found = numbers(report.model_dump(mode="json", exclude={"slowest"}))

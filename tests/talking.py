@@ -1,4 +1,4 @@
-"""A language model for tests of targets, and one trial of a target that talks to it."""
+"""A language model for tests of targets, and one trial of a target that uses it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evalharness.testing.model import FakeLlm, FakeModels
 class Talking(FakeLlm):
     @property
     def told(self) -> list[str]:
-        """What the tools said, as the model was told in its last request."""
+        """The results of the tools in the model's last request."""
         return [message.content for message in self.requests[-1].messages if message.role == "tool"]
 
 
@@ -46,7 +46,7 @@ def requested(name: str, arguments: str, id_: str = "call_1") -> ToolRequest:
 
 
 class Asked(NamedTuple):
-    """What a trial came to: a transcript, or why there is none with what was kept all the same; and its files."""
+    """The result of a trial: a transcript, or the reason why there is none with what was kept; and its files."""
 
     transcript: Transcript
     failure: str
@@ -62,7 +62,7 @@ def ask(
     sandbox: Callable[[], Sandbox] = Bubblewrap,
     timeout_s: float = 60.0,
 ) -> Asked:
-    """One trial, from the opening of its target to the end of its workspace."""
+    """One trial, from opening its target to removing its workspace."""
     asked = case if isinstance(case, Case) else Case(id="a", input=case, expected="4")
 
     async def run() -> Asked:

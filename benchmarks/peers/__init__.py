@@ -1,1 +1,1 @@
-"""Other harnesses at the same task. Each file is a program of its own, run by a Python that has that harness."""
+"""Other harnesses with the same task. Each file is a separate program, run by a Python that has that harness."""

@@ -1,4 +1,4 @@
-"""DeepEval: test cases answered at once and a metric of our own that looks for the text."""
+"""DeepEval: test cases that are answered at once, and our own metric that looks for the text."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def passed(trials: int) -> int:
             "metric_list": [{"metric": "contains", "aggregation": "mean", "higher_is_better": True}],
         }
     )
-    manager = TaskManager(include_defaults=False)  # else thousands of task files are read first
+    manager = TaskManager(include_defaults=False)  # otherwise thousands of task files are read first
     found = simple_evaluate(model=Instant(), tasks=[task], task_manager=manager, bootstrap_iters=0)
     return round(found["results"]["benchmark"]["contains,none"] * trials)
 

@@ -1,4 +1,4 @@
-"""How a peer is measured and reported: CPU and wall time of the evaluation alone, as one line of JSON, the last one."""
+"""How a peer is measured and reported: CPU and wall time of the evaluation alone, as JSON on the last line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def wanted_trials() -> int:
 
 
 def report(distribution: str, passed: Callable[[int], int]) -> None:
-    """`passed(n)` evaluates n trials and says how many passed. A first small run pays for imports and set-up."""
+    """`passed(n)` evaluates n trials and returns how many passed. A first small run covers imports and set-up."""
     trials = wanted_trials()
     passed(2)
     counted: list[int] = []

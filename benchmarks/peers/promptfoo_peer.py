@@ -1,6 +1,6 @@
-"""promptfoo: its `echo` provider and a `contains` assertion, through its command.
+"""promptfoo: its `echo` provider and a `contains` assertion, with its command.
 
-The command is a process, so its start is taken out: the cost of many trials less the cost of two.
+The command is a process, so its start is subtracted: the cost of many trials minus the cost of two.
 """
 
 from __future__ import annotations

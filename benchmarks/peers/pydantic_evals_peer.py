@@ -1,4 +1,4 @@
-"""pydantic-evals: a Dataset with its Contains evaluator. It keeps results in memory only."""
+"""pydantic-evals: a Dataset with its Contains evaluator. It keeps results only in memory."""
 
 from __future__ import annotations
 

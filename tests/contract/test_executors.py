@@ -1,4 +1,4 @@
-"""What every executor promises."""
+"""The contract of every executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every grader owes its users, whichever it is. A grader without an entry here fails the first test."""
+"""The contract of every grader. A grader without an entry here fails the first test."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def said(text: Any) -> Answer:
 
 
 def took(**amounts: Any) -> Answer:
-    """The answer of a workflow whose one agent took so much."""
+    """The answer of a workflow with one agent that took this time, cost and tokens."""
     return {"snapshot": {"outputs": {}}, "events": ({"type": "agent:complete", "nodeId": "coder", **amounts},)}
 
 

@@ -1,4 +1,4 @@
-"""What every language model and every embedder promises, whoever answers for it."""
+"""The contract of every language model and every embedder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMBEDDERS = {"openai-compatible": "m", "local": "wordllama"}
 
 
 async def four(request: web.Request) -> web.Response:
-    """A server that speaks both wire formats, and gives vectors that count letters."""
+    """A server that supports both wire formats, and returns vectors that count letters."""
     if request.path.endswith("messages"):
         return web.json_response({"content": [{"type": "text", "text": "4"}], "stop_reason": "end_turn"})
     if request.path.endswith("embeddings"):

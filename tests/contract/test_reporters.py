@@ -1,4 +1,4 @@
-"""What every reporter promises."""
+"""The contract of every reporter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sandbox promises. How well bubblewrap isolates is tested in `tests/functional/`."""
+"""The contract of every sandbox. How well bubblewrap isolates is tested in `tests/functional/`."""
 
 from __future__ import annotations
 

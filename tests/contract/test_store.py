@@ -1,4 +1,4 @@
-"""What every store promises; and what SQLite makes of what it cannot keep as it is."""
+"""The contract of every store, and how SQLite handles values that it cannot keep unchanged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TestSqlite:
         assert [line.id for line in store.list_runs(40)] == [run.id for run in reversed(runs)]
         store.close()
 
-    def test_half_a_character_in_a_run_is_mended_and_in_a_name_is_unknown(self, store: Store) -> None:
+    def test_half_a_character_in_a_run_is_repaired_and_in_a_name_is_unknown(self, store: Store) -> None:
         run = added(store, make_run().model_copy(update={"root": "/caf\udce9"}))
         assert store.find_run(run.id).root == "/caf?"
         with pytest.raises(UnknownName):
@@ -72,7 +72,7 @@ class TestSqlite:
         ],
         ids=["text", "data", "equal keys", "large number", "huge number", "not JSON"],
     )
-    def test_what_is_not_quite_text_or_json_is_mended(self, store: Store, output: object, kept: object) -> None:
+    def test_what_is_not_quite_text_or_json_is_repaired(self, store: Store, output: object, kept: object) -> None:
         run = added(store)
         odd = Attempt(state="passed", reason="\udcff", transcript=Transcript.model_construct(output=output))
         put(store, run, Trial(case_id="a", index=0, seed=1, attempts=(odd,)), make_trial("b", reason="\udcff"))
@@ -92,7 +92,7 @@ class TestSqlite:
         assert trial.reason == "deep"
         assert ("core" if depth == 100 else "") in str(trial.output)
 
-    def test_more_tokens_than_a_column_holds(self, store: Store) -> None:
+    def test_more_tokens_than_a_column_can_store(self, store: Store) -> None:
         run = added(store)
         transcript = Transcript(output="x", usage=Usage(input_tokens=10**30))
         put(store, run, Trial(case_id="a", index=0, seed=1, attempts=(Attempt(state="passed", transcript=transcript),)))

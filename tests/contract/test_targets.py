@@ -1,4 +1,4 @@
-"""What every target promises, whoever wrote it: each built-in one goes through the same class."""
+"""The contract of every target; each built-in target goes through the same class."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evalharness.testing.target_contract import TargetContract
 
 @dataclass(frozen=True)
 class Entry:
-    """How a target is written, how the same kind is written so that it may answer differently, and its answer."""
+    """How a target is written, how a variant of it that may answer differently is written, and its answer."""
 
     written: Any
     otherwise: Any

@@ -1,4 +1,4 @@
-"""How tests ask a target in this process: cases of one kind, run by the real engine, kept nowhere."""
+"""How tests ask a target in this process: cases of one kind, run by the real engine, not stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalharness.domain.suite import SuiteConfig
 
 
 def run_suite(target: Any, *, cases: int = 1, limit_s: float = 60.0, retries: int = 0, **case: Any) -> Run:
-    """`cases` equal ones, called a, b, c …; they ask for 2+2 unless the fields of the case say otherwise."""
+    """`cases` equal cases named a, b, c …; they ask for 2+2 unless the fields say otherwise."""
     fields = {"input": "2+2", "expected": "4", **case}
     suite = Suite(
         name="s",

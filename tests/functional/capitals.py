@@ -1,4 +1,4 @@
-"""The project that tests of `eval-harness run` share: three capitals asked twice, of which the agent knows two."""
+"""The project that tests of `eval-harness run` share: three capitals, each asked twice; the agent knows two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tests drive the real command: one process in a folder of its own, with an environment that holds no surprises."""
+"""How tests run the real command: one process in its own folder, with a controlled environment."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def warm_command() -> WarmCommand:
 
 
 class Started:
-    """A command under way: a process that a test may look at and send signals to."""
+    """A running command: a process that a test can inspect and send signals to."""
 
     def __init__(self, process: WarmProcess, out: IO[bytes], err: IO[bytes]) -> None:
         self._process, self._out, self._err = process, out, err
@@ -81,7 +81,7 @@ class Started:
         self.poll, self.kill, self.send_signal = process.poll, process.kill, process.send_signal
 
     def wait(self, timeout_s: float = LONGEST_WAIT_S) -> Outcome:
-        """What it came to, as soon as it has ended."""
+        """The result, as soon as the process has ended."""
         code = self._process.wait(timeout_s)
         self._out.seek(0)
         self._err.seek(0)
@@ -99,7 +99,7 @@ def start(
     whole_shutdown: bool = True,
     command: WarmCommand | None = None,
 ) -> Iterator[Started]:
-    """The command, ended when the block is left. What goes to a stream that is given is not part of the outcome."""
+    """The command, ended when the block is left. Output to a given stream is not part of the outcome."""
     with TemporaryFile() as out, TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
         streams = [
             nothing.fileno() if stdin is None else stdin,
@@ -124,7 +124,7 @@ def drive(
     whole_shutdown: bool = False,
     command: WarmCommand | None = None,
 ) -> Outcome:
-    """`whole_shutdown`: for tests that leave threads or objects behind, which could disturb the end of Python."""
+    """`whole_shutdown`: for tests that leave threads or objects behind, which could disturb the shutdown of Python."""
     with start(folder, *words, env=env, whole_shutdown=whole_shutdown, command=command) as started:
         return started.wait(timeout_s)
 
@@ -132,20 +132,20 @@ def drive(
 def drive_run(
     folder: Path, *words: str, suite: str = "suite.yaml", target: str = "", env: Mapping[str, str] | None = None
 ) -> Outcome:
-    """`eval-harness run`, with a report to look into."""
+    """`eval-harness run`, with a report to inspect."""
     asked = ("--target", target) if target else ()
     return drive(folder, "run", suite, *asked, *words, "--json", env=env)
 
 
 def succeed(folder: Path, *words: str, code: int = 0) -> Outcome:
-    """A command that ends with this code; otherwise the test fails with what it said."""
+    """Runs a command that must end with this code; otherwise the test fails with its output."""
     done = drive(folder, *words)
     assert done.code == code, done.both
     return done
 
 
 def drive_fresh(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Outcome:
-    """In an interpreter of its own: half a second slower, and it obeys what is read when an interpreter starts."""
+    """Runs in its own interpreter: half a second slower, but with everything that happens when one starts."""
     done = subprocess.run(
         [*COMMAND, *words],
         cwd=folder,
@@ -159,7 +159,7 @@ def drive_fresh(folder: Path, *words: str, env: Mapping[str, str] | None = None)
 
 
 def write(folder: Path, **files: str) -> Path:
-    """`write(folder, agent_py=…, suite_yaml=…)`: the last underscore stands for the dot."""
+    """`write(folder, agent_py=…, suite_yaml=…)`: the last underscore becomes the dot."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         stem, _, ending = name.rpartition("_")
@@ -175,4 +175,4 @@ def wait_until(happened: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LONGEST_WAIT_S
     while not happened():
         assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.005)  # polling takes time from the processes that are waited for
+        time.sleep(0.005)  # polling takes time from the processes that the test waits for

@@ -1,4 +1,4 @@
-"""A project whose agent can be held: five cases, commands run in it as processes, and what they left behind."""
+"""A project whose agent can be paused: five cases, commands run as processes, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from driving import Outcome, Started, drive, start, wait_until
 
-# Each execution leaves a line in `log`; what `hold` names waits for as long as the file is there.
+# Each execution writes a line to `log`; the cases that `hold` names wait for as long as that file exists.
 AGENT = """
 import asyncio, os, time
 from pathlib import Path
@@ -69,7 +69,7 @@ GRADER = "def judged(context):\n    return context.text == 'yes'\n"
 
 
 class Project:
-    """A folder with a suite of five cases, an agent and a grader; commands are run in it as processes."""
+    """A folder with a suite of five cases, an agent and a grader; commands run in it as processes."""
 
     def __init__(self, folder: Path, **suite: Any) -> None:
         self.folder = folder
@@ -114,7 +114,7 @@ class Project:
 
 
 def interrupted(project: Project, number: signal.Signals = signal.SIGINT, held: str = "q4") -> Outcome:
-    """A run of which four trials are committed when the signal comes; the fifth is under way."""
+    """A run with four committed trials when the signal arrives; the fifth is still running."""
     project.hold(held)
     with project.started("run", "suite.json", "-j", "2") as process:
         wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)

@@ -1,7 +1,7 @@
 """How tests isolate a process, once in each way the machine allows: as root with and without control groups, as a user.
 
-An ordinary user is made of root by dropping to nobody; where the tests are run by an ordinary user, that is the one.
-Run as a program, this file is the harness of that user: requests come pickled on stdin, results go to stdout.
+For the user's mode, root drops to `nobody`; if the tests already run as an ordinary user, that user is used.
+Run as a program, this file is that user's harness: pickled requests come on stdin, results go to stdout.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Outcome = ProcessResult | TargetUnavailable
 
 @dataclass
 class Isolated:
-    """Processes isolated in one mode, in a workspace that whoever runs them may use."""
+    """Processes isolated in one mode, in a workspace that their user may use."""
 
     mode: str
     workspace: Path
@@ -62,7 +62,7 @@ class Isolated:
         return ProcessRequest(argv, **settings)
 
     def outcome(self, *requests: ProcessRequest) -> Outcome:
-        """What became of the last of them; all are run at once."""
+        """The result of the last of them; all run at once."""
         if self.mode == USER and os.geteuid() == 0:
             nobody.give_away(self.workspace)
             self.outcomes = as_user(requests)
@@ -77,8 +77,8 @@ class Isolated:
 
 @contextmanager
 def isolated(mode: str, folder: Path) -> Iterator[Isolated]:
-    """Root's workspace lies where nobody else may go; the user's is his own."""
-    # Here, because the harness of the user, see below, needs and reaches neither.
+    """Root's workspace is where no other user may go; the user's workspace is his own."""
+    # Imported here, because the harness of the user, see below, neither needs nor reaches it.
     from missing_parts import missing
 
     from evalharness.workspaces import remove_folder
@@ -114,7 +114,7 @@ async def run_all(requests: Iterable[ProcessRequest], *, uses_groups: bool = Tru
 
 
 def user_command(*paths: Path) -> list[str]:
-    """What makes the rest of a command line an ordinary user's, who can get to the harness and to `paths`."""
+    """The start of a command line that runs the rest as an ordinary user with access to the harness and to `paths`."""
     if os.geteuid() != 0:
         return []
     needed = {path.resolve() for path in (SOURCE, Path(__file__), Path(sys.prefix), Path(sys.base_prefix), *paths)}
@@ -122,7 +122,7 @@ def user_command(*paths: Path) -> list[str]:
 
 
 def start_harness(mode: str) -> subprocess.Popen[bytes]:
-    """A harness in a process of its own, to be given its requests; the first line on stderr is its number."""
+    """A harness in its own process, ready for requests; the first line on stderr is its process id."""
     return subprocess.Popen(
         [*(user_command() if mode == USER else ()), sys.executable, __file__, mode],
         env={**ENV, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -1,4 +1,4 @@
-"""How tests run a process in the sandbox that does not isolate, and find out which of its family are still there."""
+"""How tests run a process in the sandbox that does not isolate, and find out which of its family still exist."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
-# Six ways to live on: a child, its child, a child in its own session, the same without its environment, a daemon by
-# double fork, and one that also wipes its environment. Each leaves its pid in a file named after it.
+# Six ways to survive: a child, its child, a child in its own session, the same without its environment, a daemon by
+# double fork, and one that also clears its environment. Each writes its pid to a file named after it.
 FAMILY = """
 import os, time
 def leave_pid(name):
@@ -79,7 +79,7 @@ def pids(folder: Path) -> dict[str, int]:
 
 
 def survivors(folder: Path) -> dict[str, int]:
-    """Who of those who left a pid is still there, as a process or as a zombie, after at most 30 s."""
+    """Which of the processes that wrote a pid still exist, as a process or as a zombie, after at most 30 s."""
     deadline = time.monotonic() + 30
     while True:
         left = {name: pid for name, pid in pids(folder).items() if Path(f"/proc/{pid}").exists()}
@@ -95,7 +95,7 @@ def children() -> set[int]:
 
 
 def open_files() -> set[str]:
-    """What this process's descriptors point at; pipes and sockets are numbered by the kernel, so each is its own."""
+    """What this process's descriptors point at; the kernel numbers pipes and sockets, so each is unique."""
     links = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         try:

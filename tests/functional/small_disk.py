@@ -1,4 +1,4 @@
-"""A disk of 1 MB that a test can fill, where the system lets us have one."""
+"""A disk of 1 MB that a test can fill, where the system allows one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A program for tests: writes trials into a store, and says which are safely there.
+"""A program for tests: writes trials into a store and prints which are safely stored.
 
     store_writer.py PLACE RUN_ID CASE_ID COUNT
 
-After each flush it writes the number of the trial to stdout; COUNT 0 means for ever.
+After each flush it writes the number of the trial to stdout; COUNT 0 means forever.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def open_store(place: str, timeout_s: float = 30.0) -> SqlStore:
 
 
 def bulky_trial(case_id: str, index: int, size: int = 3000) -> Trial:
-    """Of about `size` bytes that cannot be compressed much."""
+    """A trial of about `size` bytes that cannot be compressed much."""
     output = Random(f"{case_id} {index}").randbytes(size // 2).hex()
     return Trial(
         case_id=case_id,

@@ -1,4 +1,4 @@
-"""What only a judge or a person can grade is told as due, with the way to get it done."""
+"""Grades that only a judge or a person can give are reported as outstanding, with the command that gets them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_person_who_has_to_grade_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("--store", ":memory:")], ids=["stored", "nothing kept"])
-def test_nothing_is_due_or_can_be_regraded(flags: tuple[str, ...], tmp_path: Path) -> None:
-    """A run that nobody waits for says nothing of it; one that was not kept cannot be graded later."""
+def test_nothing_is_outstanding_or_can_be_regraded(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """A run without outstanding grades does not mention them; a run that was not stored cannot be graded later."""
     done = run(tmp_path, JUDGED if flags else SURE, flags=flags)
     assert done.code == (4 if flags else 0)
     assert "regrade" not in done.out

@@ -1,4 +1,4 @@
-"""Whatever is handed to the command: a clear error or a trial with that reason, the right exit code, nothing lost."""
+"""Any bad input: a clear error or a trial with that reason, the right exit code, and nothing lost."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_debug_shows_the_stack_trace(project: Path) -> None:
 
 
 def test_targets_that_misbehave(project: Path) -> None:
-    """One run each, in one command: the trial says what was wrong, and the others are not touched by it."""
+    """One run per target, in one command: the trial says what was wrong, and the other trials are not affected."""
     reasons = {
         "agent.py:raises": "the target raised KeyError: 'missing thing' (",
         "agent.py:exits": "7",
@@ -157,7 +157,7 @@ def test_targets_that_hang(project: Path) -> None:
 
 
 def check_reasons(project: Path, reasons: dict[str, str]) -> None:
-    """Target → what is in the reason for which its only trial failed."""
+    """Maps each target to a part of the reason why its only trial failed."""
     flags = [word for target in reasons for word in ("--target", target)]
     done = quiet(drive(project, "run", "suite.yaml", *flags, "--json", whole_shutdown=True))
 
@@ -169,7 +169,7 @@ def check_reasons(project: Path, reasons: dict[str, str]) -> None:
         assert (trial["state"], reason in trial["reason"]) == ("failed", True), (target, trial)
 
 
-# A small process in between: a child is charged with the memory of the process that it was forked from.
+# A small process in between, because a child is charged with the memory of the process that forked it.
 MEASURING = """
 import resource, subprocess, sys
 with open("out.json", "wb") as out:
@@ -207,7 +207,7 @@ def test_giant_answers_and_noisy_functions(project: Path) -> None:
 
 @pytest.fixture(params=["small disk", "small file"])
 def little_space(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder with room for 1 MB, and the environment that says so to the agent where no disk does."""
+    """A folder with room for 1 MB, and the environment that tells the agent so where no small disk can be made."""
     if request.param == "small disk":
         with mounted(tmp_path) as folder:
             yield folder, {}
@@ -271,7 +271,7 @@ def has_open(process: Started, path: Path) -> bool:
     return False
 
 
-def test_a_locked_store_is_waited_for_then_told(project: Path) -> None:
+def test_a_locked_store_is_waited_for_then_reported(project: Path) -> None:
     assert drive(project, "run", "suite.yaml", "--target", "oracle").code == 0
     holder = sqlite3.connect(project / ".evalharness" / "store.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
@@ -290,7 +290,7 @@ def test_a_locked_store_is_waited_for_then_told(project: Path) -> None:
         wait_until(lambda: has_open(process, project / ".evalharness" / "store.db"))
         holder.execute("ROLLBACK")
         holder.close()
-        assert process.wait().code == 0, "the lock went away in time"
+        assert process.wait().code == 0, "the lock was released in time"
     assert len(drive(project, "runs", "--json").json["runs"]) == 2
 
 
@@ -305,7 +305,7 @@ def test_stores_that_are_none(project: Path) -> None:
 
 
 def test_a_reader_that_leaves_early(project: Path) -> None:
-    """`eval-harness runs | head -1` must not end in a complaint."""
+    """`eval-harness runs | head -1` must not end with an error message."""
     line = f"{sys.executable} -m evalharness run suite.yaml --target oracle --repeat 500 --verbose | head -1"
     done = subprocess.run(
         ["sh", "-c", line], cwd=project, env=clean_environment(project), capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Baselines from the command line: set, listed, exported, given up; and runs held against them."""
+"""Baselines on the command line: setting, listing, exporting and removing them, and comparing runs with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """A project with a baseline, also as base.json, and a later run that is worse; nobody changes it."""
+    """A project with a baseline, also as base.json, and a later run that is worse. Tests must not change it."""
     folder = write(tmp_path_factory.mktemp("compared"), agent_py=AGENT, suite_yaml=SUITE, pyproject_toml="")
     good = run(folder, "good")
     assert drive(folder, "baseline", good, "-o", "base.json").code == 0
@@ -45,7 +45,7 @@ class TestBaseline:
         wrong = drive(project, "baseline", "rm", "relaese")
         assert (wrong.code, "Did you mean 'release'?" in wrong.err) == (2, True)
         assert "no longer the baseline 'release'" in drive(project, "baseline", "rm", "release").out
-        assert drive(project, "show", second).code == 0, "the run stays"
+        assert drive(project, "show", second).code == 0, "the run is kept"
 
     def test_only_a_run_that_can_be_trusted_becomes_one(self, project: Path) -> None:
         broken = run(project, "unreachable")
@@ -73,7 +73,7 @@ class TestBaseline:
     @pytest.mark.parametrize(
         "words", [[], ["list", "x"], ["rm"], ["add"], ["a", "b"], ["list", "--name", "x"], ["x", "--suite", "s"]]
     )
-    def test_wrong_usage_is_told(self, tmp_path: Path, words: list[str]) -> None:
+    def test_wrong_usage_is_reported(self, tmp_path: Path, words: list[str]) -> None:
         assert drive(tmp_path, "baseline", *words).code == 2
 
     def test_a_baseline_survives_tidying_up(self, project: Path) -> None:
@@ -151,12 +151,12 @@ class TestBaseline:
         (project / "agent.py").write_text("def never(country):\n    return 'no'\n")
         assert "no trial of this run passed" in drive(project, "baseline", run(project, "never")).out
 
-    def test_a_run_with_grades_due_becomes_one_with_a_note(self, project: Path) -> None:
+    def test_a_run_with_grades_outstanding_becomes_one_with_a_note(self, project: Path) -> None:
         write(project, suite_yaml=SUITE + "  - {id: polite, input: Peru, expected: {relevance: [polite]}}\n")
         done = drive(project, "baseline", run(project, "good"))
         assert (done.code, "note: grades are due: 4 trials of this run are not judged" in done.out) == (0, True)
 
-    def test_a_file_holds_the_figures_and_no_transcripts(self, compared: tuple[Path, str, str]) -> None:
+    def test_a_file_contains_the_figures_and_no_transcripts(self, compared: tuple[Path, str, str]) -> None:
         report = json.loads((compared[0] / "base.json").read_text())["eval_report"]
         assert report["metadata"]["run_name"] == compared[1]
         assert [(case["case_id"], case["passed"], case["trials"]) for case in report["cases"]] == [
@@ -197,7 +197,7 @@ class TestSeveralRuns:
             assert each["differences"]["pass_rate"]["n_trials_old"] == 36
         shown = drive(project, "compare", "default", bad).out
         assert all(name in shown for name in names) and "before, now answer" not in shown
-        assert "before, now" in shown, "transcripts of the baseline's runs are looked into"
+        assert "before, now" in shown, "transcripts of the baseline's runs are compared"
         assert drive(project, "gate", bad, "--baseline", "base.json").code == 1
         assert drive(project, "verify", bad).code == drive(project, "verify", "w.json").code == 0
         itself = drive(project, "regressions", "capitals", "--run", names[1])
@@ -210,7 +210,7 @@ class TestSeveralRuns:
             refused = drive(project, "compare", names[0], new)
             assert (refused.code, "name one of its runs" in refused.err) == (2, True)
 
-    def test_a_file_of_several_targets_is_no_baseline(self, project: Path) -> None:
+    def test_a_file_of_several_targets_is_not_a_baseline(self, project: Path) -> None:
         drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad", "-o", "both.json")
         refused = drive(project, "run", "suite.yaml", "--baseline", "both.json")
         assert (refused.code, "runs of several targets" in refused.err) == (2, True)
@@ -234,14 +234,14 @@ class TestCompare:
         folder, good, bad = compared
         for old, source in ((good, ""), ("default", "baseline default"), ("base.json", "base.json")):
             done = drive(folder, "compare", old, bad, "--json")
-            assert done.code == 0, "it shows, it does not judge"
+            assert done.code == 0, "it shows the difference and does not judge"
             found = done.json["comparison"]
             assert (found["verdict"], found["old"]["source"], found["old"]["run_name"]) == ("REGRESSION", source, good)
             worst = found["cases"][0]
             assert (worst["case_id"], worst["old_passed"], worst["new_passed"]) == ("peru", 4, 0)
             assert ("Cusco" in str(worst["divergence"])) is (old != "base.json"), "a file has no transcripts"
 
-    def test_a_case_whose_target_raised_tells_why(self, project: Path) -> None:
+    def test_a_case_whose_target_raised_reports_why(self, project: Path) -> None:
         write(
             project,
             agent_py=AGENT + "\ndef raising(country):\n    return {'France': 'Paris', 'Japan': 'Tokyo'}[country]\n",
@@ -293,7 +293,7 @@ class TestCompare:
             ("suite.yaml", "suite.yaml is not JSON"),
         ],
     )
-    def test_what_cannot_be_found_is_told(self, compared: tuple[Path, str, str], wrong: str, told: str) -> None:
+    def test_what_cannot_be_found_is_reported(self, compared: tuple[Path, str, str], wrong: str, told: str) -> None:
         done = drive(compared[0], "compare", wrong, compared[2])
         assert (done.code, told in done.err) == (2, True)
 
@@ -314,7 +314,7 @@ class TestCompare:
         assert drive(project, "baseline", "rm", "default", "--suite", "rivers").code == 0
 
 
-def test_a_run_held_against_itself_is_told(compared: tuple[Path, str, str]) -> None:
+def test_a_run_compared_with_itself_is_reported(compared: tuple[Path, str, str]) -> None:
     folder, good, _ = compared
     done = drive(folder, "compare", good, good)
     assert (done.code, "this is a run held against itself" in done.out) == (0, True)

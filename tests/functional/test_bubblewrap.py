@@ -1,4 +1,4 @@
-"""Real processes in the sandbox that isolates, in each mode: what goes in and out, and which limits end them."""
+"""Real processes in the sandbox that isolates, in each mode: input, output, and the limits that end them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TestWhatGoesInAndOut:
     def test_a_variable_for_the_program_does_not_touch_what_builds_the_sandbox(self, box: Isolated) -> None:
         result = box.shell("echo $LD_PRELOAD", env={**ENV, "LD_PRELOAD": "/nowhere/evil.so", "ENV": "/nowhere"})
         assert result.stdout == b"/nowhere/evil.so\n"
-        assert result.stderr.count(b"evil.so") <= 2, "inside: the first program and the shell; outside: nobody"
+        assert result.stderr.count(b"evil.so") <= 2, "inside: the first program and the shell; outside: no process"
 
     def test_files_of_the_workspace_come_and_go(self, box: Isolated) -> None:
         odd = [" leading", "new\nline", "-rf", "ünïcode", "'quote\"", os.fsdecode(b"latin-\xe9")]
@@ -90,7 +90,7 @@ class TestWhatGoesInAndOut:
         assert result.stdout == b"giveny\n"
 
     def test_the_interpreter_that_runs_the_harness_works(self, box: Isolated) -> None:
-        """It may lie in a virtual environment, in somebody's home, behind links."""
+        """It may be in a virtual environment, in somebody's home, or behind links."""
         folder = str(Path(sys.executable).parent)
         for argv in ((sys.executable, "-c"), (Path(sys.executable).name, "-c")):
             result = box.run(*argv, "import sys, ssl; print(sys.prefix)", env={"PATH": f"/usr/bin:/bin:{folder}"})
@@ -104,11 +104,11 @@ class TestWhatGoesInAndOut:
     def test_programs_know_who_they_are(self, box: Isolated) -> None:
         assert box.shell("id -un; id -gn; hostname").stdout == b"user\nuser\nsandbox\n"
 
-    def test_they_stand_back_behind_the_harness(self, box: Isolated) -> None:
+    def test_they_have_a_lower_priority_than_the_harness(self, box: Isolated) -> None:
         assert int(box.shell("nice").stdout) == min(19, os.nice(0) + 5)
 
     def test_the_first_process_of_a_sandbox(self, box: Isolated) -> None:
-        """Nobody else is there, and what it starts cannot kill it."""
+        """It sees no other processes, and what it starts cannot kill it."""
         line = "echo $$ /proc/[0-9]*; sh -c 'kill -9 1'; kill -TERM $$; exit 7"
         result = box.shell(line, is_first=True)
         assert (result.exit_code, result.stdout) == (7, b"1 /proc/1\n"), result.stderr
@@ -145,7 +145,7 @@ class TestWhatCannotBeStarted:
         assert box.run("./own", env=env).exit_code == 0
 
     def test_a_program_that_cannot_be_executed_after_all(self, box: Isolated) -> None:
-        """Only the sandbox finds out; the exit code 126 or 127 would look like the program's."""
+        """Only the sandbox detects this; the exit code 126 or 127 would look like the program's."""
         for name, text in {"unknown": "#!/nowhere/interpreter\n", "closed": "#!/bin/sh\nexit 127\n"}.items():
             (box.beside / name).write_text(text)
             (box.beside / name).chmod(0o744 if name == "closed" else 0o755)
@@ -155,7 +155,7 @@ class TestWhatCannotBeStarted:
             assert isinstance(outcome, TargetUnavailable) and f"cannot start '{program}'" in outcome.message, outcome
 
     def test_a_program_cannot_pretend_that_it_was_not_started(self, box: Isolated) -> None:
-        """Else it could make its failure look like the machine's."""
+        """Otherwise it could make its failure look like the machine's."""
         for said in ("bwrap: no", "prlimit: failed to execute sh: No such file or directory"):
             assert box.shell(f"echo '{said}' >&2; exit 127").exit_code == 127
 
@@ -175,7 +175,7 @@ class TestWhatCannotBeStarted:
         outcomes = box.all_of(*(box.request("ls", "/host", **options) for options in meant))
         assert [type(outcome) for outcome in outcomes] == [TargetUnavailable] * 3
 
-    def test_a_private_file_is_the_users_to_read_and_root_says_that_it_is_not_nobodys(self, box: Isolated) -> None:
+    def test_a_private_file_is_readable_for_its_user_but_not_for_the_user_nobody(self, box: Isolated) -> None:
         private = box.beside / "private"
         private.write_text("mine")
         private.chmod(0o600)
@@ -209,8 +209,8 @@ class TestLimits:
         result = box.python(code, limits=SMALL)
         assert (result.ended, result.exit_code, result.stdout) == ("processes", None, b"start\n")
 
-    def test_a_fork_bomb_starves_nobody(self, box: Isolated) -> None:
-        """With as many processes as there may be by default, none of which ever rests."""
+    def test_a_fork_bomb_does_not_starve_others(self, box: Isolated) -> None:
+        """With the default maximum number of processes, all of them busy."""
         bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass\n"
         neighbour = "import time\nfor i in range(20): time.sleep(0.05)\nprint('done')\n"
         neighbours = [box.request("/usr/bin/python3", "-c", neighbour) for _ in range(2)]
@@ -276,7 +276,7 @@ class TestLimits:
         result = box.shell("i=0; while :; do i=$((i+1)); head -c 10000000 /dev/zero >$i; done", limits=SMALL)
         assert (result.ended, result.exit_code) == ("disk", None)
 
-    def test_disk_that_was_filled_before_anybody_looked(self, box: Isolated) -> None:
+    def test_disk_that_was_filled_before_the_first_check(self, box: Isolated) -> None:
         result = box.shell("for i in 1 2 3; do head -c 900000 /dev/zero >$i; done", limits=Limits(disk_bytes=2_000_000))
         assert result.ended == "disk"
 
@@ -330,7 +330,7 @@ class TestLimits:
         assert (box.workspace / "c").stat().st_mode & 0o777 == 0o100
         assert (box.workspace / "c/d").stat().st_mode & 0o777 == 0
 
-    def test_folders_that_come_and_go_are_no_disk(self, box: Isolated) -> None:
+    def test_folders_that_come_and_go_do_not_count(self, box: Isolated) -> None:
         code = (
             "import os, shutil, time\nend = time.monotonic() + 1\n"
             "while time.monotonic() < end:\n"

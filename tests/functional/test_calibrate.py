@@ -1,4 +1,4 @@
-"""`calibrate` through the real command, with judges whose verdicts stand in a file."""
+"""`calibrate` with the real command, with judges whose verdicts are in a file."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def calibrated(folder: Path, *flags: str) -> Any:
     return done.json["calibration"]
 
 
-def test_each_example_is_scored_and_what_they_say_is_told(tmp_path: Path) -> None:
+def test_each_example_is_scored_and_what_they_say_is_reported(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--examples")
     assert done.code == 0, done.both
@@ -77,7 +77,7 @@ def test_each_example_is_scored_and_what_they_say_is_told(tmp_path: Path) -> Non
     assert "0.33 kinder" in line_of(done, "direction")
     assert "3 examples cannot show" in line_of(done, "too few")
     assert "1 of 4" in line_of(done, "no score")
-    assert "7 calls" in line_of(done, "cost"), "it is tried out, then one each, and two repairs of the bad reply"
+    assert "7 calls" in line_of(done, "cost"), "validation, one question each, and two repairs of the bad reply"
 
 
 def test_no_example_is_shown_to_the_judge_that_scores_it(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_no_example_is_shown_to_the_judge_that_scores_it(tmp_path: Path) -> None
     alone = SUITE.replace("        - {input: Hi, output: lovely two, score: 4}\n", "").replace("lovely one", "alone")
     write(tmp_path, suite_yaml=alone, judge_yaml=SHOWN.replace("lovely one", r"example answer begins \w+ ---\nalone"))
     [found] = calibrated(tmp_path)["examples"]
-    assert [example["judged"] for example in found["examples"]] == [1, 5, 5], "its own score is not among what it sees"
+    assert [example["judged"] for example in found["examples"]] == [1, 5, 5], "its own score is not in its prompt"
 
 
 def test_words_are_compared_by_what_they_are_worth(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_words_are_compared_by_what_they_are_worth(tmp_path: Path) -> None:
     assert (found["mean_distance"], found["scale"], found["cases"]) == (0.75, "poor, fair, good", ["a"])
 
 
-def test_a_mean_of_several_criteria_and_what_is_wanted_are_told_alike(tmp_path: Path) -> None:
+def test_a_mean_of_several_criteria_and_what_is_wanted_are_reported_alike(tmp_path: Path) -> None:
     grader = {
         "model": "scripted/judge.yaml",
         "rubric": "1. **Kind** (weight: 1)\n2. **Short** (weight: 1)",
@@ -131,10 +131,10 @@ def test_tricks_that_succeed_are_counted_by_kind(tmp_path: Path) -> None:
     assert f"{found['succeeded']} of 59, Wilson 95 % interval {ends}" in line_of(done, "success")
     assert "on 1 of 60 tricks" in line_of(done, "no verdict")
     assert "fails the wrong answer, and passes a right one" in line_of(done, "without any")
-    assert not calibrated(tmp_path, "--attacks")["examples"], "only what is asked for"
+    assert not calibrated(tmp_path, "--attacks")["examples"], "only the requested ones"
 
 
-def test_what_cannot_be_calibrated_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_calibrated_is_reported(tmp_path: Path) -> None:
     without = "name: s\ntest_cases: [{id: a, input: Hi, graders: [{model: scripted/judge.yaml}]}]\n"
     write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE, without_yaml=without)
     done = drive(tmp_path, "calibrate", "without.yaml")
@@ -146,7 +146,7 @@ def test_what_cannot_be_calibrated_is_told(tmp_path: Path) -> None:
     assert done.code == 2 and "1 to 5" in done.err
 
 
-def test_a_judge_that_cannot_be_asked_is_no_calibration(tmp_path: Path) -> None:
+def test_a_judge_that_cannot_be_asked_is_not_a_calibration(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE)
     env = {"ACME_BASE_URL": "http://127.0.0.1:9/v1", "EVALHARNESS_MODEL_DEADLINE": "0.5"}
     done = drive(tmp_path, "calibrate", "suite.yaml", "--judge-model", "acme/m", env=env)
@@ -163,7 +163,7 @@ def test_a_judge_that_cannot_judge_is_not_measured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("flag", "asked"), [("--attacks", 5), ("--examples", 4)])
 def test_a_judge_that_never_gives_a_verdict_is_given_up(flag: str, asked: int, tmp_path: Path) -> None:
-    """Of few examples, when all are through."""
+    """With few examples, after all of them were asked."""
     write(tmp_path, suite_yaml=SUITE, judge_yaml=f"replies:{VALID}\n  - text: who knows\n")
     done = drive(tmp_path, "calibrate", "suite.yaml", flag, "-j", "1")
     assert (done.code, done.out) == (2, "")
@@ -176,7 +176,7 @@ def test_a_judge_is_given_up_before_the_other_questions_are_asked(tmp_path: Path
     write(tmp_path, suite_yaml=panel, good_yaml=TRUSTING, judge_yaml=mute)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "-j", "60", "--json")
     calls = {took["model"]: took["calls"] for took in done.json["calibration"]["judging"]}
-    assert calls["scripted/judge.yaml"] == 16, "it is tried out, then five questions, each with two repairs"
+    assert calls["scripted/judge.yaml"] == 16, "it is validated, then five questions, each with two repairs"
 
 
 def test_what_one_judge_does_not_know_takes_nothing_from_the_others(tmp_path: Path) -> None:
@@ -203,16 +203,16 @@ def test_a_judge_that_cannot_be_asked_any_more_takes_nothing_from_the_others(tmp
     assert "scripted/gone.yaml" in alone.err
 
 
-def test_a_rubric_of_which_nothing_is_known_is_no_success(tmp_path: Path) -> None:
-    """Though the judge knows its way with another one."""
+def test_a_rubric_of_which_nothing_is_known_is_not_a_success(tmp_path: Path) -> None:
+    """Even though the judge can handle another one."""
     mute = "graders: [{model: {model: scripted/judge.yaml, rubric: Is it?, examples: [{output: mumbling, score: 3}]}}]"
     write(tmp_path, suite_yaml=f"{SUITE}  - {{id: c, input: Hu, {mute}}}\n", judge_yaml=JUDGE)
     done = drive(tmp_path, "calibrate", "suite.yaml")
     assert (done.code, line_of(done, "distance") != "") == (3, True)
 
 
-def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:
-    """Of a flag as of the suite's config; what was paid for is in the cache, so that a second try goes on."""
+def test_a_spend_cap_applies_to_calibrating_too(tmp_path: Path) -> None:
+    """For a cap from a flag or from the suite's config; paid verdicts are in the cache for a second attempt."""
     write(tmp_path, suite_yaml=SUITE, judge_yaml=TRUSTING)
     done = drive(tmp_path, "calibrate", "suite.yaml", "--attacks", "--max-tokens", "5000")
     assert done.code == 3
@@ -228,7 +228,7 @@ def test_a_spend_cap_holds_for_calibrating_too(tmp_path: Path) -> None:
 
 
 def test_examples_are_judged_as_the_run_would_judge_them(tmp_path: Path) -> None:
-    """With the question and the good answer of their case, and by the rubric that goes with it."""
+    """With the question and the good answer of their case, and by its rubric."""
     suite = """
 name: s
 graders:

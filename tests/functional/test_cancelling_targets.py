@@ -1,4 +1,4 @@
-"""Targets that cancel tasks, or stop the loop: their trial fails, or the run ends in words."""
+"""Targets that cancel tasks or stop the loop: their trial fails, or the run ends with a clear message."""
 
 from __future__ import annotations
 

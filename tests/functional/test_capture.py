@@ -1,4 +1,4 @@
-"""`capture`: an answer that passed becomes a regression eval, which passes again until the answer changes."""
+"""`capture`: an answer that passed becomes a regression eval, which passes until the answer changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def captured(project: Path, *words: str) -> str:
-    """The name of a run, captured into regression/new.yaml."""
+    """The name of a run that was captured into regression/new.yaml."""
     run = drive_run(project).run_name
     succeed(project, "capture", run, *words, "-o", "regression/new.yaml")
     return run
@@ -95,7 +95,7 @@ def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
         (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with a text"),
     ],
 )
-def test_wrong_wishes_are_told(project: Path, words: tuple[str, ...], told: str) -> None:
+def test_wrong_options_are_reported(project: Path, words: tuple[str, ...], told: str) -> None:
     run = drive_run(project).run_name
     assert told in succeed(project, "capture", run, *words, code=2).both
     assert not (project / "new.yaml").exists()
@@ -155,7 +155,7 @@ def test_each_file_is_a_suite_of_its_own_and_none_is_the_captured_one(project: P
     succeed(project, "run", "regression")
     again = drive(project, "run", "regression/greetings.yaml", "--json").run_name
     told = succeed(project, "capture", again, "data", "-o", "regression/greetings.yaml", "--force").both
-    assert "suite 'greetings-regression'" in told, "and not that of the first capture"
+    assert "suite 'greetings-regression'" in told, "and not the version of the first capture"
     assert "name: data answers as it did\n" in (project / "regression/greetings.yaml").read_text()
 
 

@@ -1,4 +1,4 @@
-"""How often a case has failed and when it last passed: kept by the store, counted once per run, whatever happens."""
+"""How often a case has failed and when it last passed: kept by the store and counted once per run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_it_outlives_the_runs(folder: Path) -> None:
     assert run(folder, b="no")["new"]["failure_count"] == 2
 
 
-def test_built_in_targets_are_no_part_of_it(folder: Path) -> None:
+def test_built_in_targets_are_not_part_of_it(folder: Path) -> None:
     run(folder, b="no")
     for target in ("oracle", "null"):
         assert drive(folder, "run", "suite.yaml", "--target", target).code in (0, 1)
@@ -96,7 +96,7 @@ def test_a_dry_run_and_a_second_look_change_nothing(folder: Path) -> None:
     assert drive(folder, "show", newest, "new", "--json").json["history"]["failure_count"] == 1
 
 
-def test_what_resume_mends_is_not_counted_again(folder: Path) -> None:
+def test_what_resume_repairs_is_not_counted_again(folder: Path) -> None:
     run(folder, b="no", c="error")
     (folder / "wrong.json").write_text('{"b": "no"}')
     mended = drive(folder, "resume", "--json").report

@@ -1,4 +1,4 @@
-"""Files of the user: starting a project, checking files, and what the formats mean."""
+"""The user's files: starting a project, validating files, and what the formats mean."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_new_project_passes_at_once_and_nothing_is_overwritten(tmp_path: Path)
     assert (refused.code, "cannot write to demo/README.md" in refused.err) == (2, True)
 
 
-def test_validate_tells_every_problem_with_its_place_and_a_way_out(tmp_path: Path) -> None:
+def test_validate_reports_every_problem_with_its_place_and_a_way_out(tmp_path: Path) -> None:
     write(tmp_path, bad_yaml=BROKEN)
     done = drive(tmp_path, "validate", "bad.yaml")
 
@@ -170,7 +170,7 @@ def test_validate_walks_folders_and_speaks_json(tmp_path: Path) -> None:
     assert empty.code == 2
 
 
-def test_validate_tells_what_a_folder_holds_beside_suites_and_run_does_not(tmp_path: Path) -> None:
+def test_validate_reports_what_a_folder_contains_beside_suites_and_run_does_not(tmp_path: Path) -> None:
     write(tmp_path, good_yaml=SMALL, typo_yaml="eval_suit: {name: x}", half_json='{"a": ', bin_yaml="")
     (tmp_path / "bin.yaml").write_bytes(b"\xff")
     os.mkfifo(tmp_path / "pipe.yaml")

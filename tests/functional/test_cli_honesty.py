@@ -11,7 +11,7 @@ def write(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
 
 
-def test_problems_beside_a_duplicate_key_or_a_tag_are_told_too(tmp_path: Path) -> None:
+def test_problems_beside_a_duplicate_key_or_a_tag_are_reported_too(tmp_path: Path) -> None:
     write(
         tmp_path,
         "suite.yaml",
@@ -24,7 +24,7 @@ def test_problems_beside_a_duplicate_key_or_a_tag_are_told_too(tmp_path: Path) -
         assert said in done.both
 
 
-def test_problems_beside_a_broken_line_are_told_too(tmp_path: Path) -> None:
+def test_problems_beside_a_broken_line_are_reported_too(tmp_path: Path) -> None:
     write(tmp_path, "suite.jsonl", '{"input": 1, "expected": {"exat": 1}}\nnonsense\n{"inptu": 2}\n')
     done = drive(tmp_path, "validate", "suite.jsonl")
     assert [word in done.both for word in ("suite.jsonl:1:", "suite.jsonl:2:", "suite.jsonl:3:")] == [True] * 3

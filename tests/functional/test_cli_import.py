@@ -1,4 +1,4 @@
-"""`eval-harness import`: from a table or a suite of another format to a suite file that runs."""
+"""`eval-harness import`: from a table or a suite in another format to a suite file that runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_table_becomes_a_suite_that_runs(tmp_path: Path) -> None:
     ran = drive(tmp_path, "run", "suite.yaml", "--target", "oracle", "--json")
     assert ran.states() == {"1": ["passed"], "2": ["passed"]}
     echoed = drive(tmp_path, "run", "suite.yaml", "--target", "echo", "--json")
-    assert echoed.report["trials"][1]["output"] == "{{Capital}} of France?", "braces in a table are no variables"
+    assert echoed.report["trials"][1]["output"] == "{{Capital}} of France?", "braces in a table are not variables"
 
 
 def test_without_output_the_suite_is_printed(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_many_problems_alike_are_counted(tmp_path: Path) -> None:
     assert len(drive(tmp_path, "validate", "suite.json", "--json").json["files"][0]["problems"]) == 500
 
 
-def test_rows_that_are_left_out_are_told_beside_the_suite(tmp_path: Path) -> None:
+def test_rows_that_are_left_out_are_reported_beside_the_suite(tmp_path: Path) -> None:
     write(tmp_path, qa_csv=TABLE + "3,No answer?,\n")
     done = drive(tmp_path, "import", "qa.csv", *MAPPING)
     assert done.code == 0

@@ -1,4 +1,4 @@
-"""Numbers given to flags: one that is none, or out of its range, is wrong usage, told with what is allowed."""
+"""Numbers given to flags: an invalid or out-of-range number is wrong usage; the message says what is allowed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ test_cases:
         ("gate a --fail-under", "write 0.9, 90 or 90%"),
     ],
 )
-def test_nan_is_no_number(tmp_path: Path, words: str, allowed: str) -> None:
+def test_nan_is_not_a_number(tmp_path: Path, words: str, allowed: str) -> None:
     write(tmp_path, suite_yaml=SUITE)
     done = drive(tmp_path, *words.split(), "nan")
     assert done.code == 2

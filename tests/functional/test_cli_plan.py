@@ -1,4 +1,4 @@
-"""`eval-harness plan`: how many cases and trials, judging by the last run, and honest where there is none."""
+"""`eval-harness plan`: how many cases and trials are needed, estimated from the last run if there is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from driving import drive, drive_run, line_of, write
 
-# Of every five cases one never passes, one always, and three pass half of four trials.
+# Of every five cases, one never passes, one always passes, and three pass half of four trials.
 AGENT = """
 from evalharness import Answer
 
@@ -41,7 +41,7 @@ def test_before_the_first_run_the_worst_is_assumed_and_nothing_is_left_behind(pr
     assert not (project / ".evalharness").exists()
 
 
-def test_one_trial_per_case_does_not_tell_chance_from_cases_that_differ(project: Path) -> None:
+def test_one_trial_per_case_does_not_separate_chance_from_cases_that_differ(project: Path) -> None:
     drive(project, "run", "suite.json")
     assert "one trial per case" in line_of(drive(project, "plan", "mixed"), "judging by")
 
@@ -76,7 +76,7 @@ def test_cases_and_trials_can_be_thought_of(project: Path) -> None:
     assert 3 in [row["trials"] for row in plan["rows"]]
 
 
-def test_a_drop_larger_than_the_pass_rate_is_told(project: Path) -> None:
+def test_a_drop_larger_than_the_pass_rate_is_reported(project: Path) -> None:
     drive(project, "run", "suite.json", "--repeat", "2")
     assert "cannot drop by 90 points" in drive(project, "plan", "suite.json", "--effect", "90").out
 
@@ -123,14 +123,14 @@ def test_where_no_drop_is_possible_none_is_planned_for(project: Path) -> None:
     assert "trials per case" not in done.out
 
 
-def test_one_case_with_several_trials_is_told_as_that(project: Path) -> None:
+def test_one_case_with_several_trials_is_reported_as_that(project: Path) -> None:
     drive(project, "run", "suite.json", "--only", "case-2", "--repeat", "4")
     told = line_of(drive(project, "plan", "suite.json"), "judging by")
     assert "one case does not tell how much cases differ" in told
     assert "one trial per case" not in told
 
 
-def test_runs_that_do_not_serve_are_told(project: Path) -> None:
+def test_unusable_runs_are_reported(project: Path) -> None:
     drive(project, "run", "suite.json", "--sequential", "--fail-under", "90")
     write(project, down_py="from evalharness import TargetUnavailable\ndef f(q):\n    raise TargetUnavailable('no')\n")
     drive(project, "run", "suite.json", "--target", "down.py:f")
@@ -158,7 +158,7 @@ def test_a_plan_never_advises_what_can_never_show_a_loss(project: Path) -> None:
     )
 
 
-def test_runs_that_tell_nothing_about_an_agent_are_passed_over(project: Path) -> None:
+def test_runs_that_say_nothing_about_an_agent_are_passed_over(project: Path) -> None:
     write(project, breaks_py=AGENT.replace("def answer", "def works") + BREAKS)
     wanted = drive_run(project, "--repeat", "4", suite="suite.json").run_name
     drive_run(project, "--target", "oracle", suite="suite.json")
@@ -183,7 +183,7 @@ def test_a_newer_run_without_repeats_does_not_hide_what_an_older_one_measured(pr
     write(project, other_py=AGENT)
     other = drive_run(project, "--target", "other.py:answer", suite="suite.json").run_name
     told = line_of(drive(project, "plan", "mixed"), "judging by")
-    assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies in its own way"
+    assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies differently"
 
 
 def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_run_of_cases_that_all_pass_is_not_taken_for_all_cases(project: Path) 
 
 
 def test_noise_between_runs_is_named_once_five_runs_show_it(project: Path) -> None:
-    """The answers of whole runs get better and worse with a file that is no part of the target."""
+    """The answers of whole runs get better or worse with a file that is not part of the target."""
     agent = (
         "import pathlib\n\ndef answer(text, context):\n"
         "    luck = int(pathlib.Path(__file__).with_name('luck').read_text())\n"

@@ -1,4 +1,4 @@
-"""`eval-harness run` as its users meet it: what is run, what is printed and kept, and what the exit code says."""
+"""`eval-harness run` from a user's view: what is run, printed and stored, and what the exit code means."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def project(tmp_path: Path) -> Path:
     return capitals_project(tmp_path)
 
 
-def test_the_verdict_tells_the_whole_story(project: Path) -> None:
+def test_the_verdict_summarises_everything(project: Path) -> None:
     done = drive(project, "run", "suite.yaml")
 
     assert done.code == 1
@@ -87,7 +87,7 @@ def test_variants_are_shown_side_by_side_and_the_worst_decides(project: Path) ->
     )
     done = drive(project, "run")
 
-    assert done.code == 3, "a run that broke outweighs one that failed"
+    assert done.code == 3, "a run that broke takes precedence over one that failed"
     table = done.out[done.out.index("cases passed") :]
     assert re.search(r"capitals +good +3 of 3 +100 % .*PASSED", table)
     assert re.search(r"capitals +bad +2 of 3 +67 % .*FAILED", table)
@@ -167,7 +167,7 @@ def test_where_runs_are_kept(project: Path) -> None:
     oracle = ("--target", "oracle")
 
     assert drive(inner, "run", suite, *oracle).code == 0
-    assert (project / ".evalharness" / "store.db").is_file(), "the nearest pyproject.toml upwards"
+    assert (project / ".evalharness" / "store.db").is_file(), "the nearest pyproject.toml in a parent folder"
     assert not (inner / ".evalharness").exists()
 
     (project / "deep" / ".evalharness").mkdir()

@@ -1,4 +1,4 @@
-"""`run --sequential`: stops when it is decided, in an order drawn from a stored seed, and survives being killed."""
+"""`run --sequential`: it stops when decided, uses an order drawn from a stored seed, and can be resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from driving import Outcome, drive, line_of, start, wait_until, write
 
 CASES = 40
-# Executions leave a line in `log`; where answers fail, they take longer than those that pass.
+# Executions write a line to `log`; failing answers take longer than passing ones.
 AGENT = """
 import asyncio, os
 from evalharness import TargetUnavailable
@@ -105,7 +105,7 @@ class TestFloor:
         assert refused.code == 2
         assert "stopped as soon as its own question was decided" in refused.err
 
-    def test_a_grade_that_is_due_leaves_it_open(self, tmp_path: Path) -> None:
+    def test_a_grade_that_is_outstanding_leaves_it_open(self, tmp_path: Path) -> None:
         project = make_project(tmp_path, graders=[{"type": "human"}])
         done = run(project, "--fail-under", "90", "--repeat", "1")
         assert done.code == 4
@@ -124,7 +124,7 @@ class TestFloor:
         assert len(executed(project)) < 40
         assert report["metadata"]["sequential"] is True
         assert told["saved"] == pytest.approx(1 - trials["passed"] / 78), (
-            "what was under way when it was decided counts"
+            "trials that were running when it was decided count"
         )
         assert trials["skipped"] == told["not_needed"]
         reasons = {trial["reason"] for trial in report["trials"] if trial["state"] == "skipped"}
@@ -156,7 +156,7 @@ class TestFloor:
         assert "valid at any time" in line_of(done, "pass rate")
         assert "in 3 tries" not in done.out
 
-    def test_a_cap_that_is_too_low_is_told_and_ends_inconclusive(self, project: Path) -> None:
+    def test_a_cap_that_is_too_low_is_reported_and_ends_inconclusive(self, project: Path) -> None:
         words = ("--fail-under", "90", "--sequential-effect", "1", "--repeat", "1")
         done = run(project, *words, as_json=False)
         assert done.code == 0
@@ -174,13 +174,13 @@ class TestFloor:
         assert (done.code, done.report["verdict"]) == (3, "INVALID")
         assert done.report["sequential"]["trials_used"] == 14
         advice = [found["text"] for found in done.report["recommendations"]]
-        assert advice, "and none speaks of a resume, which cannot help"
+        assert advice, "none mentions a resume, which cannot help"
         assert not any("resume" in text for text in advice)
         tried = executed(project)
         (project / "agent.py").write_text(f"{AGENT}\n# edited\n")
         again = drive(project, "resume", "--store", "store.db", "--json")
         assert (again.code, again.report["sequential"]) == (3, done.report["sequential"])
-        assert executed(project) == tried, "what was decided without it is not tried again"
+        assert executed(project) == tried, "trials that were not needed are not run again"
 
 
 class TestBaseline:
@@ -240,7 +240,7 @@ class TestBaseline:
         assert (refused.code, "cannot be judged by other limits" in refused.err) == (2, True)
 
     def test_an_accepted_loss_is_refused_before_anything_runs(self, baseline: Path) -> None:
-        """Whether more is lost than is accepted cannot be looked at after every trial; whether anything is, can."""
+        """A tolerated loss cannot be tested after every trial, but any loss can."""
         before = executed(baseline)
         refused = run(baseline, "--baseline", "default", "--regression-tolerance", "0.1")
         assert refused.code == 2
@@ -300,7 +300,7 @@ class TestWhatCannotBe:
         assert done.code == 2
         assert "only with --sequential" in done.err
 
-    def test_rates_too_close_are_told_as_they_were_written(self, project: Path) -> None:
+    def test_rates_too_close_are_reported_as_they_were_written(self, project: Path) -> None:
         done = run(project, "--fail-under", "90", "--sequential-effect", "0.001", as_json=False)
         assert done.code == 2
         assert "0.9 and 0.89999 are too close" in done.err
@@ -317,7 +317,7 @@ class TestOrder:
         assert tried[0] == tried[1]
         assert tried[0] != sorted(tried[0])
 
-    def test_cases_that_were_not_needed_are_no_failures(self, project: Path) -> None:
+    def test_cases_that_were_not_needed_are_not_failures(self, project: Path) -> None:
         run(project, "--fail-under", "90", target="bad")
         again = drive(project, "run", "suite.json", "--failed", "--store", "store.db", "--json").report
         assert 0 < again["summary"]["total_evals"] < 20
@@ -375,7 +375,7 @@ def test_comparing_says_that_it_was_allowed_to_stop_early(project: Path) -> None
     assert "stop early" in drive(project, "compare", fixed, early, "--store", "store.db").both
 
 
-def test_a_variable_that_changes_nothing_is_told(project: Path) -> None:
+def test_a_variable_that_changes_nothing_is_reported(project: Path) -> None:
     words = ("run", "suite.json", "--dry-run", "--fail-under", "90")
     early = drive(project, *words, "--sequential", env={"EVALHARNESS_K": "1,3"})
     assert (early.code, "note: EVALHARNESS_K changes nothing here: --k cannot be told" in early.err) == (0, True)

@@ -1,4 +1,4 @@
-"""The commands for what is stored: listing it, looking at it, tidying up."""
+"""The commands for stored runs: listing, showing and pruning them."""
 
 from __future__ import annotations
 

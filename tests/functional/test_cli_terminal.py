@@ -1,4 +1,4 @@
-"""A run watched by a person: a live bar as wide as the terminal, colours, and plain lines for those who want them."""
+"""A run in a terminal: a live bar as wide as the terminal, colours, and plain lines on request."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def watch(
     folder: Path, columns: int, *words: str, env: dict[str, str] | None = None, out: IO[bytes] | None = None
 ) -> tuple[int, str]:
-    """The command with a pseudo-terminal for a screen: its exit code and everything the screen was sent.
+    """Runs the command in a pseudo-terminal; returns its exit code and everything the terminal received.
 
-    Its stdout goes to `out` instead, if that is given. The file `seen` tells the agent that four trials were shown.
+    Its stdout goes to `out` instead, if given. The file `seen` tells the agent that four trials were shown.
     """
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -79,11 +79,11 @@ def test_the_bar_is_as_wide_as_the_terminal(project: Path) -> None:
         assert max(len(frame.rstrip()) for frame in frames) <= columns
         assert any("4/8" in frame for frame in frames), "the bar moves"
         (project / "seen").unlink()
-        assert all("8" in frame and "…" in frame for frame in frames), "one line holds label, bar and counts"
+        assert all("8" in frame and "…" in frame for frame in frames), "one line contains label, bar and counts"
         widths[columns] = max(len(BAR.search(frame)[0]) for frame in frames)  # type: ignore[index]
         assert "8 planned = 4 passed + 4 failed" in screen
         assert "\x1b[" in screen
-        assert "\x1b]" not in screen, "the target's escape sequences stay away from the terminal"
+        assert "\x1b]" not in screen, "the target's escape sequences do not reach the terminal"
         assert "\x1b[5m" not in screen
     assert widths[120] > widths[60] >= 5
 

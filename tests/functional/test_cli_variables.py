@@ -1,4 +1,4 @@
-"""What reaches a run from outside its files: the environment, variables of the suite, and flags given as variables."""
+"""What enters a run from outside its files: the environment, variables of the suite, and flags given as variables."""
 
 from __future__ import annotations
 
@@ -66,4 +66,4 @@ def test_every_flag_has_a_variable(tmp_path: Path) -> None:
 
     by_file = drive(project, "run", "suite.yaml", "--trials", "1", "--json")
     assert by_file.report["metadata"]["variant"] == "null"
-    assert by_file.report["summary"]["trials"]["planned"] == 3, "the flag wins over the file"
+    assert by_file.report["summary"]["trials"]["planned"] == 3, "the flag takes precedence over the file"

@@ -1,4 +1,4 @@
-"""Clocks that stand still or jump: runs keep apart, durations never turn negative."""
+"""Clocks that stop or jump: runs stay separate, and durations are never negative."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def faketime() -> str:
 
 
 def library(faketime: str) -> str:
-    """What `faketime` preloads, asked of itself."""
+    """The library that `faketime` preloads."""
     asked = [faketime, "-f", "+0", sys.executable, "-c", "import os; print(os.environ['LD_PRELOAD'])"]
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -53,15 +53,15 @@ def test_a_clock_that_jumps_gives_no_negative_duration(tmp_path: Path, faketime:
     done = drive_fresh(tmp_path, "run", "-j", "1", "--json", env=env)
 
     clock = [float(line) for line in (tmp_path / "clock.txt").read_text().split()]
-    assert min(clock) < clock[0] - 3000, "the clock did jump back"
-    assert max(clock) > clock[0] + 3000, "and forth"
+    assert min(clock) < clock[0] - 3000, "the clock jumped back"
+    assert max(clock) > clock[0] + 3000, "and forward"
     assert done.code == 0, done.both
     assert all(0.04 < trial["duration_s"] < 60 for trial in done.report["trials"])
     assert 0 < done.report["metadata"]["duration_seconds"] < 600
 
 
 def test_a_day_is_the_same_for_every_command(tmp_path: Path, faketime: str) -> None:
-    """Just before midnight in UTC, a clock far to the east shows the day after."""
+    """Just before midnight in UTC, a clock far to the east already shows the next day."""
     held = "{case: a, reason: flaky, owner: Ada, expires: 2030-01-01}"
     suite = SUITE.replace("trials: 6", f"name: days\ngate: {{regression: true, quarantine: [{held}]}}")
     cases = "test_cases: [{id: a, input: x, expected: y}, {id: b, input: z, expected: z}]"
@@ -96,4 +96,4 @@ def test_runs_of_one_second_keep_apart_and_in_order(tmp_path: Path, faketime: st
     assert ids[0][:20] == ids[1][:20] == "eval-20300101-120000"
     assert [len(report["trials"]) for report in reports] == [6, 6, 6]
     listed = [row["id"] for row in drive(tmp_path, "runs", "--json").json["runs"]]
-    assert listed == ids[::-1], "the newest is the one that was started last, whatever the clock said"
+    assert listed == ids[::-1], "the newest run is the one that was started last, whatever the clock said"

@@ -1,6 +1,6 @@
-"""An answer that looks for the process which judges it, in each mode of the sandbox: there is no way into it.
+"""An answer that attacks the process that judges it, in each mode of the sandbox: it finds no way in.
 
-The answer tries for real, with every process it can see, and refuses to do so outside a sandbox.
+The answer really tries, with every process it can see, and refuses to do so outside a sandbox.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_a_file_of_problems_becomes_a_suite_that_its_own_solutions_pass(preset: 
         assert {tuple(states) for states in unsolved.states().values()} == {("failed",)}, idler
 
 
-def test_what_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_file_is_reported(tmp_path: Path) -> None:
     mbpp = str(FIXTURES / "mbpp.jsonl")
     for words, told in [
         (["--preset", "humaneval"], "mbpp.jsonl:1: [0]: these rows look like mbpp; use --preset mbpp"),
@@ -78,7 +78,7 @@ SETUP = "setup: 'true', expected: x"
 
 
 @pytest.mark.parametrize("case", ["expected: {code_tests: {test: 'assert f() == 1'}}", NESTED, SETUP])
-def test_a_missing_sandbox_is_told_before_the_target_is_asked(case: str, tmp_path: Path) -> None:
+def test_a_missing_sandbox_is_reported_before_the_target_is_asked(case: str, tmp_path: Path) -> None:
     suite = f"name: s\ntarget: agent.py:answer\ntest_cases: [{{id: a, input: x, {case}}}]\n"
     write(tmp_path, suite_yaml=suite, agent_py="def answer(q):\n    open('asked', 'w')\n    return 'x'\n")
     hidden = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", "/dev/null", "/usr/bin/bwrap", "--"]

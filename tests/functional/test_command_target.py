@@ -58,8 +58,8 @@ class TestWhatIsStarted:
         with pytest.raises(TargetUnavailable, match="was not found"):
             run_once(command)
 
-    def test_a_missing_program_in_a_folder_is_no_wrong_answer(self) -> None:
-        """It could have been a file of the case; that it is not shows only in the trial."""
+    def test_a_missing_program_in_a_folder_is_not_a_wrong_answer(self) -> None:
+        """The path could have been one of the case's files; only the trial shows that it is not."""
         for command in (["./agnt"], "./agnt --fast"):
             run = run_suite(command)
             assert (run.trials[0].state, run.exit_code) == ("error", 3)
@@ -90,7 +90,7 @@ class TestTheQuestion:
     def test_comes_on_stdin(self) -> None:
         assert run_once(["cat"]).output == "What is 2+2?"
 
-    def test_comes_as_compact_json_if_it_is_no_text(self) -> None:
+    def test_comes_as_compact_json_if_it_is_not_text(self) -> None:
         assert run_once(["cat"], input={"a": [1, "ü"]}).output == '{"a":[1,"ü"]}'
 
     @pytest.mark.parametrize("command", [["echo", "-n"], "printf %s", "printf %s\n"])
@@ -125,7 +125,7 @@ class TestTheQuestion:
 
 
 class TestFiles:
-    def test_the_workspace_holds_the_files_of_the_case_and_nothing_else(self, suite_folder: Path) -> None:
+    def test_the_workspace_contains_the_files_of_the_case_and_nothing_else(self, suite_folder: Path) -> None:
         (suite_folder / "data.csv").write_text("a,b\n")
         files = {"in/note.txt": "hello", "data.csv": {"path": "data.csv"}}
         trial = run_once(["find", ".", "-type", "f"], files=files)
@@ -173,7 +173,7 @@ for i in range(1500):
         assert run_once(["sh", "my agent.sh"]).output == "4\n"
 
     def test_a_link_stays_the_link_it_is(self, suite_folder: Path) -> None:
-        """`venv/bin/python` is a link, and finds its packages by where the link is."""
+        """`venv/bin/python` is a link, and it finds its packages by the location of the link."""
         script = suite_folder / "real.sh"
         script.write_text("#!/bin/sh\nbasename $0\n")
         script.chmod(0o755)
@@ -241,7 +241,7 @@ class TestHowItEnds:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
-    def test_a_grandchild_that_holds_the_pipe_does_not_hold_up_the_answer(self) -> None:
+    def test_a_grandchild_that_keeps_the_pipe_open_does_not_delay_the_answer(self) -> None:
         started = time.monotonic()
         trial = run_once("sleep 60 & echo 4", expected="4")
         assert trial.state == "passed", trial.reason
@@ -271,7 +271,7 @@ class TestResult:
         assert transcript_of(trial).stdout == '{"a": [1]}\n'
 
     @pytest.mark.parametrize("text", ["nonsense", "", "NaN", "[1e999]", "[" * 100_000, '{"a": '])
-    def test_what_is_no_json_fails_with_the_text_as_evidence(self, text: str, suite_folder: Path) -> None:
+    def test_what_is_not_json_fails_with_the_text_as_evidence(self, text: str, suite_folder: Path) -> None:
         (suite_folder / "reply").write_text(text)
         trial = run_once({"command": ["cat", "reply"], "result": "json"})
         assert trial.state == "failed"

@@ -1,4 +1,4 @@
-"""`compare` and `regressions` say the same of a run: both go by its gate, and by flags over it."""
+"""`compare` and `regressions` agree about a run: both apply its gate, and flags override it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def project(folder: Path, gate: str) -> Path:
 
 
 def both(folder: Path, target: str) -> tuple[Any, Any, str]:
-    """What `regressions` and `compare` say of the target's run, and its name."""
+    """What `regressions` and `compare` say about the target's run, and its name."""
     old = run(folder, "answer", *UNCOMPARED)
     drive(folder, "baseline", old)
     new = run(folder, target, "-o", f"{target}.json")
@@ -62,12 +62,12 @@ def both(folder: Path, target: str) -> tuple[Any, Any, str]:
 def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: str, verdict: str, note: str) -> None:
     folder = project(tmp_path, gate)
     judged, compared, new = both(folder, target)
-    assert compared == {**judged, "flips": None}, "single cases are judged where something is to fail"
+    assert compared == {**judged, "flips": None}, "single cases are judged if something could fail"
     assert compared["verdict"] == verdict
     assert any(each.startswith(note) for each in texts(compared["notes"]))
     of_file = drive(folder, "compare", "default", f"{target}.json", "--json").json["comparison"]
     told = set(Comparison.model_fields) - {"new", "cases"}
-    assert {name: of_file[name] for name in told} == {name: compared[name] for name in told}, "a report tells its gate"
+    assert {name: of_file[name] for name in told} == {name: compared[name] for name in told}, "a report has its gate"
 
     strict = drive(folder, "compare", "default", new, "--regression-tolerance", "0", "--json").json["comparison"]
     assert (strict["verdict"], strict["tolerance"]) == ("INCONCLUSIVE" if target == "worse" else verdict, 0)
@@ -92,7 +92,7 @@ def test_an_improvement_counts_as_no_regression_everywhere(tmp_path: Path) -> No
     assert "comparison.verdict" in drive(folder, "verify", "forged.json").out
 
 
-def test_a_file_that_tells_of_no_possible_gate_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_mentions_no_possible_gate_is_refused(tmp_path: Path) -> None:
     folder = project(tmp_path, TOLERANT)
     drive(folder, "baseline", run(folder, "answer", *UNCOMPARED))
     run(folder, "worse", "-o", "worse.json")

@@ -1,4 +1,4 @@
-"""Stores that are damaged, in the way or gone: commands say so in words, with exit code 3, and change nothing."""
+"""Stores that are damaged, blocked or missing: commands report it with exit code 3 and change nothing."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_an_empty_file_is_a_new_store(folder: Path) -> None:
 
 
 def test_a_file_that_may_not_be_written(folder: Path, run_name: str) -> None:
-    """On a file system that is mounted read-only: root may write to any file elsewhere."""
+    """On a read-only file system, because root may write to any file elsewhere."""
     command = [sys.executable, "-m", "evalharness", "run", "suite.yaml", "--store", "store.db"]
     wrapped = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(folder), str(folder), "--chdir", str(folder), *command]
     done = subprocess.run(wrapped, capture_output=True, text=True, timeout=60, check=False)
@@ -160,7 +160,7 @@ def test_a_store_that_goes_away_in_mid_run_is_an_error(tmp_path: Path, how: str)
 
 
 def test_flipped_bytes_anywhere_never_end_in_anything_but_words(folder: Path, run_name: str) -> None:
-    """Of what is damaged, some still reads as something; the rest is an error of the store, or an unknown run."""
+    """Some damaged data can still be read as something; the rest is an error of the store, or an unknown run."""
     whole = (folder / "store.db").read_bytes()
     damaged = folder / "damaged.db"
     dice = Random(17)

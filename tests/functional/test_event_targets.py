@@ -74,7 +74,7 @@ class TestTheQuestion:
     def test_other_data_is_one_argument_of_json(self) -> None:
         assert ask(["python", "agent.py"], input={"a": [1]}).output == '0:{"a":[1]};'
 
-    def test_turns_follow_what_the_shell_line_holds_already(self) -> None:
+    def test_turns_follow_what_the_shell_line_already_contains(self) -> None:
         trial = ask("python agent.py {case_id} '{seed}'", input=TALK)
         assert trial.output.startswith("0:a;1:")
         assert trial.output.endswith("2:Hi; $(date);3:And\nnow?;")
@@ -101,7 +101,7 @@ class TestTheQuestion:
 class TestTheAnswer:
     @pytest.mark.parametrize("name", sorted(STREAMS))
     @pytest.mark.parametrize("asked", ["by name", "auto"])
-    def test_everything_the_stream_tells_is_in_the_transcript(self, name: str, asked: str) -> None:
+    def test_everything_the_stream_reports_is_in_the_transcript(self, name: str, asked: str) -> None:
         trial = ask(printing(STREAMS[name]), "auto" if asked == "auto" else name, expected={"contains": ANSWER})
         found = transcript_of(trial)
         assert trial.state == "passed"
@@ -125,10 +125,10 @@ class TestTheAnswer:
 
 class TestFailures:
     def test_an_exit_code_is_never_ignored(self) -> None:
-        """The original ignored it as soon as one event had arrived."""
+        """The original ignored the exit code as soon as one event had arrived."""
         trial = ask(printing(DOCKER_AGENT, code=7, complaint="boom\n"))
         assert (trial.state, trial.reason) == ("failed", "exit code 7: boom")
-        assert transcript_of(trial).text.endswith(ANSWER), "what it told before is kept"
+        assert transcript_of(trial).text.endswith(ANSWER), "what it reported before is kept"
 
     def test_an_exit_code_that_is_graded_is_the_graders_business(self) -> None:
         assert ask(printing(DOCKER_AGENT, code=7), expected={"exit_code": 7}).state == "passed"

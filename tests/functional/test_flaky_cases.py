@@ -1,4 +1,4 @@
-"""Flaky cases over comparable runs, quarantine beside them, and items where several targets tried the same cases."""
+"""Flaky cases over comparable runs, quarantine, and items when several targets tried the same cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from driving import drive, line_of, write
 
-# Answers by what the file `answers` says for each question, so that a run may differ from the next one.
+# Gives the answer that the file `answers` has for each question, so that runs may differ.
 AGENT = """
 import json, pathlib
 
@@ -75,7 +75,7 @@ def test_advice_knows_that_a_case_passed_before(project: Path) -> None:
     run(project, STEADY)
     (project / "answers").write_text(SHAKY)
     advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"]
-    assert [found["cases"] for found in advice if found["kind"] == "never"] == [["c"]], "b passed in the run before"
+    assert [found["cases"] for found in advice if found["kind"] == "never"] == [["c"]], "b passed in the previous run"
     assert ["b"] in [found["cases"] for found in advice if found["kind"] == "flaky"]
 
 
@@ -86,28 +86,28 @@ def test_a_regrade_counts_no_answer_twice(project: Path) -> None:
     assert drive(project, "run", "suite.yaml", "--json").report["flaky"][0]["trials"] == 4
 
 
-def test_quarantine_is_told_and_suggested(project: Path) -> None:
+def test_quarantine_is_reported_and_suggested(project: Path) -> None:
     gate = (
         "gate: {thresholds: {pass_rate: 0.1}, quarantine: [{case: b, reason: slow, owner: Ada, expires: 2999-01-01}]}"
     )
     write(project, suite_yaml=SUITE + gate + "\n")
     (project / "answers").write_text(SHAKY)
     done = drive(project, "run", "suite.yaml")
-    assert "quarantined" not in line_of(done, "flaky"), "that is another case"
+    assert "quarantined" not in line_of(done, "flaky"), "that is a different case"
     assert line_of(done, "quarantined").endswith("1 case that the gate does not count: b")
     advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"][-1]
     assert "`quarantine:`" in advice["text"]
     assert advice["cases"] == ["a"]
 
 
-def test_items_are_told_once_five_targets_tried_the_cases(project: Path) -> None:
+def test_items_are_reported_once_five_targets_tried_the_cases(project: Path) -> None:
     names = ("always", "first", "second", "third")
     for name in names:
         drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
     newest = drive(project, "runs", "--json").json["runs"][0]["run"]
     assert "items" not in drive(project, "show", newest).out
     drive(project, "run", "suite.yaml", "--target", "oracle")
-    assert "items" not in drive(project, "show", newest).out, "an oracle is no target"
+    assert "items" not in drive(project, "show", newest).out, "an oracle does not count as a target"
     report = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "--json").report
     assert set(report["items"]["runs"]) == {f"agent.py:{name}" for name in (*names, "odd")}
     assert {case["case_id"]: case["flag"] for case in report["items"]["cases"]}["d"] == "negative discrimination"
@@ -138,7 +138,7 @@ def test_a_part_of_the_cases_does_not_displace_a_whole_run(project: Path) -> Non
     assert drive(project, "show", newest, "--json").report["items"]["runs"]["agent.py:odd"] != newest
 
 
-def test_items_stand_in_the_order_of_the_suite(project: Path) -> None:
+def test_items_are_in_the_order_of_the_suite(project: Path) -> None:
     cases = "".join(f"  - {{id: i{n}, input: a, expected: 'yes'}}\n" for n in range(11))
     write(project, suite_yaml=f"name: coins\ntest_cases:\n{cases}")
     for name in ("always", "first", "second", "third", "odd"):

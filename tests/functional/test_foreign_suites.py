@@ -1,4 +1,4 @@
-"""Suites in other people's formats, run by the real command: regressions against a real server, tasks on a program."""
+"""Suites in other formats, run by the real command: regressions against a real server, tasks on a program."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ ENDPOINT = {
 
 @contextmanager
 def api(replies: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """A server of JSON, and the tokens it was shown."""
+    """A server that returns JSON, and the tokens it received."""
     tokens: list[str] = []
 
     def reply(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
@@ -114,7 +114,7 @@ def test_regressions_run_against_a_real_server(regressions: Path) -> None:
     assert set(tokens) == {"Bearer token-of-the-test"}
 
 
-def test_a_base_url_that_is_none_is_told_with_the_file_and_the_way_out(regressions: Path) -> None:
+def test_a_base_url_that_is_not_one_is_reported_with_the_file_and_the_way_out(regressions: Path) -> None:
     done = drive(regressions, "run", "endpoint.json", "--var", "api_base_url=127.0.0.1:8765", "--var", "test_token=t")
     assert done.code == 2
     assert done.err.splitlines() == [

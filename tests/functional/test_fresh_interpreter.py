@@ -1,4 +1,4 @@
-"""Every command in an interpreter of its own: it imports all that it needs, and says what other tests hear."""
+"""Every command in its own interpreter: it imports everything it needs, and prints what the other tests see."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURED = ("slowest", "latency")
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of it is stored."""
+    """A project with one stored run."""
     folder = capitals_project(tmp_path_factory.mktemp("fresh") / "project")
     write(folder, table_csv="input,expected\nFrance,Paris\n")
     assert drive(folder, "run", "suite.yaml").code == 1
@@ -37,7 +37,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def timeless(text: str) -> list[str]:
-    """Its lines in any order, without what differs from run to run: names, moments, durations."""
+    """Its lines in any order, without what differs between runs: names, times, durations."""
     same = re.sub(r"[a-z]+-[a-z]+-\d+|eval-[\w-]+|\d{4}-\d\d-\d\d\S*|\d+\.\d+(e-\d+)?|\d+ m?s\b", "…", text)
     return sorted(line.rstrip(",") for line in same.splitlines() if not line.startswith(MEASURED))
 

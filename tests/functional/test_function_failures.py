@@ -1,4 +1,4 @@
-"""Python functions as targets that raise, exit or get stuck: the trial says so, and the run goes on."""
+"""Python functions that raise, exit or hang as targets: the trial says so, and the run continues."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TestWhatIsRaised:
         assert trial.state == "failed"
         assert type(error).__name__ in trial.reason
 
-    def test_a_cancellation_nobody_asked_for_fails_the_trial_only(self) -> None:
+    def test_an_unrequested_cancellation_fails_the_trial_only(self) -> None:
         async def answer(question: str) -> str:
             raise asyncio.CancelledError
 
@@ -149,7 +149,7 @@ class TestWhatIsRaised:
         assert run.report is not None
         assert (run.report.verdict, run.exit_code) == ("INVALID", 3)
 
-    def test_characters_that_no_file_can_hold_are_replaced(self) -> None:
+    def test_characters_that_no_file_can_represent_are_replaced(self) -> None:
         def answer(question: str) -> str:
             raise ValueError("\ud800 \x00 \x1b[31m")
 
@@ -208,7 +208,7 @@ class TestTimeLimit:
         assert trial.state == "failed"
         assert "TimeoutError: the tool took too long" in trial.reason
 
-    def test_a_function_that_always_hangs_holds_up_neither_the_run_nor_the_exit(self, tmp_path: Path) -> None:
+    def test_a_function_that_always_hangs_delays_neither_the_run_nor_the_exit(self, tmp_path: Path) -> None:
         program = """
             import threading
             from evalharness import Case, Suite, evaluate
@@ -231,7 +231,7 @@ class TestTimeLimit:
         assert ended.returncode == 0, ended.stderr
         *trials, exit_code = ended.stdout.splitlines()
         assert len(trials) == 7
-        # Two at a time, each thread replaced once: four trials ran, the other three never had their turn.
+        # Two at a time, each thread replaced once: four trials ran, and the other three never started.
         assert sum(line.startswith("failed | time limit") for line in trials) == 4
         assert sum(line.startswith("error | no thread is free") for line in trials) == 3
         assert exit_code == "exit code 3"

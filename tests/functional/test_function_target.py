@@ -97,7 +97,7 @@ class TestWhatIsCalled:
 
 
 class TestContext:
-    def test_it_holds_the_case_the_number_the_seed_and_a_workspace_with_the_files(
+    def test_it_contains_the_case_the_number_the_seed_and_a_workspace_with_the_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "beside.txt").write_text("from the suite's folder")
@@ -194,12 +194,12 @@ class TestWhatIsReturned:
             pytest.param(Answer(output="4", tool_calls=(ToolCall(name="add", result=object()),)), "add", id="calls"),
         ],
     )
-    def test_what_json_cannot_hold_fails_and_names_it(self, value: Any, said: str) -> None:
+    def test_what_json_cannot_represent_fails_and_names_it(self, value: Any, said: str) -> None:
         trial = run_once(lambda question: value)
         assert trial.state == "failed"
         assert said in trial.reason
 
-    def test_a_value_that_holds_itself_fails(self) -> None:
+    def test_a_value_that_contains_itself_fails(self) -> None:
         loop: list[Any] = []
         loop.append(loop)
         trial = run_once(lambda question: loop)

@@ -1,4 +1,4 @@
-"""Gates at the command line: where they come from, what they decide, and what they refuse before anything is run."""
+"""Gates on the command line: where they come from, what they decide, and what they refuse before anything is run."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_can_never_be_judged_is_refused_before_anything_is_run(tmp_path: Pa
     assert stored_runs(folder) == 0
 
 
-def test_a_limit_on_what_was_not_measured_is_no_pass(tmp_path: Path) -> None:
+def test_a_limit_on_what_was_not_measured_is_not_a_pass(tmp_path: Path) -> None:
     done = run(project(tmp_path, "gate: {max_cost_usd: 5, max_latency_s: 60}"), "--json")
     assert (done.code, done.report["verdict"], done.report["gate"]["verdict"]) == (2, "INVALID", "INVALID")
     assert checks(done) == {"max_cost_usd": None, "max_latency_s": True}
@@ -109,7 +109,7 @@ def test_required_cases_count_even_where_they_were_not_selected(tmp_path: Path) 
     assert "missed by b (not in this run)" in left_out.out
 
 
-def test_a_case_that_is_in_quarantine_twice_is_told(tmp_path: Path) -> None:
+def test_a_case_that_is_in_quarantine_twice_is_reported(tmp_path: Path) -> None:
     entries = [
         f"{{case: a, reason: {why}, owner: Ada, expires: {year}-01-01}}"
         for why, year in (("flaky", 2998), ("slow", 2999))
@@ -131,7 +131,7 @@ def test_quarantined_cases_are_run_but_not_counted(tmp_path: Path) -> None:
     assert "quarantine expired on 2020-01-01, so it counts again: a (flaky; Ada)" in over.out
 
 
-def test_a_regression_fails_and_an_open_question_does_as_it_is_told(tmp_path: Path) -> None:
+def test_a_regression_fails_and_an_inconclusive_result_follows_the_setting(tmp_path: Path) -> None:
     folder = project(tmp_path, "gate: {regression: true}")
     name = baseline(folder)
     worse = run(folder, "--json", wrong="a b c d")
@@ -164,7 +164,7 @@ def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: P
     done = run(folder, "--strict-flips", wrong="b1 h")
     assert done.code == 1
     assert "(how often one would if nothing had changed is not known): b did" in done.out, (
-        "three trials of each are few"
+        "three trials of each are too few"
     )
     later = run(folder, "--strict-flips", "--json", wrong="h")
     assert later.code == 0
@@ -176,7 +176,7 @@ def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: P
     assert drive(folder, "verify", later.run_name).code == 0
 
 
-def test_a_baseline_is_told_of_but_decides_nothing_without_a_gate(tmp_path: Path) -> None:
+def test_a_baseline_is_reported_but_decides_nothing_without_a_gate(tmp_path: Path) -> None:
     folder = project(tmp_path)
     name = baseline(folder)
     done = run(folder, wrong="a b c d")
@@ -186,7 +186,7 @@ def test_a_baseline_is_told_of_but_decides_nothing_without_a_gate(tmp_path: Path
     shown = drive(folder, "show", name, "--json")
     assert shown.report["comparison"] is None, "it is the baseline itself"
     again = drive(folder, "regrade", name, "--json")
-    assert again.report["comparison"] is None, "nothing was tried anew"
+    assert again.report["comparison"] is None, "no trial was run again"
 
 
 def test_a_report_file_as_baseline_is_found_from_the_suite_and_from_here(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
         assert (judged.code, "has no gate" in judged.err) == (2, True), words
 
 
-def test_flips_that_nothing_is_compared_with_are_refused_and_as_a_variable_told(tmp_path: Path) -> None:
+def test_flips_that_nothing_is_compared_with_are_refused_and_reported_for_a_variable(tmp_path: Path) -> None:
     folder = project(tmp_path)
     why = "--baseline none leaves --strict-flips nothing to compare with"
     for command in (("run", "suite.yaml"), ("gate", "last"), ("regrade", "last")):
@@ -293,7 +293,7 @@ def test_a_verdict_that_does_not_follow_from_the_trials_is_not_believed(tmp_path
         assert drive(folder, "verify", "forged.json").code == 1
 
 
-def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> None:
+def test_a_report_that_contains_too_little_says_what_it_lacks(tmp_path: Path) -> None:
     folder = project(tmp_path)
     report = run(folder, "--json").report
     (folder / "thin.json").write_text(json.dumps({"eval_report": {**report, "cases": [], "trials": []}}))
@@ -302,7 +302,7 @@ def test_a_report_that_holds_too_little_says_what_it_lacks(tmp_path: Path) -> No
     assert "cases" in done.err
 
 
-def test_what_a_comparison_left_out_is_told_by_the_run_itself(tmp_path: Path) -> None:
+def test_what_a_comparison_left_out_is_reported_by_the_run_itself(tmp_path: Path) -> None:
     folder = project(tmp_path, "gate: {regression: true, strict_flips: true}")
     name = baseline(folder)
     suite = folder / "suite.yaml"
@@ -329,7 +329,7 @@ def test_cases_that_were_not_selected_are_not_called_removed(tmp_path: Path) -> 
         assert "not selected for it, or" in told
 
 
-def test_a_run_held_against_itself_is_told_so(tmp_path: Path) -> None:
+def test_a_run_compared_with_itself_is_reported(tmp_path: Path) -> None:
     folder = project(tmp_path)
     name = run(folder, "--json").run_name
     assert "this is a run held against itself" in drive(folder, "gate", name, "--baseline", name).out
@@ -383,7 +383,7 @@ def test_thresholds_of_the_config_folder_are_acted_on(tmp_path: Path) -> None:
     )
 
 
-def test_a_gate_whose_grades_are_all_due_is_open(tmp_path: Path) -> None:
+def test_a_gate_whose_grades_are_all_outstanding_is_open(tmp_path: Path) -> None:
     case = "{id: h, input: hi, graders: [human]}"
     suite = f"name: due\ntarget: echo\ngate: {{thresholds: {{pass_rate: 0.5}}}}\ntest_cases: [{case}]\n"
     done = drive(write(tmp_path, suite_yaml=suite), "run", "suite.yaml", "--json")
@@ -398,7 +398,7 @@ def stored_name(done: Outcome) -> str:
 
 
 def edited(folder: Path) -> None:
-    """Every case asks for something else, and is answered well."""
+    """Every case asks something different and gets a good answer."""
     text = (folder / "suite.yaml").read_text(encoding="utf-8")
     for word in WORDS:
         text = text.replace(f"input: {word}, expected: {word}", f"input: {word}{word}, expected: {word}{word}")
@@ -422,7 +422,7 @@ def test_a_run_that_cannot_be_compared_can_still_become_the_baseline(tmp_path: P
     assert run(folder, "--baseline", "kept.json").code == 0
 
 
-def test_a_baseline_that_cannot_be_compared_is_told_of_without_a_gate(tmp_path: Path) -> None:
+def test_a_baseline_that_cannot_be_compared_is_reported_without_a_gate(tmp_path: Path) -> None:
     folder = project(tmp_path)
     baseline(folder)
     edited(folder)
@@ -465,7 +465,7 @@ def test_a_baseline_file_that_cannot_be_trusted_is_refused_before_the_run(
     assert stored_runs(folder) == before
 
 
-def test_a_baseline_of_another_suite_is_told(tmp_path: Path) -> None:
+def test_a_baseline_of_another_suite_is_reported(tmp_path: Path) -> None:
     folder = project(tmp_path)
     baseline(folder, "-o", "letters.json")
     write(folder, suite_yaml=(folder / "suite.yaml").read_text(encoding="utf-8").replace("letters", "words"))
@@ -526,7 +526,7 @@ def test_a_first_baseline_is_written_by_a_run_that_is_compared_with_nothing(tmp_
     for _ in range(2):
         assert run(folder, "--baseline", "none", "-o", "base.json").code == 0
     assert run(folder, "-o", "new.json").code == 0
-    assert run(folder, "--baseline", "new.json", "-o", "base.json").code == 0, "a flag takes the place of the suite's"
+    assert run(folder, "--baseline", "new.json", "-o", "base.json").code == 0, "a flag replaces the suite's value"
     missing = run(folder, "--baseline", "none.json", "-o", "none.json")
     assert (missing.code, "would overwrite" in missing.err) == (2, False)
 
@@ -542,7 +542,7 @@ def test_nor_is_one_that_the_suite_or_the_stored_run_names(tmp_path: Path) -> No
     before = stored_runs(folder)
     for command in (("run", "suite.yaml"), ("regrade", name), ("regrade", name, "--suite", "suite.yaml")):
         refused = drive(folder, *command, "-o", "base.json")
-        assert (refused.code, refused.out, stored_runs(folder)) == (2, "", before), "told before anything is run"
+        assert (refused.code, refused.out, stored_runs(folder)) == (2, "", before), "reported before anything is run"
     drive(folder, "run", "suite.yaml", "--max-failures", "1", "-j", "1", env={"WRONG": "a"})
     refused = drive(folder, "resume", "-o", "base.json")
     assert (refused.code, refused.out, (folder / "base.json").read_text()) == (2, "", kept)

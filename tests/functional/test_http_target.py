@@ -1,4 +1,4 @@
-"""HTTP endpoints as targets: a real server on this machine, asked by the real engine."""
+"""HTTP endpoints as targets: a real server on this machine, called by the real engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_suite(handler: Handler, *, path: str = "/ask", target: Any = None, **options: Any) -> Run:
-    """On a server that lives in this loop; the run has a loop of its own."""
+    """On a server in this event loop; the run has its own loop."""
     options = {"input": "What is 2+2?", "expected": None, **options}
 
     async def both() -> Run:
@@ -105,7 +105,7 @@ class TestTheRequest:
         async def both() -> Run:
             suite = Suite(name="s", cases=(Case(id="a", input="?"),))
             async with serving(handler) as base:
-                url = base.replace("127.0.0.1", "localhost")  # cookies of bare addresses are never kept
+                url = base.replace("127.0.0.1", "localhost")  # cookies of bare addresses are never stored
                 return await asyncio.to_thread(evaluate, suite, url, trials=3, max_concurrency=1, store=":memory:")
 
         assert {trial.output for trial in asyncio.run(both()).trials} == {"0 cookies"}
@@ -128,7 +128,7 @@ class TestTheAnswer:
     @pytest.mark.parametrize(
         ("form", "output"), [("text", '{"output": "4"}'), ("json", {"output": "4"}), ("answer", "4")]
     )
-    def test_the_form_can_be_told(self, form: str, output: Any) -> None:
+    def test_the_form_can_be_chosen(self, form: str, output: Any) -> None:
         assert ask(replying('{"output": "4"}'), target={"result": form}).output == output
 
     def test_a_path_leads_to_the_answer(self) -> None:
@@ -147,7 +147,7 @@ class TestTheAnswer:
         assert trial.output == '{"choices": []}'
 
     @pytest.mark.parametrize("text", ["nonsense", "", "NaN", '{"a": 1e999}', "[" * 100_000])
-    def test_what_is_no_json_fails_with_the_reply_as_evidence(self, text: str) -> None:
+    def test_what_is_not_json_fails_with_the_reply_as_evidence(self, text: str) -> None:
         for target in ({"result": "json"}, {"answer": "a"}):
             trial = ask(replying(text), target=target)
             assert trial.state == "failed"
@@ -164,7 +164,7 @@ class TestTheAnswer:
         assert ask(handler, path="/?charset=no-such-charset").output == "\ufffd"
 
     @pytest.mark.parametrize("charset", ["idna", "unicode_escape", "punycode", "undefined", "hex", "rot13"])
-    def test_a_codec_of_python_that_is_no_charset_is_an_error_of_the_reply(self, charset: str) -> None:
+    def test_a_codec_of_python_that_is_not_a_charset_is_an_error_of_the_reply(self, charset: str) -> None:
         headers = {"Content-Type": f"text/plain; charset={charset}"}
 
         async def handler(request: web.Request) -> web.Response:
@@ -196,7 +196,7 @@ class TestWhatGoesWrong:
         "asked", ["What is 2+2?", {"type": "api_call", "content": {"path": "/x", "answer": "response"}}]
     )
     def test_a_status_that_is_none_is_an_error(self, asked: Any) -> None:
-        """Whether the status belongs to the answer or not."""
+        """Whether or not the status is part of the answer."""
 
         async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n")
@@ -223,7 +223,7 @@ class TestWhatGoesWrong:
         trial = ask(handler, retries=2, expected="4")
         assert [attempt.state for attempt in trial.attempts] == ["error", "error", "passed"]
 
-    def test_nobody_listens(self) -> None:
+    def test_no_server_listens(self) -> None:
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{held.getsockname()[1]}/"
@@ -329,7 +329,7 @@ class TestRedirects:
         async def handler(request: web.Request) -> web.Response:
             return web.Response(status=307, headers={"Location": f"https://{request.host}/ask"})
 
-        assert ask(handler).state == "error", "this server does not speak TLS"
+        assert ask(handler).state == "error", "this server has no TLS"
 
     @pytest.mark.parametrize("location", ["http://[::1/", "https://127.0.0.1:99999/", "https://127.0.0.1:x/"])
     def test_an_address_that_is_none_is_named(self, location: str) -> None:

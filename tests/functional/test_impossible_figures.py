@@ -1,4 +1,4 @@
-"""A cost, a token count or a duration that cannot be is an error of its trial; the report stands."""
+"""An impossible cost, token count or duration is an error of its trial; the rest of the report is unaffected."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_what_a_failed_target_left_behind(kind: type[Exception]) -> None:
     assert (trial.last.transcript.stderr, trial.cost_usd) == ("so far", None)
 
 
-def test_the_report_stands_and_names_the_trial(tmp_path: Path) -> None:
+def test_the_report_is_complete_and_names_the_trial(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "suite.yaml").write_text(SUITE)
     done = drive(tmp_path, "run", "suite.yaml", "--target", "agent.py:answer", "--trials", "2", "--json")

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP as a user meets them: nothing finished is lost, nothing started stays behind."""
+"""Ctrl-C, SIGTERM and SIGHUP from a user's view: finished trials are kept, and no process is left behind."""
 
 from __future__ import annotations
 
@@ -63,25 +63,25 @@ def test_a_second_interrupt_ends_what_outlives_the_first(tmp_path: Path, target:
         if target.endswith("reluctant"):
             wait_until(lambda: "tidying up" in project.executed())
         else:
-            wait_until(lambda: not is_pending(number, process.pid))  # two that wait would count as one
-            time.sleep(0.5)  # nothing can be seen of what Python does about it
+            wait_until(lambda: not is_pending(number, process.pid))  # two pending signals would count as one
+            time.sleep(0.5)  # there is no way to see what Python does about it
         assert process.poll() is None
         process.send_signal(number)
         done = process.wait()
-    assert (done.code, "pending" in done.out) == (130, False), "it leaves at once, without a report"
+    assert (done.code, "pending" in done.out) == (130, False), "it exits at once, without a report"
     assert "what was finished is kept" in done.err
     assert len(project.run_names()) == 1
     assert project.rows() == []
 
 
 def is_pending(number: signal.Signals, pid: int) -> bool:
-    """Whether a signal was sent and not taken yet."""
+    """Whether a signal was sent and not handled yet."""
     status = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return bool((int(status["SigPnd"], 16) | int(status["ShdPnd"], 16)) >> (number - 1) & 1)
 
 
 def descendants(pid: int) -> list[int]:
-    """Without `pid` itself; a process that ends while it is looked at has no children."""
+    """Without `pid` itself; a process that ends meanwhile has no children."""
     found = [pid]
     for parent in found:
         found += children_of(parent)

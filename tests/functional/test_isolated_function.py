@@ -1,4 +1,4 @@
-"""Python functions as targets in processes of their own: the same answers and failures, and no way to get stuck."""
+"""Python functions in their own processes as targets: the same answers and failures, and they cannot hang a run."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_large_answer_arrives_whole() -> None:
     assert run_isolated("large", expected=whole).state == "passed"
 
 
-def test_a_thread_left_behind_does_not_hold_up_the_answer() -> None:
+def test_a_thread_left_behind_does_not_delay_the_answer() -> None:
     assert run_isolated("leave_a_thread", limit_s=30.0).state == "passed"
 
 

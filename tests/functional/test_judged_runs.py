@@ -1,4 +1,4 @@
-"""Runs that a judge grades: who judges, what is kept of it, what it may cost. The judge's replies stand in a file."""
+"""Runs that a judge grades: who judges, what is stored, and what it may cost. The judge's replies are in a file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_criteria_decide_and_the_judges_own_verdict_is_only_kept(tmp_path: P
     assert cold["judging"][0]["model"] == "scripted/judge.yaml"
 
 
-def test_what_judges_took_is_told(tmp_path: Path) -> None:
+def test_what_judges_took_is_reported(tmp_path: Path) -> None:
     done = judged(tmp_path, "--judge-model", "scripted/judge.yaml")
     assert re.search(r"^judges +scripted/judge.yaml: 2 calls, [\d,]+ tokens in, \d+ out, \$0\.0000$", done.out, re.M)
 
@@ -79,7 +79,7 @@ def test_a_verdict_is_not_paid_for_twice_unless_asked_for(tmp_path: Path) -> Non
     assert [(took["calls"], took["cached"]) for took in (*again, *afresh)] == [(0, 2), (2, 0)]
 
 
-def test_the_cache_is_told_and_cleared(tmp_path: Path) -> None:
+def test_the_cache_is_reported_and_cleared(tmp_path: Path) -> None:
     judged(tmp_path, "--judge-model", "scripted/judge.yaml")
     assert drive(tmp_path, "cache", "--json").json["verdicts"] == 2
     assert "2 verdicts" in drive(tmp_path, "cache").out
@@ -96,7 +96,7 @@ def test_a_judge_whose_script_changed_is_asked_again(tmp_path: Path) -> None:
     assert [took["cached"] for took in again.report["judging"]] == [0]
 
 
-def test_grades_that_stayed_due_are_given_later(tmp_path: Path) -> None:
+def test_grades_that_stayed_outstanding_are_given_later(tmp_path: Path) -> None:
     due = judged(tmp_path)
     assert due.code == 4
     graded = judged(tmp_path, name_of(due), "--judge-model", "scripted/judge.yaml", "--json", command="regrade")
@@ -107,8 +107,8 @@ def test_grades_that_stayed_due_are_given_later(tmp_path: Path) -> None:
 HARSH = JUDGE.replace("kindness: 5", "kindness: 1")
 
 
-def test_a_judge_for_what_is_due_leaves_other_verdicts_alone(tmp_path: Path) -> None:
-    """And it is told what that took, not what the run before had spent."""
+def test_a_judge_for_what_is_outstanding_leaves_other_verdicts_alone(tmp_path: Path) -> None:
+    """The report says what that run cost, not what the run before had spent."""
     suite = """
 name: half
 target: echo
@@ -127,10 +127,10 @@ test_cases:
     assert drive(tmp_path, "regrade", *harsh, "--no-cache").states() == {"given": ["failed"], "due": ["failed"]}
     nothing_due = done.run_name
     again = drive(tmp_path, "regrade", nothing_due, *harsh[1:])
-    assert again.states()["given"] == ["failed"], "with nothing due, all is judged anew"
+    assert again.states()["given"] == ["failed"], "without outstanding grades, everything is judged again"
 
 
-def test_the_flag_goes_before_what_a_grader_names_and_none_leaves_all_due(tmp_path: Path) -> None:
+def test_the_flag_goes_before_what_a_grader_names_and_none_leaves_all_outstanding(tmp_path: Path) -> None:
     named = SUITE.replace("model: {rubric:", "model: {model: openai/nobody, rubric:")
     assert judged(tmp_path, "--judge-model", "scripted/judge.yaml", suite=named).code == 1
     assert judged(tmp_path, "--judge-model", "none", suite=named).code == 4
@@ -210,7 +210,7 @@ def test_a_spend_cap_stops_a_run_keeps_what_is_done_and_lets_it_go_on(flag: str,
 
 
 def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
-    """What trying out the judge took, and an agent that the cap broke off, are in no trial; both are told."""
+    """Validating the judge, and an agent that the cap interrupted, belong to no trial; both costs are reported."""
     write(tmp_path, agent_yaml="replies: [{tool_calls: [{name: list_files}]}]\n")
     suite = SUITE.replace("target: echo", "target: {agent: scripted/agent.yaml, max_rounds: 1000}")
     flags = ("--judge-model", "scripted/judge.yaml", "--max-tokens", "1000", "-j", "1", "--json", "--sandbox", "none")
@@ -224,7 +224,7 @@ def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "regrade"])
-def test_runs_that_share_a_cap_tell_once_what_trying_out_their_judges_took(command: str, tmp_path: Path) -> None:
+def test_runs_that_share_a_cap_report_once_what_trying_out_their_judges_took(command: str, tmp_path: Path) -> None:
     judge = ("--judge-model", "scripted/judge.yaml", "--max-tokens", "100000", "--no-cache", "--json")
     done = judged(tmp_path, "--target", "echo", "--target", "oracle", *judge)
     if command == "regrade":
@@ -239,7 +239,7 @@ def test_runs_that_share_a_cap_tell_once_what_trying_out_their_judges_took(comma
     assert spent[0] == spent[1] == sum(map(int, checked)) + took["input_tokens"] + took["output_tokens"]
 
 
-def test_a_judge_that_may_not_be_paid_leaves_its_grade_due_and_the_answer_kept(tmp_path: Path) -> None:
+def test_a_judge_that_may_not_be_paid_leaves_its_grade_outstanding_and_the_answer_kept(tmp_path: Path) -> None:
     twice = SUITE.replace("graders:", 'graders:\n  - model: {rubric: "1. **Kindness** (weight: 2)"}')
     judge = ("--judge-model", "scripted/judge.yaml", "--json", "-j", "1")
     once = judged(tmp_path, *judge, "--max-tokens", "100000", "--no-cache", suite=twice)
@@ -301,7 +301,7 @@ def test_a_regrade_without_a_judge_does_not_throw_verdicts_away(tmp_path: Path) 
     assert drive(tmp_path, "regrade", run, "--judge-model", "none").code == 4
 
 
-def test_a_target_that_costs_nothing_is_not_told_as_uncounted(tmp_path: Path) -> None:
+def test_a_target_that_costs_nothing_is_not_reported_as_uncounted(tmp_path: Path) -> None:
     done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--max-cost", "1")
     assert "of $1" in done.out
     assert "without a known cost" not in done.out
@@ -320,7 +320,7 @@ test_cases:
 """
 
 
-def test_a_judge_for_what_is_due_leaves_verdicts_inside_other_graders_alone(tmp_path: Path) -> None:
+def test_a_judge_for_what_is_outstanding_leaves_verdicts_inside_other_graders_alone(tmp_path: Path) -> None:
     write(tmp_path, harsh_yaml=HARSH)
     run = judged(tmp_path, suite=PARTS)
     assert run.code == 4
@@ -331,7 +331,7 @@ def test_a_judge_for_what_is_due_leaves_verdicts_inside_other_graders_alone(tmp_
     assert any("1 grade that judges had given, kept" in note for note in texts(done.report["notes"]))
     afresh = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/harsh.yaml", "--json")
     keys = [report["cases"][0]["key"] for report in (done.report, afresh.report)]
-    assert keys[0] != keys[1], "verdicts of two judges are like no other"
+    assert keys[0] != keys[1], "verdicts of two judges cannot be compared with others"
 
 
 def test_judges_inside_other_graders_are_graders_of_type_model(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_judges_inside_other_graders_are_graders_of_type_model(tmp_path: Path) -
     assert judged(tmp_path, "--grader-type", "code", *judge, suite=suite).states() == {"a": ["skipped"]}
 
 
-def test_the_runs_of_a_matrix_are_regraded_out_of_one_purse(tmp_path: Path) -> None:
+def test_the_runs_of_a_matrix_are_regraded_out_of_one_budget(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE, judge_yaml=JUDGE)
     done = drive(
         tmp_path, "run", "suite.yaml", "--target", "echo", "--target", "null", "--judge-model", "none", "--json"
@@ -351,7 +351,7 @@ def test_the_runs_of_a_matrix_are_regraded_out_of_one_purse(tmp_path: Path) -> N
     regrade = ("regrade", done.json["eval_reports"][0]["metadata"]["run_name"], "--matrix", "--json", "-j", "1")
     judge = ("--judge-model", "scripted/judge.yaml", "--no-cache")
     first, both = spent_by(drive(tmp_path, *regrade, *judge, "--max-tokens", "100000"))
-    assert first < both, "each tells what all have spent so far"
+    assert first < both, "each reports what all have spent so far"
     capped = drive(tmp_path, *regrade, *judge, "--max-tokens", str(first + 1))
     assert capped.code == 3
     assert ["spend cap" in report["why"]["text"] for report in capped.json["eval_reports"]] == [False, True]
@@ -374,8 +374,8 @@ def test_a_cap_in_dollars_needs_a_known_price(tmp_path: Path) -> None:
     assert "EVALHARNESS_PRICES" in done.err
 
 
-def test_a_broken_price_file_is_told_before_anything_is_compared(tmp_path: Path) -> None:
-    """Also for the usual embeddings, without which grades are only due."""
+def test_a_broken_price_file_is_reported_before_anything_is_compared(tmp_path: Path) -> None:
+    """Also for the default embeddings, without which grades are only outstanding."""
     suite = "{name: near, target: echo, test_cases: [{id: a, input: a dog, graders: [{semantic_similarity: a cat}]}]}"
     write(tmp_path, suite_yaml=suite)
     done = drive(tmp_path, "run", "suite.yaml", env={"EVALHARNESS_PRICES": "missing.json"})
@@ -384,7 +384,7 @@ def test_a_broken_price_file_is_told_before_anything_is_compared(tmp_path: Path)
 
 
 def test_what_an_unfinished_trial_cost_is_not_forgotten(tmp_path: Path) -> None:
-    """An agent that is stopped by the cap in the middle of a trial must not be paid for that trial once more."""
+    """An agent that the cap stops in the middle of a trial must not be charged for that trial again."""
     steps = "".join("      - tool_calls: [{name: list_files, arguments: {}}]\n" for _ in range(9))
     write(tmp_path, model_yaml=f"replies:\n  - steps:\n{steps}      - text: done\n")
     suite = (
@@ -412,14 +412,14 @@ def test_a_judge_that_broke_is_asked_again_and_the_target_is_not(tmp_path: Path)
     assert (tmp_path / "asked").read_text(encoding="utf-8") == "xxx"
 
 
-def test_a_scorer_that_waits_for_a_judge_is_told(tmp_path: Path) -> None:
+def test_a_scorer_that_waits_for_a_judge_is_reported(tmp_path: Path) -> None:
     scored = SUITE.replace("  - model: {", "  - exact: a kind word\n  - required: false\n    model: {")
     done = judged(tmp_path, "--only", "warm", suite=scored)
     assert done.code == 0
     assert "model: no score in 1 trial of warm: no judge is set" in done.out
 
 
-def test_a_reason_of_several_lines_is_told_in_one(tmp_path: Path) -> None:
+def test_a_reason_of_several_lines_is_reported_in_one(tmp_path: Path) -> None:
     scored = SUITE.replace("  - model: {", "  - contains: word\n  - required: false\n    model: {")
     garbled = JUDGE.replace("I would say this one is fine.", r'"No.\n\nReply again"')
     write(tmp_path, suite_yaml=scored + GARBLED, judge_yaml=garbled + r'  - text: "No.\n\nReply again"')
@@ -451,13 +451,13 @@ def test_a_judge_without_a_verdict_does_not_raise_the_score(tmp_path: Path) -> N
     beside = SCORED.replace("graders:\n", "graders:\n  - {contains: word, weight: 0}\n")
     done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=beside)
     assert (done.code, done.states()) == (0, {"cold": ["passed"], "odd": ["passed"]})
-    assert done.report["metrics"]["score"] == 0, "that of the judge, as far as it has one"
+    assert done.report["metrics"]["score"] == 0, "the judge's, as far as it has one"
 
 
-def test_scores_that_nobody_was_there_to_give_are_due(tmp_path: Path) -> None:
+def test_scores_that_no_one_could_give_are_outstanding(tmp_path: Path) -> None:
     done = judged(tmp_path, suite=SCORED)
     assert done.code == 4
-    assert re.search(r"regrade \S+ --judge-model M", done.out), "how to have them given"
+    assert re.search(r"regrade \S+ --judge-model M", done.out), "how to get them"
     assert "score  " not in done.out
     later = drive(tmp_path, "regrade", name_of(done), "--judge-model", "scripted/judge.yaml", "--json")
     assert later.states()["cold"] == ["passed"]
@@ -478,7 +478,7 @@ def test_a_case_whose_only_grader_is_switched_off_is_skipped(tmp_path: Path) -> 
     assert done.states() == {"alone": ["skipped"], "inside": ["skipped"], "beside": ["passed"]}
     assert done.report["unjudged"][0]["reason"] == "its only grader is switched off: `enabled: true` asks it"
     chosen = drive(tmp_path, "run", "suite.yaml", "--grader-type", "model", "--json")
-    assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by one that judges nothing"
+    assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by a run that judges nothing"
 
 
 def test_a_regrade_grades_by_the_type_that_the_run_was_graded_by(tmp_path: Path) -> None:
@@ -517,7 +517,7 @@ def test_a_regrade_without_a_judge_keeps_verdicts_inside_other_graders_too(tmp_p
     assert refused.code == 2 and "would be lost" in refused.err
 
 
-def test_what_code_decided_is_no_grade_that_a_judge_gave(tmp_path: Path) -> None:
+def test_what_code_decided_is_not_a_grade_that_a_judge_gave(tmp_path: Path) -> None:
     suite = SUITE.replace(
         '  - model: {rubric: "1. **Kindness** (weight: 1)"}',
         '  - any_of: [{contains: kind}, {model: {rubric: "1. **Kindness** (weight: 1)"}}]',
@@ -536,7 +536,7 @@ def test_an_empty_name_of_a_judge_is_refused(command: tuple[str, ...], tmp_path:
     assert "--judge-model" in done.err and "none" in done.err
 
 
-def test_what_only_a_person_owes_is_not_asked_of_a_judge(tmp_path: Path) -> None:
+def test_what_only_a_person_can_give_is_not_asked_of_a_judge(tmp_path: Path) -> None:
     either = SUITE.replace(
         '  - model: {rubric: "1. **Kindness** (weight: 1)"}',
         '  - any_of: [{human: {rubric: x}}, {model: {rubric: "1. **Kindness** (weight: 1)"}}]',

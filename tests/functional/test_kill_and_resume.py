@@ -1,7 +1,7 @@
-"""kill -9 at any moment, resume, again and again: every planned trial is counted once, and none that was is run again.
+"""kill -9 at any moment, then resume, many times: every planned trial is counted once and never run again.
 
-The checker stands outside, in the manner of Jepsen. Targets append a line to a log of their own for each execution, the
-store is read from a copy of its files with plain sqlite3, and at the end the two histories must agree.
+The checker is outside of the harness, as in Jepsen. Targets append a line to their own log for each execution. The
+store is read from a copy of its files with plain sqlite3. At the end the two histories must agree.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Project:
 
     @contextmanager
     def started(self, fresh: bool = False) -> Iterator[subprocess.Popen[bytes] | Started]:
-        """`run` until a run is stored, from then on `resume`: what a user would type."""
+        """`run` until a run is stored, then `resume`, as a user would type it."""
         words = ["resume"] if self.has_run() else ["run", "suite.json"]
         words += ["-j", "4", "--store", "store.db", "--json"]
         self.generation += 1
@@ -122,7 +122,7 @@ class Project:
 
     @contextmanager
     def database(self) -> Iterator[sqlite3.Connection | None]:
-        """A copy of the files as the dead process left them: looking must not repair what `resume` has to cope with."""
+        """A copy of the files as the dead process left them; reading must not repair what `resume` has to handle."""
         scene = self.folder / "scene"
         shutil.rmtree(scene, ignore_errors=True)
         scene.mkdir()
@@ -159,7 +159,7 @@ class Project:
 
 
 def strike(project: Project, process: subprocess.Popen[bytes] | Started, rng: Random, during_start_up: bool) -> None:
-    """kill -9 during start-up, or some executions later and then anywhere in the window of a group commit."""
+    """kill -9 during start-up, or some executions later, anywhere in the window of a group commit."""
     if during_start_up:
         time.sleep(rng.uniform(0, START_UP_S))
     else:
@@ -170,7 +170,7 @@ def strike(project: Project, process: subprocess.Popen[bytes] | Started, rng: Ra
 
 
 def finish_a_run(project: Project, figures: Figures, kills: int, rng: Random) -> None:
-    """Until its process ends by itself; `kills` are still to be dealt."""
+    """Until its process ends by itself; `kills` are the kills that remain."""
     code = None
     while code != 0:
         armed = figures.kills < kills
@@ -191,7 +191,7 @@ def finish_a_run(project: Project, figures: Figures, kills: int, rng: Random) ->
 
 
 def check(project: Project, figures: Figures) -> None:
-    """The two histories against each other, and against what the harness says at the end."""
+    """Compares the two histories with each other and with the harness's final report."""
     final, executions = project.snapshots[-1], project.executions()
     times = Counter(key for key, _ in executions)
     again = [(key, at) for key, at in executions if any(key in rows for rows in project.snapshots[:at])]
@@ -224,7 +224,7 @@ def kill_and_resume(folder: Path, kind: str, kills: int, seed: int) -> Figures:
         check(project, figures)
     print(f"{kind}: {figures}")
     assert figures.kills == kills
-    assert figures.hits >= 0.8 * kills, "most kills must meet a run that is under way"
+    assert figures.hits >= 0.8 * kills, "most kills must hit a run that is under way"
     return figures
 
 
@@ -242,7 +242,7 @@ def test_200_kills(tmp_path: Path, kind: str, kills: int) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie is dead: whether somebody reaps it is not the harness's affair any more."""
+    """A zombie is dead: the harness is not responsible for reaping it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Workspaces that a killed process left behind: the next run removes them, and those alone."""
+"""Workspaces that a killed process left behind: the next run removes these and no others."""
 
 from __future__ import annotations
 

@@ -69,5 +69,5 @@ def test_10_000_trials_need_no_more_memory_or_descriptors_than_1_000(tmp_path: P
     print(f"{len(measured)} measures; RSS {rss_kb[0]} -> {max(rss_kb)} kB, descriptors {descriptors}")
     assert len(after_1000) >= 10
     assert max(rss_kb) - rss_kb[0] < 20 * 1024
-    # One command at a time, so the number is steady: only its stdin pipe may or may not be closed yet.
+    # One command at a time, so the number is stable: only its stdin pipe may or may not be closed yet.
     assert max(descriptors[-5:]) <= max(descriptors[:5]) + (0 if isinstance(target, str) else 1)

@@ -1,6 +1,6 @@
-"""A server that refuses, breaks off and talks nonsense, as target and as judge of the real command.
+"""A server that refuses, disconnects and replies with nonsense, as target and as judge of the real command.
 
-No trial is lost, no verdict is wrong, and the server is not asked more often than its faults call for.
+No trial is lost, no verdict is wrong, and the server gets no more requests than its faults require.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NONCE = re.compile(r'"nonce": "([0-9a-f]{32})"')
 
 
 def reply(last_message: str, body: dict[str, Any]) -> str:
-    """The target repeats what it was asked; the judge likes what is good."""
+    """The target repeats its question; the judge passes good answers."""
     if "response_format" not in body:
         return last_message
     nonce = NONCE.findall(last_message)[-1]
@@ -80,7 +80,7 @@ def test_what_cannot_be_asked_in_time_is_an_error_and_never_a_failure(tmp_path: 
         done = drive(tmp_path, "run", "suite.yaml", "-j", "1", "--json", env=env)
     assert done.code == 3
     states = {id_: state for id_, [state] in done.states().items()}
-    assert states["case-04"] == "error", "a verdict without its nonce is none"
+    assert states["case-04"] == "error", "a verdict without its nonce is invalid"
     assert states["case-05"] == "error", "the judge could not be asked"
     assert [states[f"case-{n:02d}"] for n in range(4)] == ["failed", "passed", "failed", "passed"]
     trials = done.report["summary"]["trials"]

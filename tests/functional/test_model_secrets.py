@@ -1,4 +1,4 @@
-"""Canary secrets of models: in keys, addresses, servers' words and models' answers. None is written anywhere."""
+"""Canary secrets in models' keys, addresses, server messages and answers. None of them is written anywhere."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def completion(text: str) -> Reply:
 
 
 def talkative(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
-    """Repeats every secret wherever it may speak: in answers, verdicts, verdicts that are none, and errors."""
+    """Repeats every secret in all its output: answers, verdicts, invalid verdicts, and errors."""
     asked: Any = json.loads(body)
     told = asked["messages"][0]["content"]
     seen = f"{request.headers['Authorization']} {request.path} {all_forms()}"
@@ -82,7 +82,7 @@ def talkative(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
 
 
 def stored_bytes(folder: Path) -> bytes:
-    """Files as they are, the log of what is not yet folded in among them, and every cell of every table."""
+    """The files as they are, including the write-ahead log, and every cell of every table."""
     files = b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
     connection = sqlite3.connect(folder / "store.db")
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -143,4 +143,4 @@ def test_no_canary_is_found_anywhere(tmp_path: Path) -> None:
     assert {surface: listed for surface, listed in found.items() if listed} == {}
     assert len(saved) >= 4
     for surface in ("run", "json", "show", "show json"):
-        assert "[redacted" in surfaces[surface].out, "there was something to be taken out"
+        assert "[redacted" in surfaces[surface].out, "there was something to redact"

@@ -1,4 +1,4 @@
-"""chat and agent through the real command: with a script, and with a server that speaks as OpenAI's does."""
+"""chat and agent with the real command: with a script, and with a server that speaks OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_reply_that_was_cut_is_shown_as_such(tmp_path: Path) -> None:
     assert "assistant (length): It is 4 because" in shown.out
 
 
-def test_a_command_whose_last_word_is_a_file_is_no_target_file(tmp_path: Path) -> None:
+def test_a_command_whose_last_word_is_a_file_is_not_a_target_file(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=SUITE, answer_yaml="4")
     assert drive(tmp_path, "run", "suite.yaml", "--target", "cmd:cat answer.yaml").code == 0
 

@@ -1,4 +1,4 @@
-"""Models on this machine, through the real command: meanings compared offline, and a real model that chats."""
+"""Models on this machine, with the real command: meanings compared offline, and a real model that chats."""
 
 from __future__ import annotations
 

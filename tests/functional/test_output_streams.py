@@ -1,4 +1,4 @@
-"""Where the output goes: a terminal of an older encoding, and a reader who left. The same for every command."""
+"""Where every command's output goes: a terminal with an older encoding, and a reader that has closed the pipe."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_older_encoding_stops_no_command(stored: tuple[Path, str], words: str
     asked = words.replace("RUN", name).split()
     done = drive(folder, *asked, env={"PYTHONIOENCODING": encoding})
     assert (done.code, done.out) == (0, drive(folder, *asked).out), done.err
-    assert not done.out.isascii(), "there is something to say that needs more"
+    assert not done.out.isascii(), "the output contains characters that the encoding lacks"
 
 
 @pytest.mark.parametrize("env", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}], ids=str)
@@ -65,7 +65,7 @@ def test_an_older_encoding_stops_no_command(stored: tuple[Path, str], words: str
 def test_nor_one_that_an_interpreter_finds_in_its_locale(
     stored: tuple[Path, str], words: str, env: dict[str, str]
 ) -> None:
-    """One command that opens a stream of its own, since it only prints, and one that has Python's."""
+    """One command that opens its own stream, since it only prints, and one that uses Python's."""
     folder, name = stored
     asked = words.replace("RUN", name).split()
     done = drive_fresh(folder, *asked, env=env)
@@ -92,7 +92,7 @@ def test_nor_one_that_an_interpreter_finds_in_its_locale(
 def test_a_reader_who_left_changes_nothing_where_all_is_printing(
     stored: tuple[Path, str], words: str, code: int
 ) -> None:
-    """The code is the command's own, also where there was too much to say for a buffer."""
+    """The exit code is the command's own, even if the output did not fit into a buffer."""
     folder, name = stored
     wrong = "\n".join(f"row {number},30,60,10" for number in range(500))
     (folder / "wrong.csv").write_text(f"model,pass^1,pass^2,tasks\n{wrong}\n")
@@ -102,7 +102,7 @@ def test_a_reader_who_left_changes_nothing_where_all_is_printing(
 
 
 @pytest.mark.parametrize(("words", "keeps"), [("run suite.yaml", True), ("plan letters", False), ("runs", False)])
-def test_a_full_disk_is_told_and_what_is_kept_by_whom_keeps_something(
+def test_a_full_disk_is_reported_and_what_is_kept_by_whom_keeps_something(
     stored: tuple[Path, str], words: str, keeps: bool
 ) -> None:
     folder, _ = stored
@@ -116,7 +116,7 @@ def test_a_full_disk_is_told_and_what_is_kept_by_whom_keeps_something(
 
 @pytest.mark.parametrize("words", ["run suite.yaml", "gate RUN --fail-under 90", "gate RUN --fail-under 90 --json"])
 def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> None:
-    """All is done and written all the same."""
+    """Everything is still done and written."""
     folder, name = stored
     report = folder / "report.json"
     report.unlink(missing_ok=True)

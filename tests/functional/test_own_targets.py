@@ -1,4 +1,4 @@
-"""Cases that bring their own target: a request, a program, a skill; `--target` and variants replace it."""
+"""Cases with their own target: a request, a program, a skill; `--target` and variants replace it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ test_cases:
 
 
 @pytest.mark.parametrize("name", ["context", "max_rounds", "variant"])
-def test_a_program_hears_what_stands_beside_the_question(tmp_path: Path, name: str) -> None:
+def test_a_program_gets_what_is_beside_the_question(tmp_path: Path, name: str) -> None:
     expected = {"context": "python", "max_rounds": "5", "variant": "large"}[name]
     write(
         tmp_path,
@@ -93,7 +93,7 @@ test_cases:
     assert succeed(tmp_path, "run", "suite.yaml", "--json").report["summary"]["passed"] == 1
 
 
-def test_a_function_hears_of_its_variant_and_variants_go_with_every_target_asked_for(tmp_path: Path) -> None:
+def test_a_function_gets_its_variant_and_variants_go_with_every_target_asked_for(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(
         "def answer(question, context):\n    return context.variant['model_by_node']['coder']\n", encoding="utf-8"
     )

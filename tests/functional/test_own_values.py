@@ -1,4 +1,4 @@
-"""Trials share nothing that can be changed, and what is stored of an answer is what was graded."""
+"""Trials share no mutable values, and the stored answer is the one that was graded."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def kinds(value: Any) -> Any:
 
 class TestWhatIsStoredIsWhatWasGraded:
     def stored(self, tmp_path: Path, target: Any, *graders: Any) -> Trial:
-        """As it is read from a store on disk."""
+        """The answer as a store on disk returns it."""
         case = Case.model_validate({"id": "a", "input": "x", "graders": graders})
         with Harness.open(tmp_path / "store.db") as harness:
             run = harness.run(Suite(name="s", cases=(case,)), target)
@@ -298,7 +298,7 @@ class TestWhatIsStoredIsWhatWasGraded:
 
 
 class Keeping(Target):
-    """A plug-in's target with a class of its own for what it gives back, which it goes on changing."""
+    """A plug-in target that returns its own class and changes the returned object later."""
 
     given: Transcript
 

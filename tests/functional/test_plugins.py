@@ -1,4 +1,4 @@
-"""The plug-in that the documentation shows: installed, used by its names, and under its contract tests."""
+"""The plug-in from the documentation: installed, used by its names, and run through its contract tests."""
 
 from __future__ import annotations
 

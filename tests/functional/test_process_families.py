@@ -1,4 +1,4 @@
-"""Real processes under the sandbox that does not isolate: nothing outlives its trial, and nothing leaks."""
+"""Real processes in the sandbox that does not isolate: nothing survives its trial, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def family_is_complete(folder: Path) -> None:
         await asyncio.sleep(0.01)
 
 
-# Nothing outlives its trial
+# Nothing survives its trial
 
 
 def test_at_the_time_limit_the_whole_family_dies(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_harness_inside_a_trial_passes_the_outer_mark_on(tmp_path: Path) -> No
     assert outer == b"1" and int(inner) >= 2**50
 
 
-def test_a_grandchild_that_holds_the_pipe_does_not_delay_the_result(tmp_path: Path) -> None:
+def test_a_grandchild_that_keeps_the_pipe_open_does_not_delay_the_result(tmp_path: Path) -> None:
     result = run(shell("echo answer; sleep 600 & echo $! >sleeper.pid", tmp_path))
     assert (result.ended, result.exit_code, result.stdout) == ("exited", 0, b"answer\n")
     assert survivors(tmp_path) == {}
@@ -139,7 +139,7 @@ def test_five_hundred_runs_leave_no_file_no_thread_and_no_zombie(tmp_path: Path)
     in_sandbox(many)
 
 
-def test_a_process_that_detached_and_ended_long_ago_is_no_zombie(tmp_path: Path) -> None:
+def test_a_process_that_detached_and_ended_long_ago_is_not_a_zombie(tmp_path: Path) -> None:
     before = children()
     run(shell("sleep 0.1; (setsid true &) ; (env -i setsid true &) ; sleep 0.3", tmp_path))
     assert children() <= before

@@ -1,5 +1,6 @@
-"""Processes that detach themselves, where the harness is a library: its process does not adopt orphans, and yet none
-of a trial's lives on."""
+"""Processes that detach themselves while the harness is a library: its process adopts no orphans, yet none of a
+trial's processes survives.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def test_the_whole_family_is_dead_before_the_result(tmp_path: Path) -> None:
     assert not adopts_orphans()
 
 
-def test_orphans_of_other_code_are_left_to_whoever_adopts_them(tmp_path: Path) -> None:
+def test_orphans_of_other_code_are_left_to_the_process_that_adopts_them(tmp_path: Path) -> None:
     """They neither die with a trial nor become zombies of this process."""
     started = subprocess.run(
         ["/bin/sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], capture_output=True, check=True, text=True

@@ -1,4 +1,4 @@
-"""Real processes under the sandbox that does not isolate: what they say, how they end, and how much is kept of it."""
+"""Real processes in the sandbox that does not isolate: their output, how they end, and how much of it is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def peak_memory_mb() -> float:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 
 
-# What a process says and how it ends
+# What a process prints and how it ends
 
 
 def test_exit_code_and_both_streams(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_one_byte_more_is_a_flood_even_from_a_process_that_has_exited(tmp_path: 
 
 @pytest.mark.usefixtures("proc")
 def test_a_flood_is_stopped_in_little_memory(tmp_path: Path) -> None:
-    Path("/proc/self/clear_refs").write_text("5")  # start the peak anew
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before_mb = peak_memory_mb()
     line = "echo $$ >main.pid; echo start; head -c 600000000 /dev/zero; touch finished"
     result = run(shell(line, tmp_path, keep_bytes=1_000, flood_bytes=300_000_000))

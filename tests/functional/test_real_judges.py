@@ -1,4 +1,4 @@
-"""A real language model on this machine answers and judges, through the real command: every verdict is well-formed."""
+"""A real language model on this machine answers and judges, with the real command: every verdict is well-formed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_chat_target_a_rubric_and_a_statement(tmp_path: Path) -> None:
     rubric, statement = trial["grades"]
     assert {rubric["state"], statement["state"]} <= {"pass", "fail"}, "both have a verdict, whatever it is"
     [judging] = done.report["judging"]
-    assert (judging["model"], judging["calls"], judging["cost_usd"]) == ("local/smollm2", 2, 0), "no reply was mended"
+    assert (judging["model"], judging["calls"], judging["cost_usd"]) == ("local/smollm2", 2, 0), "no reply was repaired"
 
     shown = drive(tmp_path, "show", done.report["metadata"]["run_id"], "france", "--json").json
     rubric, statement = shown["trials"][0]["trial"]["attempts"][-1]["grades"]
@@ -42,4 +42,4 @@ def test_a_chat_target_a_rubric_and_a_statement(tmp_path: Path) -> None:
 
     again = drive(tmp_path, "regrade", done.report["metadata"]["run_id"], "--json", timeout_s=600)
     [judging] = again.report["judging"]
-    assert (judging["calls"], judging["cached"]) == (0, 2), "no verdict is asked for twice"
+    assert (judging["calls"], judging["cached"]) == (0, 2), "no verdict is requested twice"

@@ -1,4 +1,4 @@
-"""Recorded sessions through the real command: an agent that prints events, files for other tools, a real sandbox."""
+"""Recorded sessions with the real command: an agent that prints events, files for other tools, a real sandbox."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_sessions_are_asked_again_and_what_came_of_it_is_kept(project: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["agents/fast.yml", "./target.yaml", "oracle"])
-def test_the_agent_is_told_as_the_user_named_it(project: Path, name: str) -> None:
+def test_the_agent_is_reported_as_the_user_named_it(project: Path, name: str) -> None:
     (project / "agents").mkdir()
     (project / "agents" / "fast.yml").write_text(f"name: speedy\n{TARGET.replace('agent.py', '../agent.py')}")
     assert drive(project, "run", "evals", "--target", name, "--save-sessions", "out").code == 0
@@ -302,7 +302,7 @@ def test_sessions_of_other_suites_can_be_saved_too(project: Path) -> None:
     assert "✗ b ($0.000000)\n  ✗ assertion: exact (reason: " in log.read_text()
 
 
-def test_a_folder_that_cannot_be_written_is_told(project: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(project: Path) -> None:
     (project / "out").write_text("")
     done = run(project, "--save-sessions", "out", "--json")
     assert (done.code, "cannot make the folder out" in done.json["error"]["message"]) == (2, True)

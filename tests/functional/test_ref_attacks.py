@@ -1,4 +1,4 @@
-"""`$ref`, `baseline: {$ref}` and file inputs cannot be made to open anything outside the suite's folder."""
+"""`$ref`, `baseline: {$ref}` and file inputs cannot be used to open anything outside the suite's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites found by name: registered by running or by listing, ready-made, and what became of their files."""
+"""Suites found by name: registered by running or listing them, ready-made suites, and suites whose files have moved."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_suite_that_was_run_is_found_by_its_name_from_another_folder(project: 
     [row] = listed(elsewhere)
     assert (row["suite"], row["cases"], row["file"]) == ("greetings", 2, str(project / "evals" / "suite.yaml"))
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+Z", row["registered"])
-    assert cases_run(drive(elsewhere, "run", "greetings", "--json")) == ["bye", "hello"], "the suite whole"
+    assert cases_run(drive(elsewhere, "run", "greetings", "--json")) == ["bye", "hello"], "the whole suite"
     assert cases_run(drive(elsewhere, "run", "--suite", "greetings", "--limit", "1", "--json")) == ["hello"]
     dry = drive(elsewhere, "run", "greetings", "--dry-run", "--json").json["dry_run"]
     assert [(row["suite"], row["cases"]) for row in dry] == [("greetings", 2)]
@@ -79,7 +79,7 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     write(project, broken_yaml="test_cases: 5")
     assert listed(project, "evals", where="file")[0]["registered"] == ""
     assert listed(project / "evals") == []
-    assert not (project / ".evalharness").exists(), "a look leaves nothing behind"
+    assert not (project / ".evalharness").exists(), "listing leaves nothing behind"
     done = drive(project, "list-suites", ".", "--register")
     assert done.code == 2, "not all of them could be registered"
     assert "registered 1 suite: greetings\n" in done.err
@@ -93,7 +93,7 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     assert cases_run(drive(other, "run", "greetings", "--json")) == ["bye", "hello"]
 
 
-def test_a_name_that_two_suites_have_is_told(project: Path) -> None:
+def test_a_name_that_two_suites_have_is_reported(project: Path) -> None:
     write(project / "evals", a_yaml=SUITE, ready_yaml=SUITE.replace("greetings", "ready/bug-fix"))
     done = drive(project, "list-suites", "evals", "--register")
     assert done.code == 0
@@ -127,7 +127,7 @@ def test_the_file_counts_as_it_is_now_and_once_it_is_gone_what_was_stored(projec
         assert f"evals/suite.yaml: warning: {why}" in then.err
     file.unlink()
     gone = drive(project, "run", "greetings", "--json")
-    assert cases_run(gone) == ["bye", "hello", "third"], "agent.py is still found beside where the suite was"
+    assert cases_run(gone) == ["bye", "hello", "third"], "agent.py is still found in the suite's former folder"
     assert "is gone" in gone.err
     file.write_text(SUITE)
     assert cases_run(drive(project, "run", "greetings", "--json")) == ["bye", "hello"], "the file is back"
@@ -178,7 +178,7 @@ class TestPython:
         with pytest.raises(UsageError, match="did you mean 'made/here'"):
             evaluate("made/her", "echo", store=store)
 
-    def test_what_only_its_program_has_is_told_in_words(self, tmp_path: Path) -> None:
+    def test_what_only_its_program_has_is_reported_in_words(self, tmp_path: Path) -> None:
         store = str(tmp_path / "store.db")
         suite = Suite(name="own", cases=(Case(id="a", input="x", graders=[bool]),))
         evaluate(suite, "echo", store=store)

@@ -1,4 +1,4 @@
-"""`eval-harness regrade` as a user meets it: new grades for old answers, and never an answer that was not given."""
+"""`eval-harness regrade` from a user's view: new grades for old answers, and never a new answer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> N
     write(folder, grader_py=LENIENT)
 
     done = drive(folder, "regrade", old)
-    assert done.code == 1, "crash has no answer, whoever grades"
+    assert done.code == 1, "crash has no answer, whichever grader is used"
     new = runs(folder)[0]["run"]
     lines = done.out.splitlines()
     assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run" in lines
@@ -75,7 +75,7 @@ def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> N
     assert shown(folder, old).json == before
 
 
-def test_a_regrade_is_told_apart_in_lists_and_shown_with_what_it_is(tmp_path: Path) -> None:
+def test_a_regrade_is_marked_in_lists_and_shown_with_what_it_is(tmp_path: Path) -> None:
     folder, old = project(tmp_path)
     drive(folder, "regrade", old)
     new, first = runs(folder)
@@ -135,7 +135,7 @@ def test_only_the_selected_cases_are_graded(tmp_path: Path) -> None:
     assert back.states() == {"tea": ["passed"], "milk": ["failed"], "crash": ["failed"]}
 
 
-def test_a_secret_that_only_the_question_held_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_a_secret_that_only_the_question_contained_is_not_asked_for_again(tmp_path: Path) -> None:
     cases = [{"id": "a", "input": "tea {{api_token}}", "expected": {"contains": "TEA"}}]
     write(tmp_path, agent_py=AGENT, suite_json=suite(test_cases=cases))
     assert drive(tmp_path, "run", "suite.json", "--var", "api_token=correct-horse-battery").code == 0
@@ -143,7 +143,7 @@ def test_a_secret_that_only_the_question_held_is_not_asked_for_again(tmp_path: P
     assert (done.code, "1 of 1 trial graded again" in done.out) == (0, True)
 
 
-def test_variables_are_as_they_were_unless_given_anew_and_secrets_are_asked_for(tmp_path: Path) -> None:
+def test_variables_are_as_they_were_unless_given_again_and_secrets_are_asked_for(tmp_path: Path) -> None:
     secret = "correct-horse-battery"
     graders = [{"contains": "{{wanted}}"}, {"not_contains": "{{api_token}}"}]
     cases = [{"id": "a", "input": "{{drink}} {{api_token}}", "graders": graders}]
@@ -161,7 +161,7 @@ def test_variables_are_as_they_were_unless_given_anew_and_secrets_are_asked_for(
     done = drive(tmp_path, "regrade", old, "--var", "wanted=TEA", "--var", f"api_token={secret}")
     assert done.code == 0, done.err
     changed = drive(tmp_path, "regrade", old, "--suite", "suite.json", *given[:2], "--var", "drink=milk")
-    assert changed.code == 2, "the question would be another one"
+    assert changed.code == 2, "the question would be a different one"
     for path in (tmp_path / ".evalharness").iterdir():
         assert secret.encode() not in path.read_bytes()
 
@@ -189,7 +189,7 @@ def test_grading_on_text_that_was_cut_says_so(tmp_path: Path) -> None:
     assert "1 trial graded on text of which only head and tail were kept" in done.out
 
 
-def test_a_grader_that_broke_is_mended_by_regrading(tmp_path: Path) -> None:
+def test_a_grader_that_broke_is_repaired_by_regrading(tmp_path: Path) -> None:
     folder = write(tmp_path, agent_py=AGENT, grader_py="def judged(context):\n    raise KeyError('oops')\n")
     write(folder, suite_json=suite(test_cases=[{"id": "tea", "input": "tea", "graders": ["grader.py:judged"]}]))
     assert drive(folder, "run", "suite.json").code == 3
@@ -204,7 +204,7 @@ def test_a_grader_that_broke_is_mended_by_regrading(tmp_path: Path) -> None:
     broken = drive(folder, "regrade", old)
     assert broken.code == 2
     assert "nowhere_to_be_found" in broken.err
-    assert len(runs(folder)) == 3, "nothing is stored when the graders cannot be had"
+    assert len(runs(folder)) == 3, "nothing is stored if the graders are not available"
 
 
 def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
         (("some-run-001", "--case", "a"), "--case does not go together with a run"),
     ],
 )
-def test_wrong_usage_is_told(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
     done = drive(tmp_path, "regrade", *words)
     assert done.code == 2
     assert told in done.err
@@ -273,7 +273,7 @@ async def judged(context):
 
 @pytest.fixture
 def half_graded(tmp_path: Path) -> Project:
-    """A finished run, and a grader that will wait at its last trial."""
+    """A finished run, and a grader that waits at its last trial."""
     held = Project(
         tmp_path, trials=5, test_cases=[{"id": "a", "input": "q", "graders": ["grader.py:judged"]}], config={}
     )

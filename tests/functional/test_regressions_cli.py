@@ -1,4 +1,4 @@
-"""`regressions`: the newest run of a suite against its baseline, its words and its exit codes."""
+"""`regressions`: compares the newest run of a suite with its baseline; its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SCORE = "\nimport os\ndef score(output):\n    return float(os.environ['SCORE'])\
 
 
 def scored_runs(project: Path, before: str, now: str) -> None:
-    """One trial each; the first task's score is the mean of 1 and what is given."""
+    """One trial per task; the first task's score is the mean of 1 and the given score."""
     head = SUITE.partition("test_cases")[0].replace("trials: 4", "trials: 1")
     write(project, agent_py=AGENT + SCORE, suite_yaml=head + STRICT)
     drive(project, "baseline", drive(project, "run", "suite.yaml", "--json", env={"SCORE": before}).run_name)
@@ -129,7 +129,7 @@ def test_by_a_threshold_nothing_is_undecided(project: Path) -> None:
     assert (refused.code, "nothing is undecided" in refused.err) == (2, True)
 
 
-def test_further_tool_calls_are_no_degradation(project: Path) -> None:
+def test_further_tool_calls_are_not_a_degradation(project: Path) -> None:
     agent = """
 from evalharness import Answer
 
@@ -187,7 +187,7 @@ def test_a_run_that_broke_says_nothing_and_is_3(project: Path) -> None:
     run(project, "unreachable")
     code, found = checked(project, "capitals")
     assert (code, found["verdict"]) == (3, "INVALID")
-    assert tasks(found)["peru"]["degraded"] is False, "an error is no wrong answer"
+    assert tasks(found)["peru"]["degraded"] is False, "an error is not a wrong answer"
     assert tasks(found)["peru"]["currentScore"] is None
 
 
@@ -207,11 +207,11 @@ def test_a_variant_that_broke_does_not_hide_the_loss_of_another(project: Path) -
 
     run(project, "dead")
     code, found = checked(project, "capitals")
-    assert (code, found["verdict"], found["comparisons"]) == (3, "INVALID", []), "a broken run is no wrong usage"
+    assert (code, found["verdict"], found["comparisons"]) == (3, "INVALID", []), "a broken run is not wrong usage"
 
 
-def test_removed_tasks_failures_at_the_same_score_and_improvements_are_told(project: Path) -> None:
-    """What the original keeps to itself."""
+def test_removed_tasks_failures_at_the_same_score_and_improvements_are_reported(project: Path) -> None:
+    """What the original does not report."""
     cases = """
 test_cases:
   - {id: gone, input: France, expected: Paris}
@@ -252,7 +252,7 @@ def test_every_variant_of_the_newest_runs_is_checked(project: Path) -> None:
 
 
 def test_a_variant_is_judged_alike_whatever_runs_beside_it(project: Path) -> None:
-    """Of five cases all are lost: p 1/32, which would not do if the unchanged variant shared the level."""
+    """All of five cases are lost: p is 1/32. That would not be enough if the unchanged variant shared the level."""
     agents = "def good(n):\n    return n\n\ndef bad(n):\n    return 'no'\n"
     cases = "".join(f"\n  - {{id: c{n}, input: '{n}', expected: '{n}'}}" for n in range(5))
     suite = f"name: numbers\ntarget: agent.py:good\ngate: {{regression: true}}\ntest_cases:{cases}\n"
@@ -269,10 +269,10 @@ def test_a_variant_is_judged_alike_whatever_runs_beside_it(project: Path) -> Non
     assert checked(project, "numbers", "--run", new)[0] == drive(project, "gate", new).code == 1
     compared = drive(project, "compare", old, new, old, "--json").json["comparisons"]
     assert [each["verdict"] for each in compared] == ["REGRESSION", "INCONCLUSIVE"]
-    assert not any(several in note for each in compared for note in texts(each["notes"])), "with itself is no question"
+    assert not any(several in note for each in compared for note in texts(each["notes"])), "not with itself"
 
 
-def test_what_broke_or_was_not_finished_is_no_baseline(project: Path) -> None:
+def test_what_broke_or_was_not_finished_is_not_a_baseline(project: Path) -> None:
     good, broken = run(project, "good"), run(project, "unreachable")
     refused = drive(project, "regressions", "capitals", "--baseline", broken, "--run", good)
     assert (refused.code, f"{broken} cannot be the baseline: its run is INVALID" in refused.err) == (2, True)
@@ -286,7 +286,7 @@ def test_what_broke_or_was_not_finished_is_no_baseline(project: Path) -> None:
     assert (refused.code, "cannot be the baseline" in refused.err) == (2, True)
 
 
-def test_variants_are_held_against_one_of_them(project: Path) -> None:
+def test_variants_are_compared_with_one_of_them(project: Path) -> None:
     drive(project, "run", "suite.yaml", "--target", "agent.py:good", "--target", "agent.py:bad")
     code, found = checked(project, "capitals", "--baseline-variant", "agent.py:good")
     assert (code, [each["new"]["variant"] for each in found["comparisons"]]) == (1, ["agent.py:bad"])

@@ -1,4 +1,4 @@
-"""`run -o FILE` and `--k`: reports for CI beside what the terminal shows."""
+"""`run -o FILE` and `--k`: reports for CI in addition to the terminal's."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["x.txt", "agent.py/x.json", ".", f"{'x' * 300}.json"])
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(project: Path, path: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_run(project: Path, path: str) -> None:
     done = drive(project, "run", "suite.yaml", "-o", path)
     assert done.code == 2
     assert f"error: {path}" in done.err
     assert not (project / ".evalharness").exists()
 
 
-def test_a_file_of_somebody_else_is_not_written_over(project: Path) -> None:
+def test_a_file_of_another_program_is_not_overwritten(project: Path) -> None:
     (project / "package.json").write_text('{"name": "mine"}')
     done = drive(project, "run", "suite.yaml", "-o", "package.json")
     assert (done.code, "contains something else" in done.err, done.out) == (2, True, "")
@@ -69,7 +69,7 @@ def test_a_file_of_somebody_else_is_not_written_over(project: Path) -> None:
         assert drive(project, "run", "suite.yaml", "-o", "report.json").code == 1
 
 
-def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project: Path) -> None:
+def test_advice_comes_after_the_failures_and_is_silent_when_all_is_well(project: Path) -> None:
     lines = drive(project, "run", "suite.yaml").out.splitlines()
     [advice] = [number for number, line in enumerate(lines) if line.startswith("advice")]
     assert "fails in every trial" in lines[advice]
@@ -79,7 +79,7 @@ def test_advice_stands_after_the_failures_and_is_silent_when_all_is_well(project
 
 
 class TestAReportOfAnEarlierRun:
-    """It is never taken for that of a run that broke. A command that cannot begin touches nothing."""
+    """It is never mistaken for the report of a run that broke. A command that cannot begin changes no file."""
 
     @pytest.fixture
     def files(self, project: Path) -> list[Path]:
@@ -220,7 +220,7 @@ class TestAReportOfAnEarlierRun:
         assert drive(project, "compare", "base.json", "nobody", "-o", "c.json").code == 2
         assert (project / "c.json").is_file()
         assert drive(project, "compare", "base.json", "nobody", "-o", "base.json").code == 2
-        assert (project / "base.json").is_file(), "it was to be compared"
+        assert (project / "base.json").is_file(), "a comparison was requested"
 
 
 def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> Non
     assert "cost the most, $5.0000: make it leaner, or raise the spend cap" in done.out
 
 
-def test_the_gate_s_budget_is_told_of_a_run_that_is_invalid(project: Path) -> None:
+def test_the_gate_s_budget_is_reported_for_an_invalid_run(project: Path) -> None:
     (project / "dear.py").write_text(
         "from evalharness import Answer, TargetUnavailable\n"
         "def answer(q):\n"

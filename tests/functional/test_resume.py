@@ -1,4 +1,4 @@
-"""`eval-harness resume` as a user meets it: beside a living run, after a kill, after edits, after errors."""
+"""`eval-harness resume` from a user's view: beside a living run, after a kill, after edits, after errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_finished_run_says_its_verdict_again_and_runs_nothing(tmp_path: Path, 
 
 
 def test_a_run_killed_between_its_last_trial_and_its_report_is_finished_by_resume(project: Project) -> None:
-    """The store still says "interrupted", from the time before the resume that was killed."""
+    """The store still says "interrupted", from before the resume that was killed."""
     interrupted(project)
     project.call("resume")
     connection = sqlite3.connect(project.folder / "store.db")

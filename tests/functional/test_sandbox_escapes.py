@@ -1,4 +1,4 @@
-"""Escape probes, each of which really tries, in each mode of the sandbox: all of them come to nothing.
+"""Escape probes in each mode of the sandbox. Each really tries to escape, and all of them fail.
 
 They refuse to run anywhere else, see `probes/inside.py`.
 """
@@ -26,14 +26,14 @@ AREAS = {"secrets": 10, "writing": 9, "network": 9, "processes": 9, "mounts": 13
 
 
 class Host:
-    """What there is outside to be read, reached, written and killed."""
+    """Things outside that a probe could read, reach, write or kill."""
 
     def __init__(self, box: Isolated) -> None:
         self.box = box
         self.secret = secrets.token_hex(16)
         self.secret_file = box.beside / "secret.txt"
         self.secret_file.write_text(self.secret)
-        self.secret_file.chmod(0o666)  # rights are not what keeps the sandbox away from it
+        self.secret_file.chmod(0o666)  # file permissions are not what keeps the sandbox away from it
         self.marker = box.beside / "marker"
         self.nonce = secrets.token_hex(16)
         self.marker.write_text(self.nonce)
@@ -123,7 +123,7 @@ def test_every_attempt_comes_to_nothing(area: str, host: Host) -> None:
 
 
 def test_the_probes_notice_what_is_open(host: Host) -> None:
-    """Else nothing would be shown by their failing."""
+    """Without this, a failing probe would prove nothing."""
     seen = probe(host, "secrets", readable=(str(host.secret_file),))
     escaped = {name for name, outcome in seen.items() if outcome.startswith("ESCAPED")}
     assert escaped == {"read_a_file_of_the_host", "read_through_the_first_process"}

@@ -1,4 +1,4 @@
-"""When a sandbox is done, however it ended, there is nothing of it: no process, no control group, no descriptor."""
+"""After a sandbox has ended, in whatever way, nothing of it is left: no process, no control group, no descriptor."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_harness_killed_with_9_leaves_nothing_that_the_next_one_does_not_remov
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not processes_with(word))
     if box.mode == GROUPS:
-        assert left_over, "else there would be nothing to remove"
+        assert left_over, "otherwise there would be nothing to remove"
     box.shell("true")
     assert groups_of(pid) == set()
 

@@ -45,7 +45,7 @@ def run_suite(
     limits: Sequence[str] = (),
     env: dict[str, str] | None = None,
 ) -> Outcome:
-    """On a machine that `machine` changes, as root or as an ordinary user, whom `limits` bounds."""
+    """On a machine that `machine` changes, as root or as an ordinary user with `limits`."""
     as_user = mode == USER and os.geteuid() == 0
     if as_user:
         nobody.give_away(folder)
@@ -91,7 +91,7 @@ NEEDED = [(mode, program) for mode in MODES if mode in (GROUPS, USER) for progra
 @pytest.mark.parametrize(
     ("mode", "program"), [each for each in NEEDED if os.geteuid() or each != (USER, "bwrap")], indirect=["mode"]
 )
-def test_a_program_of_the_sandbox_that_fails_is_no_answer(mode: str, folder: Path, program: str) -> None:
+def test_a_program_of_the_sandbox_that_fails_is_not_an_answer(mode: str, folder: Path, program: str) -> None:
     write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="echo ran; exit 1")
     first = machine_with(f"/usr/bin/{program}", Path("/bin/false"))
     outcome = run_suite(mode, folder, machine=first)
@@ -99,9 +99,9 @@ def test_a_program_of_the_sandbox_that_fails_is_no_answer(mode: str, folder: Pat
     assert "passed" not in outcome.out
 
 
-@pytest.mark.parametrize("mode", [USER], indirect=True)  # those of root are bounded by their control group
-def test_a_number_of_processes_that_cannot_be_limited_is_no_answer(mode: str, folder: Path) -> None:
-    """Without control groups that happens while the sandbox waits to start its program."""
+@pytest.mark.parametrize("mode", [USER], indirect=True)  # root's sandboxes are limited by their control group
+def test_a_number_of_processes_that_cannot_be_limited_is_not_an_answer(mode: str, folder: Path) -> None:
+    """Without control groups, this happens while the sandbox waits to start its program."""
     shutil.copy("/usr/bin/prlimit", folder / "real")
     fake = folder / "prlimit"
     fake.write_text(f'#!/bin/sh\ncase "$*" in *--pid=*) echo refused >&2; exit 1;; esac\nexec {folder}/real "$@"\n')
@@ -121,7 +121,7 @@ def test_a_folder_on_the_path_that_may_not_be_read_is_passed_over(mode: str, fol
     assert outcome.code == 0, outcome.both
 
 
-def test_too_many_open_files_are_no_answer(mode: str, folder: Path) -> None:
+def test_too_many_open_files_are_not_an_answer(mode: str, folder: Path) -> None:
     made = "expected: {files: [made]}"
     cases = "".join(f"  - {{id: a{number}, input: Ada, {made}}}\n" for number in range(40))
     write(folder, suite_yaml=SUITE + cases, agent_sh="sleep 0.2; echo x >made")
@@ -131,5 +131,5 @@ def test_too_many_open_files_are_no_answer(mode: str, folder: Path) -> None:
     states = Counter(trial["state"] for trial in outcome.report["trials"])
     assert outcome.code == 3, outcome.both
     assert set(states) == {"passed", "error"}, outcome.both
-    assert states["error"] > 2, "else nothing was tried"
+    assert states["error"] > 2, "otherwise nothing was tried"
     assert list((folder / "temporary").iterdir()) == []

@@ -1,4 +1,4 @@
-"""`sandbox: true`: the real command runs programs isolated, and what they do to themselves is no one else's trouble."""
+"""`sandbox: true`: the real command runs programs isolated, and they cannot affect anything else."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(mode: str, tmp_path: Path) -> Iterator[Path]:
 
 
 def drive_as(mode: str, folder: Path, *words: str, env: dict[str, str] | None = None) -> Outcome:
-    """The same command as root or as an ordinary user, who owns the folder then."""
+    """The same command as root, or as an ordinary user who then owns the folder."""
     if mode != USER or os.geteuid() != 0:
         return drive(folder, *words, env=env)
     nobody.give_away(folder)

@@ -1,4 +1,4 @@
-"""Canary secrets in every place they can come from; none may be found, in any encoding, in anything that is written."""
+"""Canary secrets from every possible source; none may appear, in any encoding, in anything that is written."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ test_cases:
 
 
 def talkative(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
-    """All that was sent, as an error page that likes to talk would."""
+    """An error page that repeats everything it was sent."""
     return Reply(f"{request.path} {request.headers['X-Secret']} {body.decode()}", 500)
 
 
@@ -95,7 +95,7 @@ def hits(surface: bytes) -> list[str]:
 
 
 def stored_bytes(folder: Path) -> bytes:
-    """The store's files as they are, and everything in its rows with compression undone."""
+    """The store's files as they are, and the contents of its rows, decompressed."""
     files = b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
     cells: list[bytes] = []
     connection = sqlite3.connect(folder / "store.db")
@@ -147,6 +147,6 @@ def test_no_canary_is_found_anywhere(tmp_path: Path, server: str) -> None:
     assert {surface: listed for surface, listed in found.items() if listed} == {}
 
     for surface in ("show function", "show raising", "show command", "show posted", "verbose"):
-        assert "[redacted" in surfaces[surface].out, "there was something to be taken out"
+        assert "[redacted" in surfaces[surface].out, "there was something to redact"
     assert surfaces["json"].json["eval_reports"]
     assert surfaces["url json"].report["metadata"]["environment"]

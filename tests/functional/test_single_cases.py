@@ -1,4 +1,4 @@
-"""A single case that is lost fails a gate that compares, unless it is known to flip by itself."""
+"""A single lost case fails a gate that compares, unless the case is known to flip."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def with_baseline(folder: Path, *words: str) -> None:
 
 
 def flips(outcome: Outcome) -> Any:
-    """Whether the check is met; "unchecked" where it was not made."""
+    """Whether the check passed; "unchecked" if it was not made."""
     return {check["name"]: check["passed"] for check in outcome.report["gate"]["checks"]}.get("flips", "unchecked")
 
 
@@ -43,7 +43,7 @@ def flips(outcome: Outcome) -> Any:
 def test_a_baseline_does_not_turn_a_red_build_green(tmp_path: Path, wrong: str) -> None:
     folder = project(tmp_path)
     with_baseline(folder)
-    for attempt in ("first", "again"):  # a broken agent does not excuse itself by being tried twice
+    for attempt in ("first", "again"):  # trying a broken agent twice does not excuse it
         done = run(folder, "--baseline", "default", wrong=wrong)
         assert (done.code, flips(done)) == (1, False), attempt
         [check] = [check for check in done.report["gate"]["checks"] if check["name"] == "flips"]

@@ -1,4 +1,4 @@
-"""Full disks, locked files and killed processes: what was acknowledged is there, once, and the file is sound."""
+"""Full disks, locked files and killed processes: confirmed trials are stored once, and the file is intact."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ with store.claim(store.find_run(sys.argv[2])):
 
 @dataclass
 class SmallDisk:
-    """A place with little room; `grow` makes more of it."""
+    """A place with little space; `grow` adds more."""
 
     place: str
     squeeze: Callable[[SqlStore], None]
@@ -194,7 +194,7 @@ class TestLockedStore:
         assert indexes(store, run.id) == [0]
         store.close()
 
-    def test_a_run_removed_by_somebody_else_is_an_error_and_leaves_no_orphan(self, place: str) -> None:
+    def test_a_run_removed_by_another_process_is_an_error_and_leaves_no_orphan(self, place: str) -> None:
         store, other = open_store(place), open_store(place)
         [run] = store.add_runs([make_run(trials=1000)])
         store.put(run.id, bulky_trial("a", 0))
@@ -263,7 +263,7 @@ class TestSeveralProcesses:
         again = open_store(place)
         for case_id, count in acknowledged.items():
             found = indexes(again, run.id, case_id)
-            # One more may have been committed before the killed process could say so.
+            # One more trial may have been committed before the killed process could report it.
             assert found in (list(range(count)), list(range(count + 1))), case_id
             assert list(again.trials(run.id, case_id)) == [bulky_trial(case_id, index) for index in found]
         again.close()

@@ -1,4 +1,4 @@
-"""`eval-harness regrade --artifact`: every artifact is graded once, where it belongs, or its place is told."""
+"""`eval-harness regrade --artifact`: every artifact is graded once for its case, or the report says why not."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path
     assert run["run"] == done.run_name
     good = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")}, "--case", "one")
     assert (good.code, good.states()) == (0, {"one": ["passed"]})
-    assert "warning" not in good.err, "the artifact of a case that was not selected is no news"
+    assert "warning" not in good.err, "the artifact of a case that was not selected is not reported"
 
 
 def test_one_artifact_is_one_trial(tmp_path: Path) -> None:
-    """Where another case has more artifacts, one that has a single artifact is not judged by it again."""
+    """If another case has more artifacts, a case with a single artifact is not judged by it again."""
     done = grade_artifacts(
         tmp_path, {"one": [artifact("hello"), artifact("bye"), artifact("hello")], "two": artifact("hello")}
     )
@@ -98,7 +98,7 @@ def test_artifacts_of_variants_make_a_run_for_each_variant_they_name(tmp_path: P
 
 @pytest.mark.parametrize(("of_big", "of_small"), [("one", "one"), ("one", ""), ("", "one"), ("", "")])
 def test_an_artifact_with_a_case_id_still_belongs_to_its_variant(tmp_path: Path, of_big: str, of_small: str) -> None:
-    """It once answered for every variant: a false pass."""
+    """It used to answer for every variant, which was a false pass."""
     stored = [
         recorded("hello", "one", "big", **({"caseId": of_big} if of_big else {})),
         recorded("bye", "one", "small", **({"caseId": of_small} if of_small else {})),
@@ -173,7 +173,7 @@ def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path)
     assert "artifact.json:1 (caseId nope)" in nothing.json["error"]["message"]
 
 
-def test_an_artifact_without_a_variant_is_graded_in_each_run_and_told(tmp_path: Path) -> None:
+def test_an_artifact_without_a_variant_is_graded_in_each_run_and_reported(tmp_path: Path) -> None:
     stored = [recorded("hello", "one", "big"), recorded("hello", "one", "small"), artifact("bye", caseId="two")]
     done = grade_artifacts(tmp_path, stored, variants=VARIANTS)
     both = {"one": ["passed"], "two": ["failed"]}
@@ -204,7 +204,7 @@ def test_grading_an_artifact_again_does_not_count_as_another_failure(tmp_path: P
         ),
     ],
 )
-def test_a_file_that_holds_no_artifact_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_file_that_contains_no_artifact_is_refused_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
     write(tmp_path, artifact_json=text, dataset_json=dataset("one"))
     done = drive(tmp_path, "regrade", "--artifact", "artifact.json", "--dataset", "dataset.json")
     assert done.code == 2
@@ -230,8 +230,8 @@ def test_scorers_can_be_chosen(tmp_path: Path) -> None:
     assert [grade["grader"] for grade in trial["grades"]] == ["assertions", "cost"]
 
 
-def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
-    """It once was left out of the mean, which raised the score, and nobody heard of it."""
+def test_a_scorer_that_raises_counts_as_0_and_is_reported(tmp_path: Path) -> None:
+    """It used to be left out of the mean, which raised the score without any report."""
     write(
         tmp_path,
         scorers_py=SCORERS,
@@ -255,7 +255,7 @@ def test_a_scorer_that_raises_counts_as_0_and_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("required", [False, True])
-def test_a_path_at_which_nothing_stands_is_told(required: bool, tmp_path: Path) -> None:
+def test_a_path_at_which_there_is_nothing_is_reported(required: bool, tmp_path: Path) -> None:
     judge = {"name": "llm-judge", "criteria": "Is it kind?", "enabled": True, "model": "scripted/judge.yaml"}
     near = {"name": "similarity", "expectedValue": "hello"}
     scorers = [{**scorer, "outputPath": "nix.text", "required": required} for scorer in (judge, near)]

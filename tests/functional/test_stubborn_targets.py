@@ -1,4 +1,4 @@
-"""Targets that misbehave in ways that could cost the run its verdict: they block, exit, close what is not theirs."""
+"""Targets that could cost the run its verdict: they block, exit, or close descriptors that are not theirs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_child_of_a_target_may_leave_as_usual(folder: Path) -> None:
     assert [trial["output"] for trial in done.report["trials"]] == ["7"]
 
 
-def test_output_that_nobody_can_take_costs_the_verdict_but_not_the_results(folder: Path) -> None:
+def test_output_that_cannot_be_written_costs_the_verdict_but_not_the_results(folder: Path) -> None:
     for flags in ([], ["--json"]):
         with Path("/dev/full").open("wb") as full:
             words = ("run", "suite.yaml", "--target", "echo", *flags)
@@ -132,7 +132,7 @@ def test_a_closed_stdout_is_no_reason_to_crash(folder: Path) -> None:
 class TestPythonCallers:
     suite = Suite(name="s", cases=(Case(id="a", input="x", expected="x"),))
 
-    def test_wrong_arguments_are_told_in_words(self) -> None:
+    def test_wrong_arguments_are_reported_in_words(self) -> None:
         for wrong in ({"trials": 0}, {"max_concurrency": -1}):
             with pytest.raises(UsageError, match="must be at least"):
                 evaluate(self.suite, "echo", store=":memory:", **wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""`verify`: what a report tells is held against its trials: in the store, in a file, and in somebody's table."""
+"""`verify`: checks a report against its trials in the store or in a file, and tables of other people."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_and_its_report_agree(project: Path, suite: str) -> None:
     assert found["figures"] > 80
 
 
-def test_a_changed_report_is_told_figure_by_figure(project: Path) -> None:
+def test_a_changed_report_is_reported_figure_by_figure(project: Path) -> None:
     drive_run(project, "-o", "report.json")
 
     def flatter(report: Any) -> None:
@@ -73,7 +73,7 @@ def test_a_changed_report_is_told_figure_by_figure(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("state", "passed"), ("score", 0.75)])
-def test_a_trial_that_contradicts_its_grades_is_told(project: Path, key: str, value: Any) -> None:
+def test_a_trial_that_contradicts_its_grades_is_reported(project: Path, key: str, value: Any) -> None:
     drive_run(project, "-o", "report.json")
 
     def flatter(report: Any) -> None:
@@ -105,7 +105,7 @@ def test_several_reports_in_a_file_are_checked_one_by_one(project: Path) -> None
 
 
 @pytest.mark.parametrize("column", ["state = 'passed', score = 1.0", "first_state = 'passed'", "cost_usd = 3.5"])
-def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str) -> None:
+def test_rows_of_the_store_that_were_changed_are_reported(project: Path, column: str) -> None:
     name = drive_run(project, "-o", "report.json").run_name
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         connection.execute(f"UPDATE trials SET {column} WHERE case_id = 'peru' AND idx = 0")
@@ -113,7 +113,7 @@ def test_rows_of_the_store_that_were_changed_are_told(project: Path, column: str
     assert done.code == 1
     assert "trials.peru#1" in done.out
     figures = [line.split()[0] for line in done.out.splitlines() if line.startswith("trials.")]
-    assert len(figures) == len(set(figures)), "each is told once"
+    assert len(figures) == len(set(figures)), "each is reported once"
 
 
 def test_trials_that_were_removed_from_the_store_are_missed(project: Path) -> None:
@@ -156,14 +156,14 @@ def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
         ("empty.csv", "a,b\n1,2\n", "is neither a report nor a table of pass^k"),
     ],
 )
-def test_a_file_that_is_no_report_is_wrong_usage(project: Path, name: str, text: str, said: str) -> None:
+def test_a_file_that_is_not_a_report_is_wrong_usage(project: Path, name: str, text: str, said: str) -> None:
     (project / name).write_text(text)
     done = drive(project, "verify", name)
     assert done.code == 2
     assert said in done.err
 
 
-def test_what_is_nowhere_is_told(project: Path) -> None:
+def test_what_is_nowhere_is_reported(project: Path) -> None:
     name = drive_run(project, "-o", "report.json").run_name
     assert "does not exist" in drive(project, "verify", "nowhere.json").err
     done = drive(project, "verify", f"{name}x")
@@ -226,7 +226,7 @@ def test_a_hint_fits_the_kind_of_file(project: Path, name: str, text: str, hint:
     assert hint in drive(project, "verify", name).err
 
 
-def test_whether_later_answers_count_is_checked_or_told(project: Path) -> None:
+def test_whether_later_answers_count_is_checked_or_reported(project: Path) -> None:
     name = drive_run(project, "-o", "report.json").run_name
     rewrite(project, lambda report: report["metadata"].update(retry_failed=True, variant="other"))
     told = drive(project, "verify", "report.json").out.partition("not checked:")[2]
@@ -260,7 +260,7 @@ def test_what_the_suite_says_of_a_case_is_checked(project: Path, column: str, fo
     assert f"cases.{cases['case_id'][0]}.{column}" in drive(project, "verify", name).out
 
 
-def test_cases_that_are_gone_are_told_as_not_checked(project: Path) -> None:
+def test_cases_that_are_gone_are_reported_as_not_checked(project: Path) -> None:
     name = drive_run(project, "-o", "report.json").run_name
     assert "which are not kept" not in drive(project, "verify", name).out
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
@@ -307,7 +307,7 @@ def test_a_file_whose_gate_lost_its_checks_differs(project: Path) -> None:
     assert "gate.checks " in done.out
 
 
-def test_figures_that_nothing_can_be_computed_from_are_told_with_their_file(project: Path) -> None:
+def test_figures_that_nothing_can_be_computed_from_are_reported_with_their_file(project: Path) -> None:
     drive_run(project, "-o", "report.json")
     rewrite(project, lambda report: report["cases"][0].update(weight=float("inf")))
     done = drive(project, "verify", "report.json")

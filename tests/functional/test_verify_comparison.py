@@ -1,4 +1,4 @@
-"""`verify` of a comparison: in a file by the report's own cases, of a run by comparing it with its baseline again."""
+"""`verify` of a comparison: in a file by the report's own cases, for a run by comparing it with its baseline again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rewrite(project: Path, change: Callable[[Any], None]) -> None:
 
 @pytest.fixture
 def compared(project: Path) -> str:
-    """A run that is worse than its baseline; its report lies in report.json."""
+    """A run that is worse than its baseline; its report is in report.json."""
     before = drive(project, "run", "worse.yaml", "--baseline", "none", "--json").run_name
     drive(project, "baseline", before)
     words = ("run", "worse.yaml", "--target", "agent.py:answer", "-o", "report.json", "--json")
@@ -49,7 +49,7 @@ def compared(project: Path) -> str:
     return str(report["metadata"]["run_name"])
 
 
-def test_a_comparison_in_a_file_is_held_against_its_cases(project: Path, compared: str) -> None:
+def test_a_comparison_in_a_file_is_checked_against_its_cases(project: Path, compared: str) -> None:
     done = drive(project, "verify", "report.json")
     assert done.code == 0, done.both
     assert "of the comparison: p-values" in done.out.partition("not checked:")[2]
@@ -82,8 +82,8 @@ def test_a_run_is_compared_with_its_baseline_again(project: Path, compared: str)
     assert "comparison.differences.pass_rate.p " in done.out
 
 
-def test_a_file_is_no_run_of_the_store_even_if_it_is_called_baseline(project: Path) -> None:
-    """The file was changed since the run: what the store knows of the run it tells of was not compared with."""
+def test_a_file_is_not_a_run_of_the_store_even_if_it_is_called_baseline(project: Path) -> None:
+    """The file has changed since the run, so it is not compared with what the store knows of the run it names."""
     drive(project, "run", "worse.yaml", "--baseline", "none", "-o", "report.json")
     rewrite(project, lambda report: report["cases"][0].update(passed=2))
     (project / "report.json").rename(project / "baseline-of-monday")
@@ -116,7 +116,7 @@ def test_a_regression_check_needs_its_comparison(project: Path) -> None:
     ],
 )
 def test_a_changed_row_of_the_baseline_is_found(project: Path, compared: str, change: str) -> None:
-    """Its kept report, which the comparison was made with, is as it was."""
+    """The stored report, which the comparison was made with, is unchanged."""
     assert drive(project, "verify", compared).code == 0
     before = drive(project, "show", compared, "--json").report["comparison"]["old"]["run_id"]
     [store] = project.rglob("*.db")

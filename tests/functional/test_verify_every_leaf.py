@@ -1,4 +1,4 @@
-"""`verify` leaves nothing out: whatever is changed in a JSON report is found, or it is listed as not checked."""
+"""`verify` leaves nothing out: every change in a JSON report is found, or the figure is listed as not checked."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ test_cases:
 OF_A_LIST = 3
 Place = tuple[str | int, ...]
 WORDS = r"(.*\.)?(why|notes|settle|text|divergence|basis)(\..*)?|findings\..*|recommendations\..*|not_compared.*"
-# What may be changed without a difference, and the word under which it is listed as not checked.
+# What may be changed without a difference, and the word that lists it as not checked.
 BELIEVED = {
     "words": rf"{WORDS}|(failures|unjudged)\.\*\.reason|trials\.\*\.(reason|error)|trials\.\*\.grades\.\*\.reason",
     "environment": r"metadata\.environment\..*",
@@ -95,7 +95,7 @@ BELIEVED = {
     "grades": r"trials\.\*\.grades\.\*\.(grader|kind|required|weight)",
     "seeds": r"trials\.\*\.seed",
     "unjudged_durations": r"trials\.\*\.(duration_s|measured_s)",
-    # Of a report without trials:
+    # In a report without trials:
     "cases": r"cases\.\*\.(case_id|score|duration_s|longest_s|cost_usd|dearest_usd|least_score)",
     "grades_and_tokens": (
         r"summary\.by_grader\..*|measurements\.(score|cost_usd)\.n_trials|input_tokens|output_tokens|cost_usd"
@@ -145,7 +145,7 @@ def other(value: Any) -> Any:
 
 
 def agrees(document: Any) -> bool:
-    """What cannot be read as a report is refused, and so noticed."""
+    """A file that is not a report is refused, so the change is noticed."""
     try:
         return not any(each.mismatches for each in verify_document(Path("report.json"), {"eval_report": document}))
     except UsageError:
@@ -153,7 +153,7 @@ def agrees(document: Any) -> bool:
 
 
 def unnoticed(document: Any) -> set[str]:
-    """The places at which another value makes no difference; `*` stands for each of a list: the first few are tried."""
+    """The places where another value makes no difference; `*` means each element of a list: the first few are tried."""
     found = set()
     tried: Counter[str] = Counter()
     for place, value in leaves(document):

@@ -1,4 +1,4 @@
-"""Cases that weigh differently: one rule for the rate in reports, gates, comparisons, plans and `verify`."""
+"""Cases with different weights: one rule for the rate in reports, gates, comparisons, plans and `verify`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_all_rates_of_a_report_follow_one_rule_and_counts_do_not(project: Path) 
         assert done.code == 0, done.both
 
 
-def test_a_file_that_tells_the_plain_mean_is_found(project: Path) -> None:
+def test_a_file_that_reports_the_plain_mean_is_found(project: Path) -> None:
     drive(project, "run", "suite.yaml", "-o", "report.json")
     path = project / "report.json"
     document = json.loads(path.read_text())
@@ -99,7 +99,7 @@ def test_a_sequential_run_counts_trials_alike_and_refuses_unequal_weights(projec
     assert drive(project, "run", "suite.yaml", "--sequential", "--fail-under", "90%").code == 1
 
 
-def test_a_plan_tells_the_weighted_rate_and_that_it_takes_cases_as_equal(project: Path) -> None:
+def test_a_plan_reports_the_weighted_rate_and_that_it_treats_cases_as_equal(project: Path) -> None:
     drive(project, "run", "suite.yaml", "--trials", "4")
     write(project, suite_yaml=SUITE.replace("expected: no, weight: 0", "expected: light"))
     drive(project, "run", "suite.yaml", "--trials", "4")

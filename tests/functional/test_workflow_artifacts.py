@@ -1,4 +1,4 @@
-"""Artifacts of workflows through the real command: given by a program, by a function, by a server, by a file."""
+"""Artifacts of workflows with the real command: from a program, a function, a server, a file."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_oracle_passes_and_null_fails(folder: Path) -> None:
     assert drive(folder, "run", "suite.yaml", "--target", "null").code == 1
 
 
-def test_an_answer_that_is_no_artifact_has_failed(folder: Path) -> None:
+def test_an_answer_that_is_not_an_artifact_has_failed(folder: Path) -> None:
     (folder / "suite.yaml").write_text(f"target: {{command: [echo, '{{}}'], result: artifact}}\n{SUITE}")
     done = drive(folder, "run", "suite.yaml")
     assert done.code == 1
@@ -175,7 +175,7 @@ def test_result_text_keeps_the_text(folder: Path) -> None:
         ("url: http://other", "'url' is given twice: beside the mapping of 'http' and inside it"),
     ],
 )
-def test_what_stands_beside_the_mapping_of_a_target_is_checked(beside: str, reason: str, folder: Path) -> None:
+def test_what_is_beside_the_mapping_of_a_target_is_checked(beside: str, reason: str, folder: Path) -> None:
     write(folder, dataset_json=DATASET, server_yaml=f"http: {{url: 'http://127.0.0.1:9'}}\n{beside}\n")
     done = drive(folder, "run", "dataset.json", "--target", "server.yaml")
     assert (done.code, reason in done.err) == (2, True), done.both
@@ -216,7 +216,7 @@ def slower(artifact: dict[str, Any], factor: float) -> dict[str, Any]:
 
 @pytest.fixture
 def slowed(folder: Path) -> Path:
-    """Two files of artifacts of ten cases; in the second all take four times as long."""
+    """Two files of artifacts of ten cases; in the second, all take four times as long."""
     cases = "".join(f"\n  - {{id: c{n}, input: x, graders: [{{assertions: []}}]}}" for n in range(10))
     for name, factor in (("before", 1), ("now", 4)):
         artifacts = {f"c{n}": slower(ARTIFACT, factor * (1 + n / 100)) for n in range(10)}

@@ -1,4 +1,4 @@
-"""A server on this machine for tests that drive the command: it lives in a thread, and knows nothing of our client."""
+"""A server on this machine for tests that run the command: it runs in a thread and is independent of our client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reply:
 
 @contextmanager
 def serving(reply: Callable[[BaseHTTPRequestHandler, bytes], Reply]) -> Iterator[str]:
-    """The base URL; each GET and POST is answered with what `reply` makes of the request and its body."""
+    """The base URL; each GET and POST is answered with what `reply` returns for the request and its body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,7 +1,7 @@
 """`python -m evalharness` without its start-up: one process imports everything, and forks a child for each command.
 
-A child is a process like any other: folder, environment, streams and signals are its own. It is not a fresh
-interpreter: what only such a one can show is shown by the tests that start COMMAND (see driving.py).
+A child is an ordinary process with its own folder, environment, streams and signals. It is not a fresh interpreter:
+tests that need one start COMMAND (see driving.py).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any
 
 LONGEST_START_S = 120.0
 LARGEST_MESSAGE = 1 << 20
-LEAVE = os._exit  # while a run is under way, another function has this name
+LEAVE = os._exit  # during a run, another function has this name
 
 
 class WarmProcess:
-    """A command under way, with the methods of `subprocess.Popen` that tests need."""
+    """A running command, with the methods of `subprocess.Popen` that tests need."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -51,7 +51,7 @@ class WarmProcess:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            with suppress(ProcessLookupError):  # it has just ended, and its exit code is on the way
+            with suppress(ProcessLookupError):  # it has just ended, and its exit code will arrive soon
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
@@ -83,8 +83,8 @@ class WarmCommand:
     ) -> WarmProcess:
         """`streams`: the descriptors of stdin, stdout and stderr.
 
-        Without a whole shutdown, the child is gone once its exit functions have run. To free all objects as well takes
-        ten times as long, since each has to be copied from the parent first.
+        Without a whole shutdown, the child ends once its exit functions have run. Freeing all objects would take ten
+        times as long, since each has to be copied from the parent first.
         """
         asked = {"words": words, "folder": str(folder), "env": dict(env), "whole_shutdown": whole_shutdown}
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,13 +101,13 @@ def import_everything() -> None:
     import evalharness
 
     for module in pkgutil.walk_packages(evalharness.__path__, "evalharness."):
-        with suppress(Exception):  # the command that needs a broken module will complain of it
+        with suppress(Exception):  # the command that needs a broken module will report it
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
 
 
 def next_command(line: socket.socket) -> tuple[Any, list[int]]:
-    """Returns in the children only, with what is asked and the streams for it.
+    """Returns in the children only, with the request and its streams.
 
     The process that forks them reports the pid and the exit code of each, and ends with the tests.
     """
@@ -139,12 +139,12 @@ def next_command(line: socket.socket) -> tuple[Any, list[int]]:
             for pid in list(under_way):
                 has_ended, status = os.waitpid(pid, os.WNOHANG)
                 if has_ended:
-                    with under_way.pop(pid) as asker, suppress(OSError):  # the test may be over
+                    with under_way.pop(pid) as asker, suppress(OSError):  # the test may have ended
                         asker.send(b"%d" % os.waitstatus_to_exitcode(status))
 
 
 def take_over(asked: Any, streams: list[int]) -> None:
-    """Everything that is a new process's own."""
+    """Sets up everything that a new process has for itself."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
@@ -159,7 +159,7 @@ def take_over(asked: Any, streams: list[int]) -> None:
 
 
 def open_streams() -> None:
-    """An interpreter asks what its descriptors are, and its environment how to encode."""
+    """What an interpreter does at start-up: it checks its descriptors and takes the encoding from the environment."""
     encoding = os.environ.get("PYTHONIOENCODING") or sys.stdout.encoding
     sys.stdin = sys.__stdin__ = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - of a descriptor
     sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
@@ -169,7 +169,7 @@ def open_streams() -> None:
 
 
 def leave(codes: list[int]) -> None:
-    """The last exit function; it has a code unless the command ended in a way of its own."""
+    """The last exit function; there is an exit code unless the command ended in some other way."""
     if codes:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:
@@ -190,7 +190,7 @@ def run_command(whole_shutdown: bool) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the tests, and their end is the end of this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the signal is meant for the tests; this process ends with them
     import_everything()
     gc.freeze()
     asked, streams = next_command(socket.socket(fileno=int(sys.argv[1])))

@@ -1,4 +1,4 @@
-"""The project that tests of baselines share: three capitals, and agents that know all, forget one, or break at one."""
+"""The project that tests of baselines share: three capitals, and agents that know all, forget one, or fail at one."""
 
 from __future__ import annotations
 

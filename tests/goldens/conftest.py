@@ -1,4 +1,4 @@
-"""The goldens drive the command as the functional tests do, with their modules, and need the same of a machine."""
+"""The goldens run the command like the functional tests, with their modules, and have the same requirements."""
 
 from __future__ import annotations
 

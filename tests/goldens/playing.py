@@ -1,7 +1,7 @@
-"""Plays a scene, which is a folder and commands run in it one after the other, and holds what they said to a golden.
+"""Plays a scene, which is a folder and commands run in it one after the other, and compares the output with a golden.
 
-What differs from one machine or moment to the next is taken out by `Plain`, and by a process whose stopwatch stands
-still (`steady/sitecustomize.py`). All else is compared letter by letter.
+What differs between machines or moments is removed by `Plain`, and by a process whose stopwatch does not move
+(`steady/sitecustomize.py`). Everything else is compared exactly.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _RUN_NUMBER = re.compile(r"@(\d+)")
 class Scene:
     """`files` is a folder of the repository that is copied; each line of `commands` is one command.
 
-    `@1` stands for the name of the first run in the store, `@2` for that of the second. A line `> path` shows a file
-    that a command has written, and at a line `! path` a file is replaced by what `edits` says.
+    `@1` means the name of the first run in the store, `@2` that of the second. A line `> path` shows a file that a
+    command has written. At a line `! path`, a file is replaced with the text in `edits`.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Scene:
 
     def set_up(self, folder: Path) -> None:
         shutil.copytree(REPOSITORY / self.files, folder, dirs_exist_ok=True)
-        (folder / "pyproject.toml").write_text("")  # the store lies beside it, whatever lies in the folders above
+        (folder / "pyproject.toml").write_text("")  # the store is in this folder, whatever the parent folders contain
         (folder.parent / "tmp").mkdir()
 
     def play(self, folder: Path) -> str:
-        """All that was said and written, as the golden has it."""
+        """Everything that was printed and written, as the golden has it."""
         plain = Plain(folder)
         told = []
         for line in filter(None, map(str.strip, self.commands.splitlines())):
@@ -70,7 +70,7 @@ class Scene:
 
     def _said(self, folder: Path, line: str) -> str:
         words = shlex.split(named(folder, line))
-        # Runs of several processes have the same id here, and who starts a run removes what it left behind before.
+        # Runs of several processes have the same id here, and starting a run removes what it left behind before.
         env = clean_environment(folder, {"TMPDIR": str(folder.parent / "tmp"), **self.env})
         done = drive(folder, *words, env=env, timeout_s=LONGEST_COMMAND_S, command=steady_command())
         code, out, err = done.code, done.out, done.err
@@ -78,7 +78,7 @@ class Scene:
 
 
 class Plain:
-    """A text without what belongs to this machine or this moment. Lengths stay, so that tables stay tables."""
+    """A text without details of this machine or this moment. Lengths are kept, so that tables remain tables."""
 
     RULES = (
         (re.compile(r"\beval-\d{8}-\d{6}-"), "eval-YYYYMMDD-HHMMSS-"),
@@ -104,7 +104,7 @@ class Plain:
         return self._MOMENT.sub(self._moment, text)
 
     def _moment(self, found: re.Match[str]) -> str:
-        """Only what the clock said: moments that are written in files are older."""
+        """Only what the clock said: times that are written in files are older."""
         return re.sub(r"\d", "0", found[0]) if found[1] >= self._today else found[0]
 
 
@@ -138,7 +138,7 @@ def named(folder: Path, line: str) -> str:
 
 
 def compare(path: Path, now: str) -> None:
-    """With REWRITE_GOLDENS=1 in the environment, what is said now becomes the golden."""
+    """With REWRITE_GOLDENS=1 in the environment, the current output becomes the golden."""
     if os.environ.get(REWRITE):
         path.parent.mkdir(exist_ok=True)
         path.write_text(now, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The store and the reports of an earlier day, brought into a folder of this one."""
+"""The store and the reports of an earlier day, copied into a folder of today."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANYWHERE = "/somewhere/project"
 
 
 def bring(folder: Path) -> None:
-    """As if all of it had been run in `folder`, which holds a copy of the project."""
+    """As if all of it had been run in `folder`, which contains a copy of the project."""
     place = folder / ".evalharness"
     place.mkdir()
     shutil.copy(STORED / "store.db", place)

@@ -1,4 +1,4 @@
-"""What the command says and writes is what it said and wrote when the goldens were made."""
+"""The command prints and writes what it did when the goldens were made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Digests are what makes runs comparable: whatever changes one cuts users off from their earlier runs."""
+"""Digests make runs comparable: if one changes, users can no longer compare with their earlier runs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ OF_THE_MACHINE = ("harness_version", "python_version", "platform")
 
 
 def locks(folder: Path) -> list[dict[str, Any]]:
-    """Of all runs in the folder's store, in their order."""
+    """The digests of all runs in the folder's store, in their order."""
     found = []
     for suite_name, body in rows(store_of(folder), "SELECT suite_name, body FROM runs ORDER BY seq"):
         run = json.loads(zlib.decompress(body) if body[:1] == b"x" else body)

@@ -2,8 +2,8 @@
 
     faketime "2024-05-05 10:00:00" python tests/goldens/write_store.py
 
-A store of an older schema is never written again. Where the schema has a new version, copy the project into a folder of
-that name, set STORED in `stored.py`, and write that one. The clock is turned back, so that no moment is one of today.
+A store of an older schema is never written again. If the schema has a new version, copy the project into a folder of
+that name, set STORED in `stored.py`, and write that one. The clock is set back, so that no time is today's.
 """
 
 from __future__ import annotations

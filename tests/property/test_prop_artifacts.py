@@ -1,4 +1,4 @@
-"""Whatever an artifact holds, looking at it raises nothing; and the edit distance is the one of the textbook."""
+"""Whatever an artifact contains, reading it raises nothing; and the edit distance is the textbook's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever nonsense comes out of the sandbox of generated code, the answer has failed: it neither passes nor errs."""
+"""Whatever nonsense comes out of the sandbox of generated code, the answer has failed: never a pass, never an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every comparison, whatever the two runs are."""
+"""What is true of every comparison, whatever the two runs are."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compared(old: list[CaseResult], new: list[CaseResult]) -> Comparison:
 
 
 @given(runs())
-def test_every_number_is_one_that_json_can_hold(both: tuple[list[CaseResult], list[CaseResult]]) -> None:
+def test_every_number_is_one_that_json_can_represent(both: tuple[list[CaseResult], list[CaseResult]]) -> None:
     found = compared(*both)
     for difference in [*found.differences.values(), *([found.critical] if found.critical else [])]:
         numbers = [value for value in difference.model_dump().values() if isinstance(value, float)]

@@ -1,4 +1,4 @@
-"""Foreign formats lose no case in silence: either a file has errors, or it has as many cases as were written."""
+"""Foreign formats never lose a case silently: either a file has errors, or it has as many cases as were written."""
 
 from __future__ import annotations
 

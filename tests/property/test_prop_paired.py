@@ -83,7 +83,7 @@ def test_losses_never_rule_out_more_than_no_change_does(losses: list[float], lev
 
 
 @given(st.lists(st.tuples(scores, st.floats(0.01, 100)), min_size=1, max_size=40), st.floats(0.5, 0.999))
-def test_bounds_hold_the_weighted_mean_and_stay_on_the_scale(cases: list[tuple[float, float]], level: float) -> None:
+def test_bounds_contain_the_weighted_mean_and_stay_on_the_scale(cases: list[tuple[float, float]], level: float) -> None:
     found = paired_difference([each for each, _ in cases], level, [weight for _, weight in cases])
     assert found is not None
     mean = math.fsum(each * weight for each, weight in cases) / math.fsum(weight for _, weight in cases)

@@ -63,6 +63,6 @@ def test_uniform_beta_agrees_with_scipy(x_n: tuple[int, int], level: float) -> N
 
 
 @given(counts(), levels)
-def test_the_exact_interval_holds_the_believed_one(x_n: tuple[int, int], level: float) -> None:
+def test_the_exact_interval_contains_the_believed_one(x_n: tuple[int, int], level: float) -> None:
     exact, believed = clopper_pearson(*x_n, level), uniform_beta(*x_n, level)
     assert exact.low <= believed.low < believed.high <= exact.high

@@ -1,4 +1,4 @@
-"""Recording ids: exactly as documented where that is unambiguous, and always readable again."""
+"""Recording ids: exactly as documented if that is unambiguous, and always readable again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = st.integers(0, 10**18 - 1)
 def test_every_id_can_be_read_again(parts: tuple[str, str, str, str, int]) -> None:
     written = generate_recording_id(*parts)
     assert parse_recording_id(written) == parts
-    assert not re.search(r"[/\\\x00-\x1f]", written), "fit for a file name"
+    assert not re.search(r"[/\\\x00-\x1f]", written), "usable as a file name"
     written.encode()
 
 
@@ -36,7 +36,7 @@ def test_knowing_the_dataset_changes_nothing(parts: tuple[str, str, str, str, in
 
 
 @given(PLAIN, PLAIN, PLAIN, PLAIN, NUMBERS)
-def test_plain_ids_stand_as_documented(dataset: str, case: str, variant: str, node: str, number: int) -> None:
+def test_plain_ids_are_as_documented(dataset: str, case: str, variant: str, node: str, number: int) -> None:
     assert generate_recording_id(dataset, case, variant, node, number) == (
         f"eval__{dataset}__{case}__{variant}__{node}__inv{number}"
     )
@@ -77,7 +77,7 @@ def test_a_plain_slash_of_other_tools_is_understood() -> None:
         5,
     ],
 )
-def test_anything_else_is_no_recording_id(bad: Any) -> None:
+def test_anything_else_is_not_a_recording_id(bad: Any) -> None:
     assert parse_recording_id(bad) is None
 
 

@@ -12,7 +12,7 @@ from evalharness.redaction import Redactor
 
 NAME = "THE_TOKEN"
 untimed = settings(deadline=None)
-# The second alphabet makes texts that nearly hold a secret, escapes, placeholders and quotes likely.
+# The second alphabet makes texts likely that nearly contain a secret, escapes, placeholders and quotes.
 TRICKY = st.text(alphabet='ab1"\\n[]:/+ \n{}é<', max_size=40)
 SURROUNDING = st.one_of(st.text(max_size=40), TRICKY)
 SECRETS = st.one_of(
@@ -52,9 +52,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 @untimed
 @given(secret=SECRETS, before=SURROUNDING, after=SURROUNDING, encoding=st.sampled_from(sorted(ENCODINGS)))
-def test_an_encoded_secret_is_gone_whatever_stands_around_it(
-    secret: str, before: str, after: str, encoding: str
-) -> None:
+def test_an_encoded_secret_is_gone_whatever_surrounds_it(secret: str, before: str, after: str, encoding: str) -> None:
     redacted = Redactor({NAME: secret}).redact(before + ENCODINGS[encoding](secret) + after)
     assert ENCODINGS[encoding](secret.strip()) not in redacted
 
@@ -95,7 +93,7 @@ def test_json_text_stays_parseable(
 @untimed
 @given(secrets=st.lists(SECRETS, max_size=3), pieces=st.lists(SURROUNDING, max_size=4), names=st.booleans())
 def test_redacting_twice_changes_nothing_more(secrets: list[str], pieces: list[str], names: bool) -> None:
-    # A name that is another secret's value is the nastiest name there is.
+    # A name that is another secret's value is the worst possible name.
     named = {(secrets[i - 1] if names else f"KEY_{i}"): secret for i, secret in enumerate(secrets)}
     keys = [
         "sk-abcdefghijklmnop12",
@@ -115,7 +113,7 @@ def test_redacting_twice_changes_nothing_more(secrets: list[str], pieces: list[s
 
 @untimed
 @given(secret=SECRETS, data=JSON_DATA, planted=SURROUNDING)
-def test_walked_data_holds_no_secret(secret: str, data: object, planted: str) -> None:
+def test_walked_data_contains_no_secret(secret: str, data: object, planted: str) -> None:
     redactor = Redactor({NAME: secret})
     redacted = redactor.redact_value({planted: [data, planted + secret + planted]})
     assert redactor.redact_value(redacted) == redacted

@@ -166,7 +166,7 @@ def test_generated_suites_come_back_equal(document: dict[str, Any]) -> None:
     ids = [id_ for id_ in sorted(document.pop("ids")) if "{{" not in id_]
     document["test_cases"] = [{"id": id_, **case} for id_, case in zip(ids, document.pop("cases"), strict=False)]
     suite = load(json.dumps(document), ".json")
-    if suite is None:  # hypothesis wrote something that no suite may hold
+    if suite is None:  # hypothesis wrote something that no suite may contain
         return
     text = dump_suite(suite)
     again = load(text, ".yaml")

@@ -1,4 +1,4 @@
-"""No text breaks the readers, and what JSON or YAML can say is read back unchanged."""
+"""No text breaks the readers, and all JSON and YAML values are read back unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES = st.recursive(
 
 
 class QuotingDumper(yaml.SafeDumper):
-    """Quotes all text: what YAML 1.1, which PyYAML writes, takes for plain text may be a number in YAML 1.2."""
+    """Quotes all text: YAML 1.1, which PyYAML writes, reads some text as plain that is a number in YAML 1.2."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -43,7 +43,7 @@ QuotingDumper.add_representer(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equality that tells 1 from 1.0 and True, and -0.0 from 0.0."""
+    """Equality that distinguishes 1 from 1.0 and True, and -0.0 from 0.0."""
     return json.dumps(one) == json.dumps(other)
 
 

@@ -129,7 +129,7 @@ def test_wilson_agrees_with_scipy(n: int, share: float, level: float) -> None:
 
 
 @given(st.integers(1, 1_000), st.floats(0, 1), levels, levels)
-def test_wilson_holds_its_share_and_widens_with_the_level(n: int, share: float, level: float, other: float) -> None:
+def test_wilson_contains_its_share_and_widens_with_the_level(n: int, share: float, level: float, other: float) -> None:
     narrow, wide = wilson(share * n, n, min(level, other)), wilson(share * n, n, max(level, other))
     assert 0 <= wide.low <= narrow.low <= share + 1e-12
     assert share - 1e-12 <= narrow.high <= wide.high <= 1
@@ -139,7 +139,7 @@ def test_wilson_holds_its_share_and_widens_with_the_level(n: int, share: float, 
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[tuple[int, int, float]]:
-    """Trials, passes and weight of each case: equal or unequal trials and weights, often all alike or nearly so."""
+    """Trials, passes and weight of each case: equal or unequal trials and weights, often all equal or nearly so."""
     cases = draw(st.integers(1, 30))
     equal_trials = draw(st.one_of(st.none(), st.integers(1, 10)))
     trials = [equal_trials or draw(st.integers(1, 10)) for _ in range(cases)]
@@ -175,7 +175,7 @@ def measured_by(
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), positive_weights), min_size=1, max_size=40), st.integers(1, 20), levels)
-def test_weighted_interval_holds_the_weighted_mean(
+def test_weighted_interval_contains_the_weighted_mean(
     cases: list[tuple[float, float]], trials_per_case: int, level: float
 ) -> None:
     estimates, weights = [estimate for estimate, _ in cases], [weight for _, weight in cases]

@@ -1,4 +1,4 @@
-"""Whatever a target answers and whatever the secrets are: a trial is stored, without them, and can be read back."""
+"""Whatever a target answers and whatever the secrets are: a trial is stored without them, and can be read back."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_no_secret_comes_back(output: object, text: str, secret: str) -> None:
     bare = secret.strip()
     assert again.state == "failed"
     assert bare not in again.reason
-    # The harness's own words are in every row, so only a secret that is not one of them can be looked for.
+    # The harness's own words are in every row, so only a secret that is none of them can be searched for.
     if bare not in stored(trial_of("", ""), Redactor.none())[1].decode():
         assert json.dumps(bare, ensure_ascii=False)[1:-1].encode() not in written

@@ -1,4 +1,4 @@
-"""Structural comparison of arbitrary JSON values: equal values match, scores are shares, options only forgive."""
+"""Structural comparison of arbitrary JSON values: equal values match, scores are shares, options only allow more."""
 
 from __future__ import annotations
 

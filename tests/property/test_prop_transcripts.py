@@ -1,4 +1,4 @@
-"""Whatever is printed, reading it gives a transcript that can be stored, or says that there were no events."""
+"""Any printed text is read as a transcript that can be stored, or the result says that there were no events."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ OBJECTS = [objects_of(text) for text in TEXTS]
 
 @st.composite
 def mutated_values(draw: st.DrawFn) -> str:
-    """A real stream in which some values, at any depth, are others; with events left out, doubled and moved."""
+    """A real stream with some values replaced, at any depth, and with events left out, repeated and moved."""
     objects = draw(st.sampled_from(OBJECTS))
     for _ in range(draw(st.integers(1, 4))):
         paths = values_in(objects)[1:]
-        path = paths[draw(st.integers(0, len(paths) - 1))]  # sampled_from() would look at each of them
+        path = paths[draw(st.integers(0, len(paths) - 1))]  # sampled_from() would inspect each of them
         objects = replaced(objects, path, draw(VALUES))
     kept = draw(st.lists(st.sampled_from(objects), min_size=1)) if draw(st.booleans()) else objects
     return "\n".join(json.dumps(item) for item in kept)
@@ -62,7 +62,7 @@ def mutated_values(draw: st.DrawFn) -> str:
 
 @st.composite
 def mutated_text(draw: st.DrawFn) -> str:
-    """A real stream, cut somewhere, with something put in somewhere."""
+    """A real stream, cut somewhere, with something inserted somewhere."""
     text = draw(st.sampled_from(TEXTS))
     cut = text[: draw(st.integers(0, len(text)))]
     place = draw(st.integers(0, len(cut)))

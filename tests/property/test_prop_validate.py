@@ -1,4 +1,4 @@
-"""No document, however mangled, makes the loader raise; and what it accepts can be planned."""
+"""No document, however broken, makes the loader raise; and everything it accepts can be planned."""
 
 from __future__ import annotations
 

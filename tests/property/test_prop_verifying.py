@@ -1,4 +1,4 @@
-"""Verifying: whatever happened in a run, its report agrees with its trials, and no changed number goes unnoticed."""
+"""Verifying: whatever happened in a run, its report agrees with its trials, and every changed number is found."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def test_a_changed_number_is_found(states: dict[str, list[str]], gate: Any, data
     assume(abs(value - told[place]) > 1e-5)
     try:
         lie = changed(report, place, value)
-    except ValidationError:  # what no report can say is refused when it is read
+    except ValidationError:  # impossible reports are refused when they are read
         return
     assert verify_report(lie, outcomes).mismatches

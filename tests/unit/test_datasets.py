@@ -1,4 +1,4 @@
-"""evalharness.datasets: the names of its document, the document's example, and the checks of a dataset in Python."""
+"""evalharness.datasets: the documented names, the documented example, and the checks of a dataset in Python."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def test_warnings_make_nothing_invalid() -> None:
 
 
 def test_a_repeated_id_is_an_error_and_listed_among_the_warnings() -> None:
-    """Documented so; where problems are printed, it is told once."""
+    """Documented like this; where problems are printed, it is reported once."""
     data = copy.deepcopy(DATASET)
     data["cases"] *= 2
     result = validate_dataset(data)
@@ -333,7 +333,7 @@ for _ in range(100_000):
     ids=lambda data: type(data).__name__,
 )
 def test_no_object_makes_the_check_raise(data: Any) -> None:
-    """Cases that are no list once did."""
+    """Cases that are not a list used to."""
     result = validate_dataset(data)
     assert not result.valid
     assert all(str(issue) for issue in result.errors)
@@ -354,7 +354,7 @@ def test_no_mangled_dataset_makes_the_check_raise(top: Any, case: Any, assertion
     result = validate_dataset(mangled)
     assert all(issue.message for issue in (*result.errors, *result.warnings))
     if result.valid:
-        assert suite_of(load_dataset(mangled)).cases, "what is valid can be run"
+        assert suite_of(load_dataset(mangled)).cases, "a valid dataset can be run"
 
 
 def test_datasets_are_found_in_a_folder_but_not_below_it(tmp_path: Path) -> None:
@@ -368,8 +368,8 @@ def test_datasets_are_found_in_a_folder_but_not_below_it(tmp_path: Path) -> None
     assert discover_datasets(tmp_path / "missing") == []
 
 
-def test_a_key_of_the_cache_tells_everything_apart() -> None:
-    """The original's is 32 bits, of which a sign is lost, and knows neither model nor prompt."""
+def test_a_key_of_the_cache_distinguishes_everything() -> None:
+    """The original's has 32 bits, loses a sign, and includes neither model nor prompt."""
     asked = ("outputs.main.code", "Is this good?", "Hello")
     key = generate_judge_cache_key(*asked)
     assert key.startswith("judge:")

@@ -1,4 +1,4 @@
-"""The documentation keeps up with the code: every name a user can type is in it, and every example is sound."""
+"""The documentation matches the code: every name a user can type is in it, and every example is valid."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def page(name: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """What stands under a heading, up to the next one of any rank."""
+    """The text under a heading, up to the next heading of any level."""
     _, _, rest = text.partition(f"\n{heading}\n")
     assert rest, f"no heading '{heading}'"
     return re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
@@ -79,7 +79,7 @@ def blocks(language: str, *, unchecked: str = "") -> list[object]:
 
 
 def anchors(path: Path) -> set[str]:
-    """The anchors a reader can jump to, made from headings as GitHub makes them."""
+    """The anchors of a page, made from headings as GitHub makes them."""
     text = FENCE.sub("", path.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -176,7 +176,7 @@ def test_every_suite_in_the_docs_is_valid(path: Path, text: str) -> None:
 
 
 def programs() -> Iterator[object]:
-    """A program, and right after it what it prints."""
+    """A program, followed by what it prints."""
     for (language, code), (_, shown) in pairwise(FENCE.findall(page("python.md"))):
         command, _, printed = shown.partition("\n")
         if language == "python" and command.startswith("$ python "):

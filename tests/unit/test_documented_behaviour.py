@@ -1,6 +1,6 @@
 """What the documents of task suites, workflow datasets and eval-harness files say, row by row, by the public names.
 
-Where ours differs on purpose, the row says so.
+If ours differs on purpose, the row says so.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_files_of_a_task(content: str | None, needle: str, passed: bool, check: 
 
 
 def test_a_missing_file_lowers_the_score_of_its_task(tmp_path: Path) -> None:
-    """In the originals it only turned `passed` to false, so that comparisons of scores missed it."""
+    """In the originals it only set `passed` to false, so comparisons of scores missed it."""
     suite = tasks.EvalSuite.model_validate(
         {
             "name": "files",
@@ -94,7 +94,7 @@ def test_recording_ids_go_there_and_back() -> None:
 
 
 @pytest.mark.parametrize("text", ["invalid-id", "eval__missing__parts", ""])
-def test_what_is_no_recording_id(text: str) -> None:
+def test_what_is_not_a_recording_id(text: str) -> None:
     assert datasets.parse_recording_id(text) is None
 
 
@@ -169,7 +169,7 @@ def test_invocations_of_a_node() -> None:
 
 
 def test_errors_of_agents_and_of_nodes_are_errors() -> None:
-    """The originals see those of agents only."""
+    """The originals see only those of agents."""
     failed = {"type": "agent:error", "nodeId": "coder", "errorType": "x", "message": "boom", "timestamp": 1}
     result = judged({"type": "behavior.no_errors"}, events=[failed])
     assert (result.passed, "boom" in (result.message or "")) == (False, True)
@@ -279,4 +279,4 @@ def test_exact_match_and_regex(grader: dict[str, Any], answer: str, passes: bool
 @pytest.mark.parametrize(("k", "plugin"), [(1, 0.8), (3, 0.512), (5, 0.32768)])
 def test_pass_hat_k(k: int, plugin: float) -> None:
     assert pass_hat_k(10, 8, k, estimator="plugin") == pytest.approx(plugin)
-    assert pass_hat_k(10, 8, 3) == pytest.approx(0.4667, abs=1e-4), "the unbiased one is ours by default"
+    assert pass_hat_k(10, 8, 3) == pytest.approx(0.4667, abs=1e-4), "the unbiased estimator is our default"

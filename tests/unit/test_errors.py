@@ -1,4 +1,4 @@
-"""What an unknown name is answered with, and what a call was waiting for."""
+"""The message for an unknown name, and what a call was waiting for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door: what it offers, and that runs inside one process neither meet nor leave traces."""
+"""The single entry point: what it offers, and that runs in one process stay separate and leave no traces."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def passes(context: Any) -> bool:
 
 
 def footprint() -> dict[str, Any]:
-    """Everything of a process that a library has no business to change."""
+    """Everything in a process that a library must not change."""
     return {
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "has timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
@@ -88,7 +88,7 @@ def footprint() -> dict[str, Any]:
 
 
 def is_users_own(module: Any) -> bool:
-    """Whether a test wrote it. What is installed may be imported while a run goes on, and stays."""
+    """Whether a test wrote it. Installed modules may be imported during a run, and stay."""
     file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
     return str(name).startswith("evalharness_user") or (file is not None and not str(file).startswith(INSTALLED))
 
@@ -111,7 +111,7 @@ def suite_folder(folder: Path, word: str, target: str = "agent.py:answer") -> Pa
 
 
 class TestTwoRunsAtOnce:
-    """Each says the other's secret, which is none of its own, and its own, which must not be stored."""
+    """Each prints the other's secret, which it need not hide, and its own, which must not be stored."""
 
     def settings(self, secret: str) -> Settings:
         return Settings({"API_KEY": secret, "WHO": secret[:5], "PATH": os.environ["PATH"]})
@@ -128,7 +128,7 @@ class TestTwoRunsAtOnce:
         for trial in run.trials:
             assert own not in str(trial.output)
             assert "[redacted:API_KEY]" in str(trial.output)
-            assert other in str(trial.output), "the secret of another run is no secret here"
+            assert other in str(trial.output), "another run's secret is not a secret here"
 
     def test_in_threads(self, tmp_path: Path) -> None:
         together = threading.Barrier(2)
@@ -216,7 +216,7 @@ class TestTwoRunsAtOnce:
 
 
 class TestUsersModules:
-    """Functions by reference: each run has the modules beside its own suite, as they are when it begins."""
+    """Functions by reference: each run uses the modules beside its own suite, as they are when it begins."""
 
     def files(self, folder: Path, target: str = "agent.py:answer") -> dict[str, Path]:
         return {word: suite_folder(folder / word, word, target) for word in ("ada", "bob")}
@@ -265,7 +265,7 @@ class TestUsersModules:
 
     @pytest.mark.parametrize("reference", ["agent.py:answer", "agent:answer"])
     def test_what_was_edited_is_what_runs_and_what_is_locked(self, reference: str, tmp_path: Path) -> None:
-        """Within the same second, and with compiled code of the same size about."""
+        """Within the same second, and with compiled code of the same size present."""
         file, runs = suite_folder(tmp_path / "ada", "ada", reference), []
         agent = file.with_name("agent.py")
         with Harness.open(":memory:", settings=Settings()) as harness:
@@ -400,7 +400,7 @@ def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
         harness.regrade(run.name, executor=executor)
         assert [spec.target for spec in executor.specs][1:] == [None]
         assert len(executor.units) == 12
-    assert len(store.list_runs(10)) == 2, "whoever opened the store closes it"
+    assert len(store.list_runs(10)) == 2, "the code that opened the store closes it"
 
 
 PLUG_IN = """
@@ -458,7 +458,7 @@ class TestPlugIns:
                 harness.run(suite_of(2), "echo", executor="countng")
         assert [len(executor.units) for executor in shelf.Counting.built] == [2]
 
-    def test_what_is_no_such_part_is_refused(self) -> None:
+    def test_what_is_not_such_a_part_is_refused(self) -> None:
         with pytest.raises(UnknownName, match="Did you mean 'shelf'"):
             Harness.open("shlf:third floor", settings=Settings())
         with pytest.raises(UsageError, match=r"does not inherit from evalharness.contracts.store.Store"):
@@ -510,11 +510,11 @@ class TestDoor:
         assert "event loop" not in shown
 
     @pytest.mark.parametrize(("env", "named"), [({"PORT": 1}, "'PORT'"), ({1: "x"}, "1"), ({"PORT": None}, "'PORT'")])
-    def test_variables_that_are_no_text_are_named(self, env: Any, named: str) -> None:
+    def test_variables_that_are_not_text_are_named(self, env: Any, named: str) -> None:
         with pytest.raises(UsageError, match=f"cannot set the environment variable {named}: .*must be text"):
             evaluate(suite_of(1), "echo", store=":memory:", env=env)
 
-    def test_values_of_variables_that_are_no_text_are_refused_too(self) -> None:
+    def test_values_of_variables_that_are_not_text_are_refused_too(self) -> None:
         with pytest.raises(UsageError, match="the value of the variable city must be text, not int"):
             evaluate(suite_of(1), "echo", store=":memory:", variables={"city": 1})  # type: ignore[dict-item]
 
@@ -540,7 +540,7 @@ class TestDoor:
             first = harness.run(suite, target, max_concurrency=1)
             again = harness.run(suite, target, resume=first.name, max_cost_usd=0.75)
         assert (first.exit_code, again.exit_code) == (3, 3)
-        assert len(asked) == 3, "nothing is asked once the cap is reached"
+        assert len(asked) == 3, "nothing is sent once the cap is reached"
 
     @pytest.mark.parametrize(
         ("options", "wrong"),

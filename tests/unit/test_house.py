@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold: exports, imports, start-up, who may read, print and catch what."""
+"""The house rules that a test can check: exports, imports, start-up, who may read, print and catch what."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def relative(path: Path) -> str:
 
 
 def dotted(node: ast.expr) -> str:
-    """`os.environ`, or "" for what is more than a name."""
+    """`os.environ`, or "" for anything that is more than a name."""
     if isinstance(node, ast.Name):
         return node.id
     before = dotted(node.value) if isinstance(node, ast.Attribute) else ""
@@ -55,7 +55,7 @@ def test_every_public_name_can_be_imported() -> None:
         _ = evalharness.evaluat3
 
 
-# A module that is asked for while it is still being imported is part of a circle, wherever the import began.
+# A module that is imported while it is still being imported is part of a cycle, wherever the import began.
 IMPORTING = """
 import builtins, importlib, sys
 
@@ -75,7 +75,7 @@ for name in sys.argv[1:]:
 
 
 def test_every_module_is_importable_alone_with_warnings_as_errors() -> None:
-    """Where no imports go in a circle, what can be imported after others can be imported alone."""
+    """If there are no import cycles, a module that can be imported after others can be imported alone."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", IMPORTING, *MODULES], capture_output=True, text=True, check=False
     )
@@ -138,7 +138,7 @@ ROOMS = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path
 
 
 def rooms_imported_by(path: Path) -> set[str]:
-    """The files and folders of the package that a file imports from, wherever in it the import stands."""
+    """The files and folders of the package that a file imports from, anywhere in the file."""
     package = ("evalharness", *path.relative_to(SOURCE).parts[:-1])
     modules: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -153,7 +153,7 @@ def rooms_imported_by(path: Path) -> set[str]:
 
 
 def test_the_command_line_and_the_server_come_in_by_the_door() -> None:
-    """A room that is added later is behind the door, too."""
+    """A folder that is added later is covered, too."""
     for folder in COMING_IN:
         for path in (SOURCE / folder).rglob("*.py"):
             starts_server = {"server"} if relative(path) == "cli/serve.py" else set()
@@ -170,13 +170,13 @@ def test_the_import_contract_of_the_door_names_every_room_behind_it() -> None:
 
 def test_only_settings_touches_the_environment() -> None:
     readers = {relative(path) for path in FILES if {"os.environ", "os.getenv", "os.putenv"} & calls_in(path)}
-    assert readers == {"settings.py", "cli/process.py"}, "one reads it, the other exports what flags and `.env` say"
+    assert readers == {"settings.py", "cli/process.py"}, "one reads it, the other sets values of flags and `.env`"
 
 
 def test_optional_members_of_parts_are_declared_and_not_looked_for() -> None:
-    """What a grader or a target may have is a member of its contract, or of a class that its options inherit from."""
+    """Optional members of graders and targets are declared by a contract, or by a class that options inherit from."""
     looking = {relative(path) for path in FILES if "getattr" in calls_in(path)}
-    users_objects = {"steps/choose_scorers.py"}  # anything with a method `score` may be handed in as a scorer
+    users_objects = {"steps/choose_scorers.py"}  # any object with a method `score` may be passed as a scorer
     assert {name for name in looking if name.split("/")[0] == "steps"} == users_objects
 
 
@@ -186,7 +186,7 @@ def test_only_the_command_line_prints() -> None:
 
 
 NAMES_COMMANDS = {
-    # Files that are written for a user, who reads them beside the command line.
+    # Files that are written for a user, who reads them while using the command line.
     "actions/init_project.py",
     # Flags of other programs.
     "graders/function_output.py",
@@ -199,7 +199,7 @@ COMMAND_OR_FLAG = re.compile(rf"(?<![\w-])--[a-z]|eval-harness ({'|'.join(COMMAN
 
 
 def texts_in(path: Path) -> list[str]:
-    """Every text of a file that is no docstring."""
+    """Every text of a file that is not a docstring."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     alone = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in alone)
@@ -207,7 +207,7 @@ def texts_in(path: Path) -> list[str]:
 
 
 def test_commands_and_flags_are_named_where_findings_are_worded() -> None:
-    """Findings and hints are codes everywhere else: who reads them need not have the command line."""
+    """Findings and hints are codes everywhere else: their readers may not have the command line."""
     naming = {relative(path) for path in FILES if any(map(COMMAND_OR_FLAG.search, texts_in(path)))}
     assert {name for name in naming if name.split("/")[0] not in ("cli", "reports")} == NAMES_COMMANDS
 
@@ -232,7 +232,7 @@ def test_processes_are_started_only_in_sandboxes() -> None:
     assert starters == {"sandboxes", "runners"}, "runners are themselves run inside a sandbox"
 
 
-def test_packages_hold_no_code_of_their_own() -> None:
+def test_packages_contain_no_code_of_their_own() -> None:
     for path in SOURCE.rglob("*/__init__.py"):
         statements = ast.parse(path.read_text(encoding="utf-8")).body
         assert all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in statements), path
@@ -257,18 +257,18 @@ def test_broad_excepts_are_few_and_known() -> None:
             if isinstance(node, ast.ExceptHandler):
                 caught = "everything" if node.type is None else ast.unparse(node.type)
                 reraises = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
-                is_runner = path.parent.name == "runners"  # generated code may raise whatever it likes
+                is_runner = path.parent.name == "runners"  # generated code may raise anything
                 if re.search(r"\b(Exception|BaseException|everything)\b", caught) and not reraises and not is_runner:
                     found.append(relative(path))
     assert sorted(found) == sorted(
         [
-            "cli/main.py",  # the way out: a bug ends in words and exit code 3
-            "engine/running/attempt.py",  # the one door between our code and a target's or grader's
+            "cli/main.py",  # the last resort: a bug ends with a message and exit code 3
+            "engine/running/attempt.py",  # the only boundary between our code and a target's or grader's
             "engine/running/worker_threads.py",  # carries any exception from a thread to the awaiter
-            "engine/running/time_limit.py",  # hands a cancellation on to whoever awaits inside
-            "graders/function_output.py",  # tells for which test case somebody's own comparator raised
+            "engine/running/time_limit.py",  # passes a cancellation on to the awaiting code
+            "graders/function_output.py",  # reports for which test case somebody's own comparator raised
             "harness.py",  # carries any exception from its thread to the caller's
-            "references.py",  # the other door: importing somebody's module
+            "references.py",  # the other boundary: importing somebody's module
         ]
     )
 
@@ -286,7 +286,7 @@ def test_every_public_function_of_actions_is_an_action() -> None:
 
 
 def test_whatever_is_defined_is_used_by_more_than_tests() -> None:
-    """By the harness itself, by a benchmark, or by readers of the docs. `testing/` is for those who write tests."""
+    """By the harness itself, by a benchmark, or by readers of the docs. `testing/` is for authors of tests."""
     readers = [*FILES, *(REPOSITORY / "benchmarks").rglob("*.py"), *(REPOSITORY / "docs").glob("*.md")]
     words = Counter(word for path in readers for word in re.findall(r"\w+", path.read_text(encoding="utf-8")))
     unused = []

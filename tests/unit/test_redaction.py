@@ -211,7 +211,7 @@ def test_values_are_walked_with_their_keys() -> None:
         "a [redacted:X_KEY]": ["[redacted:X_KEY]", "[redacted:X_KEY]", 3, None, True, 0.5],
         "b": {"c": ("x", "[redacted:X_KEY]")},
     }
-    assert value["a 12345678"] == ["12345678", 12345678, 3, None, True, 0.5], "the original is left alone"
+    assert value["a 12345678"] == ["12345678", 12345678, 3, None, True, 0.5], "the original is not changed"
 
 
 def test_keys_that_become_equal_stay_two_entries() -> None:
@@ -321,7 +321,7 @@ def test_what_a_cut_has_left_of_the_end_of_a_secret_goes_as_well() -> None:
     assert redactor.redact("a lamp… or a horse…") == "a lamp… or a horse…"
 
 
-# Wherever a long text is cut, a … stands right there, so that what the cut leaves of a secret is found.
+# Wherever a long text is cut, there is a … at the cut, so that the rest of a secret is found.
 CUT_SECRET = "QwErTyUiOpAsDfGhJkLz0123456789"
 CUT_REDACTOR = Redactor({"MY_SECRET": CUT_SECRET})
 PIECES = [CUT_SECRET[start : start + 8] for start in range(len(CUT_SECRET) - 7)]
@@ -355,7 +355,7 @@ def test_of_a_secret_that_a_cut_goes_through_nothing_is_left(shown: int, tmp_pat
     for text in texts:
         redacted = CUT_REDACTOR.redact(text)
         assert not [piece for piece in PIECES if piece in redacted], redacted[-200:]
-        assert any(piece in text for piece in PIECES), "else nothing was to be found"
+        assert any(piece in text for piece in PIECES), "otherwise there was nothing to find"
 
 
 def test_escapes_of_several_kinds_in_one_text_are_found() -> None:

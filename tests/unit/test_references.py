@@ -36,7 +36,7 @@ def test_a_reference_has_two_halves(reference: str, halves: tuple[str, str]) -> 
 
 
 @pytest.mark.parametrize("reference", ["agent", ":answer", "agent:", "agent:1st", "agent:answer()", "", "a b"])
-def test_what_is_no_reference_is_refused(reference: str) -> None:
+def test_what_is_not_a_reference_is_refused(reference: str) -> None:
     with pytest.raises(UsageError, match="not a reference"):
         split_reference(reference)
 

@@ -67,7 +67,7 @@ def test_numbers_among_options_are_numbers_or_what_a_variable_makes_of_them(kind
 
 
 def put(written: Any, value: object) -> Any:
-    """`value` where ... stands."""
+    """Puts `value` in place of `...`."""
     if isinstance(written, dict):
         return {key: put(item, value) for key, item in written.items()}
     if isinstance(written, list):
@@ -117,7 +117,7 @@ def function(context):
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed distribution with entry points, as pip would leave it."""
+    """An installed distribution with entry points, as pip creates it."""
     site = tmp_path / "site"
     information = site / "shouting-1.0.dist-info"
     information.mkdir(parents=True)

@@ -41,7 +41,7 @@ def snake(name: str) -> str:
 
 @pytest.fixture
 def evals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two sessions, and beside it the agent that answers them."""
+    """A folder with two sessions, and the agent that answers them beside it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "target.yaml").write_text(TARGET)
@@ -110,7 +110,7 @@ def test_a_reply_without_a_reason_or_of_another_form_is_no_verdict(reply: dict[s
 
 @pytest.mark.parametrize("criteria", ["polite", ["is kind", ""], [1], None, 5, {"is kind"}, b"polite"])
 def test_criteria_are_statements(criteria: Any) -> None:
-    """A bare text would be asked letter by letter."""
+    """A bare text would be sent letter by letter."""
     llm = HonestLlm("Ada")
     with pytest.raises(UsageError, match="a list of statements"):
         asyncio.run(Judge(llm).check_relevance("Ada", criteria))
@@ -152,7 +152,7 @@ def test_a_judge_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "judge.yaml").write_text(script)
     monkeypatch.chdir(tmp_path)
     judge = Judge("scripted/judge.yaml")
-    for _ in range(2):  # each time in an event loop of its own
+    for _ in range(2):  # each time in its own event loop
         [result] = asyncio.run(judge.check_relevance("Hello", ["greets"]))
         assert (result.passed, result.reason) == (True, "it says so")
 
@@ -282,7 +282,7 @@ def test_a_folder_is_evaluated(evals: Path) -> None:
 
 
 def test_zero_workers_mean_as_many_as_there_are_cpus(evals: Path) -> None:
-    """In the original none, so that every eval is an empty result that passes."""
+    """In the original there are none, so every eval is an empty result that passes."""
     run = evaluated(evals, concurrency=0)
     assert run.config.concurrency == os.cpu_count()
     assert all(result.response for result in run.results)
@@ -358,7 +358,7 @@ def test_it_works_inside_a_running_loop(evals: Path) -> None:
     assert asyncio.run(inside()) == 2
 
 
-def test_the_runner_tells_what_it_will_ask(evals: Path) -> None:
+def test_the_runner_reports_what_it_will_ask(evals: Path) -> None:
     found = Runner(Config(agent_filename="target.yaml", evals_dir=str(evals), repeat=2)).sessions()
     assert [(one.title, one.repeat_index) for one in found] == [
         ("Files #1", 1), ("Talk #1", 1), ("Files #2", 2), ("Talk #2", 2),

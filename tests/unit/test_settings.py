@@ -28,7 +28,7 @@ def test_dotenv_of_a_parent_folder_is_not_read(tmp_path: Path) -> None:
     assert "EH_PARENT" not in Settings.read(tmp_path / "child").environment
 
 
-def test_a_dotenv_that_is_no_text_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_dotenv_that_is_not_text_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"EH_BINARY=\xff\xfe\n")
     with pytest.raises(UsageError, match=r"cannot read .*\.env: it is not UTF-8 text"):
         Settings.read(tmp_path)

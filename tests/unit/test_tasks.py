@@ -59,7 +59,7 @@ def test_every_name_of_the_document_is_there() -> None:
         ("a b", ["a", "contains:b", "c"], 2 / 3, ["found", "found", "not found"]),
         ("an Error came", ["not_contains:error"], 0, ["found forbidden: error"]),
         ("all well", ["not_contains:error"], 1, ["correctly absent"]),
-        ("REGEX:x", ["REGEX:x"], 1, ["found"]),  # the prefix counts in lower case only
+        ("REGEX:x", ["REGEX:x"], 1, ["found"]),  # only the lower-case prefix counts
         ("x", ["contains:"], 1, ["found"]),
         ("x", ["not_contains:"], 0, ["found forbidden: "]),
         ("Hi", None, 0, ["2 characters"]),
@@ -75,7 +75,7 @@ def test_score_response(output: str, patterns: list[str] | None, score: float, a
     assert [detail.actual for detail in scored.details] == actual
 
 
-def test_a_pattern_that_is_no_expression_is_a_usage_error() -> None:
+def test_a_pattern_that_is_not_an_expression_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="not a regular expression"):
         score_response("x", ["regex:("])
 
@@ -86,12 +86,12 @@ def test_one_pattern_alone_is_taken_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("patterns", [[1], [None, "x"], [["x"]], 5, {"x": 1}, b"x", {"x"}])
-def test_patterns_that_are_no_texts_are_a_usage_error(patterns: Any) -> None:
+def test_patterns_that_are_not_texts_are_a_usage_error(patterns: Any) -> None:
     with pytest.raises(UsageError, match="expected patterns are a text or a list of texts, got"):
         score_response("x", patterns)
 
 
-def test_an_output_that_is_no_text_is_a_usage_error() -> None:
+def test_an_output_that_is_not_text_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="the output is a text, got 5"):
         score_response(5, ["x"])  # type: ignore[arg-type]
 
@@ -118,19 +118,19 @@ def test_no_output_is_an_empty_one_and_a_file_need_not_be_named() -> None:
     assert lacks.expected == "contains needle"
 
 
-def test_a_suite_reads_what_its_file_may_hold() -> None:
+def test_a_suite_reads_what_its_file_may_contain() -> None:
     task = {"id": "t", "category": "bug_fix", "prompt": "p", "expectedFiles": ["a.txt"], "expectedPatterns": "x"}
     [read] = EvalSuite.model_validate({"name": "s", "tasks": [task]}).tasks
     assert (read.expected_files[0].path, read.expected_patterns) == ("a.txt", ("x",))
 
 
-def test_ids_used_twice_are_told_in_our_words() -> None:
+def test_ids_used_twice_are_reported_in_our_words() -> None:
     twice = SUITE.model_copy(update={"tasks": (SUITE.tasks[0], SUITE.tasks[0])})
     with pytest.raises(UsageError, match="suite 'chores': case id 'greet' is used 2 times"):
         run_suite(twice, agent, store=":memory:")
 
 
-def test_what_was_expected_stands_beside_what_was_found() -> None:
+def test_what_was_expected_is_beside_what_was_found() -> None:
     task = EvalTask(id="t", category="bug_fix", prompt="p", expected_exit_code=3, max_rounds=1)
     [result] = run_suite(EvalSuite(name="s", tasks=(task,)), "cmd:echo long enough", store=":memory:").results
     assert {detail.check: (detail.passed, detail.expected) for detail in result.details} == {
@@ -176,7 +176,7 @@ def test_a_run_of_a_suite(tmp_path: Path) -> None:
     summary = run_suite(SUITE, agent, store=str(tmp_path / "s.db"))
     results = {result.task_id: result for result in summary.results}
     assert (summary.suite_name, summary.total_tasks) == ("chores", 5)
-    assert (summary.passed, summary.failed, summary.unjudged) == (3, 1, 1), "what was unreachable did not fail"
+    assert (summary.passed, summary.failed, summary.unjudged) == (3, 1, 1), "an unreachable target did not fail"
     assert summary.total_cost_usd == 2.0
     assert summary.per_category["code_generation"].model_dump() == {"passed": 1, "failed": 1, "avg_score": 0.75}
     half = results["half"]
@@ -202,8 +202,8 @@ def test_scores_are_means_over_trials(tmp_path: Path) -> None:
     assert (result.score, result.passed) == (0.75, False)
 
 
-def test_what_nobody_scored_is_no_0(tmp_path: Path) -> None:
-    """The judge that was to score is missing; a check that weighs nothing decides."""
+def test_what_has_no_score_is_no_0(tmp_path: Path) -> None:
+    """The scoring judge is missing; a check with weight 0 decides."""
     unsure = [{"contains": "a", "weight": 0}, {"model": {"rubric": "Is it kind?"}, "required": False}]
     cases = [{"id": "a", "input": "a", "graders": unsure}, {"id": "b", "input": "b", "expected": "b"}]
     file = tmp_path / "suite.json"
@@ -270,7 +270,7 @@ def test_a_saved_suite_comes_back_as_it_was(tmp_path: Path) -> None:
         (1, 0.89, 0.1, True, 0.11),
         (0.7, 0.9, 0.1, False, -0.2),
         (1, 0.75, 0.3, False, 0.25),
-        (0.8, 0.7, 0.1, False, 0.1),  # the original compares raw floats, and calls this one degraded
+        (0.8, 0.7, 0.1, False, 0.1),  # the original compares raw floats, and calls this degraded
         (0.4, 0.3, 0.1, False, 0.1),
     ],
 )
@@ -314,7 +314,7 @@ def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
         "degraded": True,
         "delta": 1.0,
     }
-    assert detect_regressions(now, before) == [], "an improvement is none, and neither is an error"
+    assert detect_regressions(now, before) == [], "an improvement is not a regression, and neither is an error"
     assert detect_regressions(before, now, threshold=1.0) == []
 
     assert set_baseline(before.run_id, store=store).name == "default"
@@ -323,7 +323,7 @@ def test_regressions_of_two_runs_in_whatever_form(tmp_path: Path) -> None:
     other = run_suite(suite.model_copy(update={"name": "other"}), lambda prompt: answers["wrong"], store=store)
     set_baseline(other.run_id, store=store)
     for current in (now.run_name, now):
-        assert detect_regressions("default", current, store=store) == [found], "that of the other run's suite"
+        assert detect_regressions("default", current, store=store) == [found], "the name of the other run's suite"
     with pytest.raises(UsageError, match="INVALID"):
         set_baseline(now.run_id, store=store)
     with pytest.raises(UsageError, match="unknown"):
@@ -343,7 +343,7 @@ def test_a_report_without_its_cases_is_looked_up_by_its_run(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("scores", [(math.nan, 0.5), (0.5, math.nan), (0.9, 0.1, math.nan), (math.inf, 0), (None, 0.5)])
-def test_what_is_no_number_is_no_score(scores: Any) -> None:
+def test_what_is_not_a_number_is_not_a_score(scores: Any) -> None:
     with pytest.raises(UsageError, match="finite numbers"):
         check_regression(*scores)
 

@@ -1,4 +1,4 @@
-"""Code beside a suite: what it may import, that two folders never meet, and that nothing of it stays behind."""
+"""Code beside a suite: what it may import, that two folders stay separate, and that nothing of it is left behind."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_module_is_looked_for_in_the_suites_folder_first(tmp_path: Path, modul
 
 
 def test_two_folders_with_modules_of_one_name_never_meet(tmp_path: Path) -> None:
-    """Not even when functions import them late, on threads and in turns."""
+    """Not even if functions import them late, on threads and in turns."""
     code = "def answer():\n    import helper\n    return helper.SAID"
     answers: dict[str, list[str]] = {"a": [], "b": []}
     both = threading.Barrier(2)
@@ -188,7 +188,7 @@ def test_nothing_stays_behind(tmp_path: Path) -> None:
     before, known = ([*sys.path], [*sys.meta_path]), {*sys.modules}
 
     def left() -> list[str]:
-        """What is of this folder; other threads may import something installed meanwhile."""
+        """The modules of this folder; other threads may import something installed meanwhile."""
         new = [name for name in sys.modules if name not in known]
         files = [str(getattr(sys.modules[name], "__file__", "")) for name in new]
         return [each for each in (*files, *sys.path_importer_cache) if each.startswith(str(tmp_path))]

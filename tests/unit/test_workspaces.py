@@ -1,4 +1,4 @@
-"""Which files a suite may name, and which a workspace may hold."""
+"""Which files a suite may name, and which files a workspace may contain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evalharness.workspaces import confined, descend, is_workspace_path, remove_
         ("a\0b", False),
     ],
 )
-def test_what_may_lie_in_a_workspace(name: str, is_inside: bool) -> None:
+def test_what_may_be_in_a_workspace(name: str, is_inside: bool) -> None:
     assert is_workspace_path(name) is is_inside
 
 
@@ -51,7 +51,7 @@ def test_files_are_found_in_the_suites_folder_from_wherever_they_are_named(tmp_p
         ("x" * 5000, "there is no file x"),
     ],
 )
-def test_what_is_no_file_of_the_suites_folder_is_refused(tmp_path: Path, path: str, problem: str) -> None:
+def test_what_is_not_a_file_of_the_suites_folder_is_refused(tmp_path: Path, path: str, problem: str) -> None:
     root = tmp_path / "suite"
     root.mkdir()
     (tmp_path / "outside.txt").write_text("secret")
@@ -63,7 +63,7 @@ def test_what_is_no_file_of_the_suites_folder_is_refused(tmp_path: Path, path: s
 
 
 def nest(folder: Path, depth: int, name: str = "d" * 100) -> None:
-    """Folders in folders, a file in each; by single steps, since a path can be too long to be named."""
+    """Nested folders, a file in each; created step by step, since the whole path can be too long."""
     here = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
         os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))

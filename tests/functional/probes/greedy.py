@@ -1,4 +1,4 @@
-"""A target that takes too much of what its question names. Outside a sandbox it does nothing at all."""
+"""A target that uses too much of the resource that its question names. Outside a sandbox it does nothing."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ def fork():
         try:
             os.fork()
         except OSError:
-            time.sleep(0.01)  # hundreds that spin would starve whoever has to count them
+            time.sleep(0.01)  # hundreds of busy processes would starve the process that counts them
 
 
 def memory():

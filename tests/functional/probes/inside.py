@@ -1,6 +1,6 @@
-"""What every escape probe starts with: it refuses to run unless it is inside a sandbox of ours.
+"""The start of every escape probe: it refuses to run unless it is inside one of our sandboxes.
 
-A probe really tries. One that ran outside would mount over the machine's folders and kill its processes.
+A probe really tries. Outside a sandbox it would mount over the machine's folders and kill its processes.
 """
 
 import ctypes
@@ -37,11 +37,11 @@ CALLS = {  # numbers of system calls that have no wrapper everywhere: x86_64, aa
 
 
 class Blocked(Exception):
-    """The attempt came to nothing, in a way that raised no error by itself."""
+    """The attempt failed in a way that raised no error by itself."""
 
 
 def call(name, *arguments):
-    """A system call; raises OSError where it fails."""
+    """Makes a system call; raises OSError if it fails."""
     library = ctypes.CDLL(None, use_errno=True)
     number = CALLS[name][os.uname().machine == "aarch64"]
     words = [ctypes.c_char_p(word) if isinstance(word, bytes) else ctypes.c_long(word) for word in arguments]
@@ -63,7 +63,7 @@ def refuse_outside(marker, nonce):
 
 
 def run(*attempts):
-    """Each attempt returns what it got hold of, or fails. The outcomes go to stdout as one JSON object."""
+    """Each attempt returns what it obtained, or fails. The outcomes go to stdout as one JSON object."""
     marker, nonce = sys.argv[1:]
     refuse_outside(marker, nonce)
     facts = json.load(sys.stdin)

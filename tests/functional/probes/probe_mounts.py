@@ -1,4 +1,4 @@
-"""Mounts and namespaces: what would make a new inside, or lead back to the outside."""
+"""Mounts and namespaces: attempts to create a new inside, or to get back to the outside."""
 
 import ctypes
 import os

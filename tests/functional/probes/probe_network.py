@@ -1,4 +1,4 @@
-"""Reaching anything: services of the host, names, other machines, the machine's own host."""
+"""Attempts to reach anything: services of the host, names, other machines, the machine's own host."""
 
 import socket
 import struct

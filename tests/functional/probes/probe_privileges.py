@@ -1,4 +1,4 @@
-"""Becoming more than one is: users, capabilities, set-user-ID programs, keys, terminals, devices, control groups."""
+"""Attempts to gain rights: users, capabilities, set-user-ID programs, keys, terminals, devices, control groups."""
 
 import ctypes
 import fcntl
@@ -38,7 +38,7 @@ def take_capabilities(facts):
 
 
 def run_a_set_user_id_program(facts):
-    """It waits for a password that never comes; meanwhile its user can be seen."""
+    """It waits for a password that never comes; meanwhile the test can see its user."""
     programs = [path for path in Path("/usr/bin").iterdir() if path.stat().st_mode & stat.S_ISUID]
     for program in programs:
         waiting = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -71,7 +71,7 @@ def leave_a_set_user_id_program(facts):
         except OSError:
             pass
     left = [path.name for path in Path().iterdir() if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
-    Path("planted").chmod(0o755)  # what is harmless still works
+    Path("planted").chmod(0o755)  # harmless calls still work
     if not done and not left:
         raise Blocked("in no way")
     return done, left
@@ -101,7 +101,7 @@ def use_doubtful_calls(facts):
         try:
             call(name, *arguments)
         except OSError as error:
-            if error.errno != 38:  # ENOSYS: anything else means that the kernel was asked
+            if error.errno != 38:  # ENOSYS: any other error means that the kernel was asked
                 return name, str(error)
     raise Blocked("none of the calls")
 

@@ -1,4 +1,4 @@
-"""Touching processes of the host. The test looks whether its own victim is still alive and unharmed."""
+"""Attacks on processes of the host. The test checks that its own victim is still alive and unharmed."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Reading what is the machine's: files, other processes' variables, memory, devices."""
+"""Attempts to read what belongs to the machine: files, other processes' variables, memory, devices."""
 
 import os
 from pathlib import Path

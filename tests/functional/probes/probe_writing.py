@@ -1,4 +1,4 @@
-"""Writing outside the workspace. What can be written there may be the sandbox's own memory: the test looks."""
+"""Attempts to write outside the workspace. Some writes reach only the sandbox's own memory, so the test checks."""
 
 import os
 from pathlib import Path

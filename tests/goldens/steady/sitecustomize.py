@@ -1,9 +1,9 @@
-"""Imported by Python itself before anything else: a stopwatch that stands still, one order of "random" names, and no
+"""Imported by Python itself before anything else: a stopwatch that does not move, one order of "random" names, and no
 plug-ins.
 
-Every trial takes no time, so that figures which depend on it can be compared. An agent may call
-`time.perf_counter.advance(seconds)` to have taken some. Names of runs are drawn in the same order in every process;
-one that the store has already is drawn again, so that the runs of a store have the same names each time. Plug-ins that
+Every trial takes no time, so that figures that depend on time can be compared. An agent may call
+`time.perf_counter.advance(seconds)` to simulate some. Names of runs are drawn in the same order in every process;
+a name that the store already has is drawn again, so the runs of a store have the same names each time. Plug-ins that
 happen to be installed would be listed in the schema and in messages.
 """
 
@@ -21,7 +21,7 @@ class Stopwatch:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """By a number that floats hold exactly, so that no digit depends on what was measured before."""
+        """By a number that floats represent exactly, so that no digit depends on what was measured before."""
         self._now += round(seconds * 2**16) / 2**16
 
 

@@ -1,4 +1,4 @@
-"""Artifacts: how they are read, what their view and their metrics say, and how a plain answer becomes one."""
+"""Artifacts: how they are read, their view and their metrics, and how a plain answer becomes one."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TestMetrics:
         assert (without_agents.total.invocations, without_agents.total.duration_ms) == (1, 9)
 
     def test_the_workflows_time_counts_only_where_no_agent_completed(self) -> None:
-        """The sum of the agents' times is what is documented; the original knew nothing else."""
+        """The documented time is the sum of the agents' times; the original had nothing else."""
         assert extract_metrics(artifact(*flow(100, 5100), completed("coder", 900))).total.duration_ms == 900
         assert extract_metrics(artifact(*flow(100, 5100))).total.duration_ms == 5000
         assert extract_metrics(artifact()).total.duration_ms == 0
@@ -107,7 +107,7 @@ class TestMetrics:
         assert (workflow.started_at, workflow.ended_at, workflow.duration_ms) == (0, 40, 40)
 
     @pytest.mark.parametrize("odd", [None, "5", -3, float("nan"), float("inf"), 10**400, True, [], {}])
-    def test_what_is_no_number_counts_as_nothing(self, odd: Any) -> None:
+    def test_what_is_not_a_number_counts_as_nothing(self, odd: Any) -> None:
         """The original raised on malformed usage."""
         events = (completed("coder", odd, odd, odd, odd), {**completed("coder", 7), "usage": odd}, *flow(odd, odd))
         total = extract_metrics(artifact(*events)).total
@@ -162,7 +162,7 @@ class TestView:
         assert self.VIEW.at(path) == value
 
     def test_metrics_and_errors_are_json_as_documented(self) -> None:
-        """They once were Python's own records, and read as such."""
+        """They used to be Python's own objects, printed as such."""
         node = {"durationMs": 5, "totalCostUsd": 0, "inputTokens": 0, "outputTokens": 0, "invocations": 1}
         assert self.VIEW.at("metrics.byNode") == {"coder": node}
         assert self.VIEW.at("metrics") == {"workflow": {}, "total": node, "byNode": {"coder": node}}
@@ -183,7 +183,7 @@ class TestView:
         assert create_artifact_view(artifact(outputs={})).at("primaryOutput") is MISSING
 
     def test_errors_by_node(self) -> None:
-        """The original saw agent:error alone. A node that repeats its agent's error is not a second one."""
+        """The original saw only agent:error. A node that repeats its agent's error does not add a second one."""
         errors = create_artifact_view(
             artifact(
                 {"type": "agent:error", "nodeId": "coder", "message": "boom"},
@@ -246,6 +246,6 @@ class TestAnswers:
         assert artifact_of(Transcript(**answer.given()), 0).run_id == "run-1"
         assert answer_of(artifact(outputs={"a": 1, "primaryOutput": "hi"})).output == "hi"
 
-    def test_what_no_agent_told_is_not_made_up(self) -> None:
+    def test_what_no_agent_reported_is_not_made_up(self) -> None:
         answer = answer_of(artifact({"type": "agent:complete", "nodeId": "a"}))
         assert (answer.usage, answer.cost_usd) == (None, None)

@@ -1,4 +1,4 @@
-"""The nine assertions: what they find, what they say, how they are read."""
+"""The nine assertions: what they find, their messages, and how they are read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def evaluated(assertion: dict[str, Any], *events: dict[str, Any]) -> AssertionRe
     ],
 )
 def test_contains(path: str, value: str, passed: bool) -> None:
-    """Letters count, other values are compact JSON."""
+    """Upper and lower case differ; other values are compact JSON."""
     result = evaluated({"type": "output.contains", "path": path, "value": value})
     assert result.passed is passed
     assert bool(result.message) is not passed
@@ -97,7 +97,7 @@ def test_no_value_means_that_nothing_is_there_and_null_is_a_value() -> None:
         ([1], [1, 2], False),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
         ([{"a": [True]}], [{"a": [1]}], False),
-        # The original took these two for equal, and NaN for unlike itself.
+        # The original took these two for equal, and NaN for different from itself.
         ({"a": None}, {"b": 1}, False),
         (NAN, float("nan"), True),
         ([NAN], [1.0], False),
@@ -132,7 +132,7 @@ def test_equality_is_strict_all_the_way_down(one: Any, other: Any, same: bool) -
     ],
 )
 def test_budgets(type_: str, limit: float, amounts: dict[str, Any], actual: float, message: str) -> None:
-    """What is just at the limit is allowed."""
+    """A value exactly at the limit is allowed."""
     result = evaluated({"type": type_, "value": limit}, completed("coder", **amounts))
     assert (result.passed, result.actual, result.message) == (False, actual, message)
     allowed = evaluated({"type": type_, "value": actual}, completed("coder", **amounts))
@@ -150,7 +150,7 @@ def test_budgets(type_: str, limit: float, amounts: dict[str, Any], actual: floa
     ],
 )
 def test_rounding_alone_exceeds_no_limit(limit: float, message: str) -> None:
-    """0.1 + 0.2 is a little more than 0.3, and once was told as `$0.3000 exceeds $0.3000`."""
+    """0.1 + 0.2 is slightly more than 0.3, and used to be reported as `$0.3000 exceeds $0.3000`."""
     spent = (completed("a", totalCostUsd=0.1), completed("b", totalCostUsd=0.2))
     assert evaluated({"type": "metric.total_cost_usd.max", "value": limit}, *spent).message == message
 
@@ -176,7 +176,7 @@ def test_no_errors_sees_nodes_and_workflows_that_failed(event: dict[str, Any]) -
 
 
 def test_node_executed() -> None:
-    """A node without an agent has run when it was started; the original wanted agent:complete."""
+    """A node without an agent was executed if it was started; the original wanted agent:complete."""
     wanted = {"type": "behavior.node_executed", "nodeId": "coder"}
     assert evaluated(wanted, completed("coder")).passed
     assert evaluated(wanted, {"type": "node:start", "nodeId": "coder"}).passed
@@ -189,7 +189,7 @@ def test_node_executed() -> None:
 
 
 def test_node_invocations() -> None:
-    """A node that nobody knows was invoked 0 times."""
+    """An unknown node was invoked 0 times."""
     limit = {"type": "behavior.node_invocations.max", "nodeId": "coder", "value": 2}
     result = evaluated(limit, *[completed("coder")] * 3)
     assert (result.passed, result.actual) == (False, 3)
@@ -234,7 +234,7 @@ def test_keys_that_an_assertion_does_not_know_are_passed_over_as_in_a_dataset() 
         (5, "assertion 0: an assertion is a mapping with a type"),
     ],
 )
-def test_what_is_no_assertion_is_a_wrong_call(written: Any, problem: str) -> None:
+def test_what_is_not_an_assertion_is_a_wrong_call(written: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         evaluated(written)
 
@@ -273,13 +273,13 @@ class TestReading:
         one = parse_assertion({"type": "behavior.node_executed", "nodeId": "a"})
         assert one == parse_assertion({"type": "behavior.node_executed", "node_id": "a"})
 
-    def test_a_value_that_nobody_gave_is_not_written_down_as_null(self) -> None:
+    def test_a_value_that_was_not_given_is_not_written_down_as_null(self) -> None:
         assert "value" not in OutputEquals(path="a").model_dump()
         assert OutputEquals(path="a", value=None).model_dump()["value"] is None
 
 
 class TestExamples:
-    def test_an_artifact_about_which_all_hold(self) -> None:
+    def test_an_artifact_about_which_all_are_true(self) -> None:
         assertions = [
             parse_assertion(written)
             for written in (

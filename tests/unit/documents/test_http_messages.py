@@ -23,7 +23,7 @@ def test_headers_may_be_written_as_numbers() -> None:
 
 
 @pytest.mark.parametrize("written", [{"method": "FETCH"}, {"method": 5}, {"answer": "all"}, {"pth": "/"}])
-def test_what_is_no_request_is_refused(written: dict[str, Any]) -> None:
+def test_what_is_not_a_request_is_refused(written: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         ApiCall.model_validate(written)
 

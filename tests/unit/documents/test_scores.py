@@ -1,4 +1,4 @@
-"""Scorers: what they make of an artifact."""
+"""Scorers: how they score an artifact."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_nothing_spent_is_perfect() -> None:
     ],
 )
 def test_similarity(algorithm: Any, actual: Any, expected: Any, value: float) -> None:
-    """The path starts inside the outputs; as in assertions it may also start at them."""
+    """The path starts inside the outputs; as in assertions, it may also start with `outputs`."""
     for path in ("main.text", "outputs.main.text"):
         score = create_similarity_scorer(path, expected, algorithm).score(gave(main={"text": actual}))
         assert score.value == pytest.approx(value)

@@ -1,4 +1,4 @@
-"""Sessions as data: read tolerantly, written back whole, and what of them is asked and expected again."""
+"""Sessions as data: read tolerantly, written back completely, and which parts are asked and expected again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ INNER = {
 
 
 def test_what_the_user_said_is_asked_again_also_inside_sub_sessions() -> None:
-    """Implicit messages inside sub-sessions are not: one agent said them to another (the original asks them, too)."""
+    """Implicit messages inside sub-sessions are not: one agent sent them to another (the original asks them, too)."""
     found = session(said("user", "how many?"), {"sub_session": INNER}, said("assistant", "two"), said("user", "sure?"))
     assert questions_of(found) == ("how many?", "also b", "sure?")
 
@@ -56,7 +56,7 @@ def test_an_implicit_message_of_the_session_itself_started_it_and_is_asked() -> 
     assert questions_of(session(said("user", "go", implicit=True))) == ("go",)
 
 
-def test_tools_and_answers_are_told_in_order_across_sub_sessions() -> None:
+def test_tools_and_answers_are_reported_in_order_across_sub_sessions() -> None:
     found = session(
         said("user", "?"), called("list", "read"), {"sub_session": INNER}, called("list"), said("assistant", "ok")
     )
@@ -69,7 +69,7 @@ def test_a_session_in_which_no_agent_spoke_has_no_answer() -> None:
     assert answer_of(session(said("user", "?"), called("list"))) == ""
 
 
-def test_text_may_stand_in_parts() -> None:
+def test_text_may_be_in_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}]
     assert questions_of(session(said("user", multi_content=parts))) == ("ab",)
 
@@ -105,7 +105,7 @@ def test_what_is_not_known_is_kept_and_what_is_empty_is_not_written() -> None:
     assert Session.model_validate(written).model_dump(mode="json") == written
 
 
-def test_null_stands_for_an_empty_value() -> None:
+def test_null_means_an_empty_value() -> None:
     found = Session.model_validate({"id": "1", "title": None, "messages": None, "evals": None, "cost": None})
     assert (found.title, found.messages, found.evals, found.cost) == ("", (), None, 0.0)
 
@@ -128,7 +128,7 @@ def test_criteria_are_written_with_their_relevance_even_if_there_is_none() -> No
 
 
 @pytest.mark.parametrize("wrong", [{"sise": "S"}, {"size": "tiny"}, {"assertions": [{"type": "is"}]}])
-def test_criteria_nobody_knows_are_refused(wrong: Row) -> None:
+def test_unknown_criteria_are_refused(wrong: Row) -> None:
     with pytest.raises(ValidationError):
         EvalCriteria.model_validate(wrong)
 

@@ -1,4 +1,4 @@
-"""Sizes, tool calls and the lines that tell them, against the documented behaviour."""
+"""Sizes, tool calls and the lines that report them, compared with the documented behaviour."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ BAD = {
 }  # fmt: skip
 
 
-def test_an_error_is_all_that_is_told() -> None:
+def test_an_error_is_all_that_is_reported() -> None:
     assert check_lines(result(**BAD, error="failed to run")) == ((), ("failed to run",), ())
     assert eval_result(result(**GOOD, error="failed to run"))["checks"] == {}
 
 
-def test_what_passed_is_told_line_by_line() -> None:
+def test_what_passed_is_reported_line_by_line() -> None:
     assert check_lines(result(**GOOD)) == (("size M", "tool calls", "relevance 2/2"), (), ())
 
 
-def test_what_failed_is_told_with_reasons() -> None:
+def test_what_failed_is_reported_with_reasons() -> None:
     assert check_lines(result(**BAD)).failures == (
         "size expected M, got S",
         "tool calls score 0.50",
@@ -99,8 +99,8 @@ def test_nothing_declared_passes_without_a_word() -> None:
     assert lines == ((), (), ())
 
 
-def test_criteria_that_nobody_judged_do_not_pass() -> None:
-    """The original once showed such an eval as passed."""
+def test_criteria_without_a_verdict_do_not_pass() -> None:
+    """The original used to show such an eval as passed."""
     lines = check_lines(result(relevance_expected=2))
     assert (lines.passed, lines.failures, lines.awaiting) == (False, (), ("relevance 0/2: not judged",))
     told = eval_result(result(relevance_expected=2))
@@ -109,7 +109,7 @@ def test_criteria_that_nobody_judged_do_not_pass() -> None:
     assert check_lines(result(relevance=1, relevance_expected=2)).failures == ("relevance 1/2",)
 
 
-def test_assertions_are_told_like_the_others() -> None:
+def test_assertions_are_reported_like_the_others() -> None:
     held = {"name": "polite", "type": "contains", "passed": True}
     broken = {"name": "", "type": "not_contains", "passed": False, "reason": 'response contains "error"'}
     assert check_lines(result(assertion_results=[held, held])).successes == ("assertions 2/2",)
@@ -117,7 +117,7 @@ def test_assertions_are_told_like_the_others() -> None:
     assert failures == ('assertion: not_contains (reason: response contains "error")',)
 
 
-def test_the_saved_result_holds_the_checks_that_were_made() -> None:
+def test_the_saved_result_contains_the_checks_that_were_made() -> None:
     told = eval_result(result(**BAD, cost=0.5, output_tokens=3))
     assert (told["passed"], told["cost"], told["output_tokens"]) == (False, 0.5, 3)
     assert "successes" not in told
@@ -135,5 +135,5 @@ def test_errors_cost_money_but_enter_no_other_total() -> None:
     }  # fmt: skip
 
 
-def test_what_nobody_judged_is_not_counted_as_irrelevant() -> None:
+def test_what_was_not_judged_is_not_counted_as_irrelevant() -> None:
     assert summarise_results([result(relevance_expected=2)]).relevance_total == 0

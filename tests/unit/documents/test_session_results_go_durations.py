@@ -1,4 +1,4 @@
-"""Durations in the words of Go."""
+"""Durations in Go's format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it_is_rounded_as_asked(seconds: float, precision: float, text: str) -> 
     assert duration_text(timedelta(seconds=seconds), timedelta(seconds=precision)) == text
 
 
-def test_json_holds_nanoseconds() -> None:
+def test_json_has_nanoseconds() -> None:
     assert DURATION.dump_python(timedelta(seconds=1.5)) == 1_500_000_000
     assert DURATION.validate_python(1_500_000_000) == timedelta(seconds=1.5)
     assert DURATION.validate_python(timedelta(seconds=2)) == timedelta(seconds=2)

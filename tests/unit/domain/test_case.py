@@ -75,7 +75,7 @@ def test_what_the_target_is_given(written: Any, content: Any, text: str) -> None
     assert case.content_text == text
 
 
-def test_files_are_texts_or_lie_beside_the_suite() -> None:
+def test_files_are_texts_or_are_beside_the_suite() -> None:
     written = {"id": "a", "input": "?", "files": {"a.txt": "hello", "b.txt": {"path": "data/b.txt"}}}
     assert Case.model_validate(written).files == {"a.txt": CaseFile(text="hello"), "b.txt": CaseFile(path="data/b.txt")}
     listed = Case.model_validate({"id": "a", "input": "?", "files": ["b.txt"]})

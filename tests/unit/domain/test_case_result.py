@@ -1,4 +1,4 @@
-"""The history that a suite file says of a case."""
+"""The history of a case in a suite file."""
 
 from __future__ import annotations
 

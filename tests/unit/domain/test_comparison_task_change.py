@@ -1,4 +1,4 @@
-"""Tasks of two runs by their scores: what is degraded, and what is told although it is not."""
+"""Tasks of two runs by their scores: which are degraded, and which are reported although they are not."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def changes(old: list[CaseResult], new: list[CaseResult], threshold: float = 0.1
     return {change.task_id: change for change in task_changes(old, new, threshold)}
 
 
-def test_every_shared_task_is_told_whatever_became_of_it() -> None:
+def test_every_shared_task_is_reported_whatever_became_of_it() -> None:
     old = [case("a", 1.0), case("b", 0.5), case("c", 0.7), case("gone", 1.0)]
     new = [case("new", 1.0), case("c", 0.7), case("b", 0.9), case("a", 0.5)]
     found = changes(old, new)
-    assert list(found) == ["c", "b", "a"], "not those that one run has not"
+    assert list(found) == ["c", "b", "a"], "not those that are missing from one run"
     assert [found[name].degraded for name in "abc"] == [True, False, False]
     assert [found[name].delta for name in "abc"] == pytest.approx([0.5, -0.4, 0.0])
     assert [found[name].improved(0.1) for name in "abc"] == [False, True, False]
@@ -40,7 +40,7 @@ def test_a_task_of_which_a_trial_lacks_a_part_of_its_score_is_neither_degraded_n
         assert (found.degraded, found.improved(0.1), found.delta) == (False, False, None)
 
 
-def test_an_error_is_no_wrong_answer() -> None:
+def test_an_error_is_not_a_wrong_answer() -> None:
     change = changes([case("a", 1.0)], [case("a", None, "error")])["a"]
     assert (change.current_score, change.delta, change.degraded) == (None, None, False)
 

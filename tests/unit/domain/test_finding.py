@@ -1,4 +1,4 @@
-"""A finding is the same whether just made, stored, or read from a document; sentences of old are findings, too."""
+"""A finding is the same when created, stored, or read from a document; sentences of older versions are read, too."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ TOLD = Told(
 )
 
 
-def test_what_is_written_holds_the_text_and_is_read_back_as_it_was() -> None:
+def test_what_is_written_contains_the_text_and_is_read_back_as_it_was() -> None:
     written = with_texts(TOLD)
     assert written["why"]["text"] == "1 of 3 trials still to be done; every case was skipped"
     assert set(written["why"]) == {"code", "params", "severity", "text"}
-    assert written["notes"][0]["params"]["why"]["text"] == "1 of 3 trials still to be done", (
-        "what is quoted has one, too"
-    )
+    assert written["notes"][0]["params"]["why"]["text"] == "1 of 3 trials still to be done", "quoted text has one, too"
     assert Told.model_validate(written) == TOLD
 
 
@@ -46,7 +44,7 @@ def test_sentences_of_an_older_version_are_findings_too() -> None:
     told = Told.model_validate({"why": "no network", "notes": ["spent $1 of $2"]})
     assert told.why == finding("text", text="no network")
     assert [say(note) for note in told.notes] == ["spent $1 of $2"]
-    assert Told.model_validate({"why": ""}).why is None, "nothing was said"
+    assert Told.model_validate({"why": ""}).why is None, "nothing was reported"
 
 
 def test_what_only_a_newer_version_knows_is_read_as_its_text() -> None:
@@ -84,4 +82,4 @@ def test_advice_is_read_from_its_texts_or_from_the_findings_beside_them() -> Non
     [new] = Report.model_validate(beside).recommendations
     assert (new.finding, new.cases) == (ADVICE, ("a", "b"))
     [kept] = Report.model_validate({**beside, "findings": []}).recommendations
-    assert kept == old, "where they do not fit, texts are what people read"
+    assert kept == old, "if they do not fit, people read the texts"

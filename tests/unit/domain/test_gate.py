@@ -1,4 +1,4 @@
-"""How a gate is written: short forms, and what wins over what."""
+"""How a gate is written: short forms, and what takes precedence."""
 
 from __future__ import annotations
 

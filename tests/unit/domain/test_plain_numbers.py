@@ -1,4 +1,4 @@
-"""Numbers in words: nothing finer than it deserves, nothing that contradicts what stands beside it."""
+"""Numbers as text: no more digits than justified, and no contradiction with neighbouring numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_chance_is_a_count(p: float, told: str) -> None:
 def test_chances_of_one_sentence_are_out_of_the_same_number() -> None:
     assert chances(0.0625, 0.05) == ["62 of 1,000", "50 of 1,000"]
     assert chances(0.5, 0.00021) == ["50,000 of 100,000", "21 of 100,000"]
-    assert chances(0.0504, 0.05) == ["504 of 10,000", "500 of 10,000"], "unlike ones do not look alike"
+    assert chances(0.0504, 0.05) == ["504 of 10,000", "500 of 10,000"], "different numbers do not look the same"
     assert chances(0.05, 0.05) == ["5 of 100", "5 of 100"]
 
 

@@ -19,7 +19,7 @@ def test_a_problem_reads_as_one_line_with_everything_a_user_needs() -> None:
         suggestion="exact",
     )
     assert str(problem) == ("suite.yaml:12: test_cases[3].graders[0]: unknown grader 'exat'; did you mean 'exact'?"), (
-        "who is told what was meant needs no list"
+        "a suggestion makes the list unnecessary"
     )
     assert str(replace(problem, suggestion="")).endswith("unknown grader 'exat'; allowed: exact, contains")
 

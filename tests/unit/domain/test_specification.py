@@ -62,7 +62,7 @@ def test_what_all_graders_share_is_kept_apart_from_their_options() -> None:
     ],
     ids=str,
 )
-def test_what_nobody_can_mean_is_refused(written: Any, message: str) -> None:
+def test_what_cannot_be_meant_is_refused(written: Any, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         GraderSpec.model_validate(written)
 

@@ -22,7 +22,7 @@ def kinds(made: Suite) -> list[str]:
     return [spec.kind for spec in made.graders_for(made.cases[0])]
 
 
-def test_the_suites_graders_stand_in_for_a_case_without_its_own() -> None:
+def test_the_suites_graders_replace_a_case_without_its_own() -> None:
     assert kinds(suite(graders=[{"max_length": 9}], test_cases=[case()])) == ["max_length"]
 
 
@@ -46,7 +46,7 @@ def test_a_case_may_set_its_own_time_limit_and_retries() -> None:
 
 
 @pytest.mark.parametrize(("retry_count", "retries"), [(5, [5, 2]), (0, [0, 2]), (None, [3, 2])])
-def test_retry_count_stands_before_the_suites_retries(retry_count: int | None, retries: list[int]) -> None:
+def test_retry_count_comes_before_the_suites_retries(retry_count: int | None, retries: list[int]) -> None:
     made = suite(config={"retries": 3, "retry_count": retry_count}, test_cases=[case(), case(id="b", retries=2)])
     assert [made.retries_for(each) for each in made.cases] == retries
 
@@ -74,8 +74,8 @@ def test_variants_are_a_list_or_a_mapping() -> None:
     assert by_name.variants == listed.variants
 
 
-def test_a_variant_tells_its_target_who_it_is_unless_it_is_only_a_target_with_a_name() -> None:
-    """A variant of nothing but an id once told nothing."""
+def test_a_variant_is_passed_to_its_target_unless_it_is_only_a_target_with_a_name() -> None:
+    """A variant with only an id used to have no effect."""
     [bare, named, both] = suite(
         variants=[{"id": "a"}, {"id": "b", "target": "oracle"}, {"id": "c", "target": "oracle", "tags": ["cheap"]}]
     ).variants

@@ -29,7 +29,7 @@ class Closed:
     ],
 )
 def test_a_target_that_cannot_be_opened_says_why(error: HarnessError, message: str, hint: str) -> None:
-    """A mistake in the command or a file stays one: it is no fault of the target."""
+    """A mistake in the command or a file is reported as such: it is not the target's fault."""
     with pytest.raises(type(error)) as caught:
         asyncio.run(open_target(cast(Target, Closed(error)), "mine"))
     assert (caught.value.message, say(caught.value.hint)) == (message, hint)

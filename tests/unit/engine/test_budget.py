@@ -1,4 +1,4 @@
-"""One purse for target and judges: what is counted, and when nothing may be spent any more."""
+"""One budget for target and judges: what is counted, and when nothing more may be spent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalharness.reports.words import say
 
 
 def spend(purse: RunBudget, *costs: float) -> int:
-    """So many calls begin at once; returns how many were under way together, at most."""
+    """Starts this many calls at once; returns the largest number that ran together."""
     under_way = most = 0
 
     async def call(cost_usd: float) -> None:
@@ -38,7 +38,7 @@ def test_without_a_cap_anything_may_be_spent() -> None:
     assert (purse.is_capped, purse.cost_usd, purse.tokens) == (False, 5000.0, 50)
 
 
-def test_target_and_judge_draw_on_the_same_purse() -> None:
+def test_target_and_judge_draw_on_the_same_budget() -> None:
     purse = RunBudget(max_cost_usd=1.0)
 
     async def trial() -> None:
@@ -78,7 +78,7 @@ def test_a_judge_does_not_wait_for_the_trial_that_waits_for_it() -> None:
     assert purse.tokens == 20
 
 
-def test_a_call_that_was_broken_off_tells_nothing_of_what_others_cost() -> None:
+def test_a_call_that_was_broken_off_says_nothing_about_what_others_cost() -> None:
     purse = RunBudget(max_tokens=1000)
 
     async def call(number: int) -> None:
@@ -94,7 +94,7 @@ def test_a_call_that_was_broken_off_tells_nothing_of_what_others_cost() -> None:
 
 
 def spend_at_once(purse: RunBudget, *calls: tuple[str, float]) -> float:
-    """All calls begin at once, each of a model and with a cost; returns what was spent in the end."""
+    """Starts all calls at once, each with a model and a cost; returns what was spent in the end."""
 
     async def call(model: str, cost_usd: float) -> None:
         await purse.begin(model)
@@ -108,7 +108,7 @@ def spend_at_once(purse: RunBudget, *calls: tuple[str, float]) -> float:
     return purse.cost_usd
 
 
-def test_a_cheap_call_of_one_model_tells_nothing_of_another() -> None:
+def test_a_cheap_call_of_one_model_says_nothing_of_another() -> None:
     assert spend_at_once(RunBudget(max_cost_usd=1.0), ("judge", 0.001), *[("target", 0.5)] * 50) <= 1.5
 
 
@@ -116,7 +116,7 @@ def test_after_one_cheap_call_not_all_others_begin() -> None:
     assert spend_at_once(RunBudget(max_cost_usd=1.0), ("m", 0.001), *[("m", 0.5)] * 50) <= 1.501
 
 
-def test_what_a_call_may_take_is_heeded_before_any_has_ended() -> None:
+def test_what_a_call_may_take_counts_before_any_has_ended() -> None:
     purse = RunBudget(max_cost_usd=1.0)
 
     async def call(number: int) -> None:
@@ -197,7 +197,7 @@ def test_trials_of_metered_targets_begin_as_their_calls_may_and_are_charged_once
     assert purse.cost_usd == 1.0
 
 
-def test_calls_that_were_broken_off_are_told() -> None:
+def test_calls_that_were_broken_off_are_reported() -> None:
     purse = RunBudget(max_cost_usd=1.0)
 
     async def run() -> None:
@@ -230,7 +230,7 @@ def test_a_server_that_is_down_is_not_asked_one_by_one() -> None:
 
 
 class CountingLoop(asyncio.SelectorEventLoop):
-    """Counts how often somebody waited for something."""
+    """Counts how often a caller waited."""
 
     waits = 0
 
@@ -295,7 +295,7 @@ def test_trials_that_wait_begin_when_calls_leave_room_for_them() -> None:
     asyncio.run(run())
 
 
-def test_both_caps_are_told() -> None:
+def test_both_caps_are_reported() -> None:
     purse = RunBudget(max_cost_usd=5.0, max_tokens=100)
     purse.charge(0.5, 100)
     assert purse.is_used_up

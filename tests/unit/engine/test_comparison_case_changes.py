@@ -1,4 +1,4 @@
-"""What became of each case: the exact test of one case, the allowance for many, and what comes first."""
+"""How each case changed: the exact test of one case, the correction for many, and the order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_surest_loss_comes_first_and_the_surest_gain_last_and_what_stayed_is
 
 def test_p_is_the_chance_of_so_few_passes_if_the_passes_fell_to_either_run_by_chance() -> None:
     (found,) = changes(report(case("a", 4, 4)), report(case("a", 4, 1)))
-    assert found.p == pytest.approx(4 / 56)  # of C(8, 5) ways 4 leave one pass to the new run, and none leaves it less
+    assert found.p == pytest.approx(4 / 56)  # of C(8, 5) ways, 4 leave one pass to the new run, and none leaves fewer
     assert found.q == found.p
 
 

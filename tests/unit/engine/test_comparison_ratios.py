@@ -1,4 +1,4 @@
-"""Times and costs compared: what has no ratio never vanishes, and what agrees exactly can be decided."""
+"""Comparing times and costs: values without a ratio are not lost, and exact agreement can be decided."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def compared(old: Report, new: Report, **rule: Any) -> Comparison:
 
 
 def costs(*known: tuple[int, float | None]) -> Report:
-    """So many cases with each cost; those above 0 vary a little."""
+    """This many cases with each cost; those above 0 vary a little."""
     told = [cost for number, cost in known for cost in [cost] * number]
     return report(*(case(f"c{n}", 1, 1, cost_usd=cost and cost * (1 + n % 7 / 100)) for n, cost in enumerate(told)))
 
 
 class TestCostsOfOneRunOnly:
-    """No ratio can hold them, and they may not vanish."""
+    """No ratio can represent them, and they must not be lost."""
 
     def test_a_rise_from_nothing_is_a_regression_whatever_the_others_did(self) -> None:
         found = compared(costs((50, 0.0), (50, 0.02)), costs((50, 5.0), (50, 0.01)), metrics=("cost",), tolerance=0.5)
@@ -47,7 +47,7 @@ class TestCostsOfOneRunOnly:
         assert say(found.settle) == "these cases need a cost above 0 in both runs"
 
     @pytest.mark.parametrize(("before", "now"), [((80, 0.01), (80, None)), ((80, None), (80, 0.01))])
-    def test_costs_that_one_run_does_not_tell_leave_it_open(
+    def test_costs_that_one_run_does_not_report_leave_it_open(
         self, before: tuple[int, float | None], now: tuple[int, float | None]
     ) -> None:
         found = compared(costs((20, 0.01), before), costs((20, 0.01), now), metrics=("cost",))
@@ -57,7 +57,7 @@ class TestCostsOfOneRunOnly:
             "c24 and 75 more); in the others answers cost as much as before"
         )
 
-    def test_what_the_others_show_stands_with_a_note(self) -> None:
+    def test_what_the_others_show_counts_with_a_note(self) -> None:
         found = compared(costs((20, 0.01), (2, None)), costs((20, 0.02), (2, 1.0)), metrics=("cost",))
         assert found.verdict == "REGRESSION"
         assert say(found.why).startswith(
@@ -73,7 +73,7 @@ class TestCostsOfOneRunOnly:
         free = costs((9, 0.0))
         assert compared(free, free, metrics=("cost",)).verdict == "NO REGRESSION"
 
-    def test_falls_to_nothing_are_no_loss(self) -> None:
+    def test_falls_to_nothing_are_not_a_loss(self) -> None:
         found = compared(costs((50, 5.0), (99, 0.01)), costs((50, 0.0), (99, 0.01)), metrics=("cost",))
         assert found.verdict == "NO REGRESSION"
         assert say(found.why).startswith("costs of 50 cases fell to 0; in the others answers cost as much as before")
@@ -81,23 +81,23 @@ class TestCostsOfOneRunOnly:
         all_free = compared(costs((9, 0.01)), costs((9, 0.0)), metrics=("cost",))
         assert (all_free.verdict, all_free.differences["cost"].new) == ("IMPROVEMENT", 0.0)
 
-    def test_the_chance_is_told_of_all_cases_where_some_fell_to_nothing(self) -> None:
+    def test_the_chance_is_reported_for_all_cases_if_some_fell_to_nothing(self) -> None:
         found = compared(costs((500, 0.01), (500, 0.01)), costs((500, 0.0), (500, 0.012)), metrics=("cost",))
         assert say(found.why) == (
             "costs of 500 cases fell to 0; in the others answers cost 20 % more than before, which may be chance: "
             "all cases together, a result this bad would come up in 100 of 100 runs if nothing had changed"
         )
-        assert (found.differences["cost"].detectable or 0) > 0.001, "equal but for rounding"
+        assert (found.differences["cost"].detectable or 0) > 0.001, "equal except for rounding"
 
     def test_what_is_free_now_hides_no_rise_of_the_others(self) -> None:
         found = compared(costs((38, 0.01), (2, 0.01)), costs((38, 0.02), (2, 0.0)), metrics=("cost",))
         assert (found.verdict, found.differences["cost"].method) == ("REGRESSION", "sign-flip test, exact, on amounts")
 
-    def test_what_is_not_told_any_more_may_be_a_rise_from_nothing(self) -> None:
+    def test_what_is_not_reported_any_more_may_be_a_rise_from_nothing(self) -> None:
         old, new = costs((120, 0.01), (20, 0.0)), costs((120, 0.01), (20, None))
         found = compared(old, new, metrics=("cost",))
         assert found.verdict == "INCONCLUSIVE" and len(found.differences["cost"].incomparable) == 20
-        assert compared(new, old, metrics=("cost",)).verdict == "NO REGRESSION", "what is free now is no loss"
+        assert compared(new, old, metrics=("cost",)).verdict == "NO REGRESSION", "what is free now is not a loss"
 
     def test_dear_cases_that_rise_are_not_ruled_out_by_cheap_ones_that_fall(self) -> None:
         old, new = costs((1, 0.01), (60, 0.002), (10, 1.0)), costs((1, 0.0), (60, 0.001), (10, 1.5))

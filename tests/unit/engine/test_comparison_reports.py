@@ -1,4 +1,4 @@
-"""Two reports compared: which verdict, in which words, and what a loss or a gap on one side may never look like."""
+"""Comparing two reports: the verdict, its words, and how losses and gaps on one side must not look."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mixed(first_passes: int) -> Report:
 
 
 class TestVerdict:
-    def test_a_clear_loss_is_a_regression_told_in_plain_words(self) -> None:
+    def test_a_clear_loss_is_a_regression_reported_in_plain_words(self) -> None:
         found = compared(mixed(4), mixed(3))
         assert found.verdict == "REGRESSION"
         assert say(found.why) == (
@@ -50,8 +50,8 @@ class TestVerdict:
         )
         assert say(found.why).endswith("a drop of 5 points or more is ruled out")
 
-    def test_a_gain_that_may_be_chance_is_no_improvement(self) -> None:
-        """Mirrored: what would be no REGRESSION the other way round is no IMPROVEMENT."""
+    def test_a_gain_that_may_be_chance_is_not_an_improvement(self) -> None:
+        """Mirrored: what would not be a REGRESSION the other way round is not an IMPROVEMENT."""
         before, now = (report(*alike(300, 4, 2), *alike(2, 4, n, first=300)) for n in (2, 3))
         found = compared(before, now)
         assert (found.verdict, found.differences["pass_rate"].value > 0) == ("NO REGRESSION", True)
@@ -66,7 +66,7 @@ class TestVerdict:
         assert compared(report(*old), report(*cheaper), **both).verdict == "IMPROVEMENT"
 
     def test_gains_of_several_figures_share_the_error_rate(self) -> None:
-        """Alone either would be significant at 5 %; by Holm's method the smaller p counts twice."""
+        """Alone, either would be significant at 5 %; by Holm's method the smaller p counts twice."""
         rows = [(1, 0, 1, 1)] * 5 + [(1, 1, 1, 1)] * 95
         old = report(*(case(f"c{n}", 1, before, cost_usd=1.0) for n, (_, before, _, _) in enumerate(rows)))
         new = report(*(case(f"c{n}", 1, now, cost_usd=1.0) for n, (_, _, _, now) in enumerate(rows)))
@@ -149,12 +149,12 @@ class TestSize:
         assert few > uneven > many
 
     def test_where_nothing_varies_the_drop_that_can_be_found_is_not_zero(self) -> None:
-        """Five failures are needed at least; a true drop of 6.6 points brings them about four times in five."""
+        """At least five failures are needed; a true drop of 6.6 points causes them four times in five."""
         same = report(*alike(100, 1, 1))
         assert compared(same, same).differences["pass_rate"].detectable == pytest.approx(0.0675, abs=1e-3)
 
     def test_a_drop_larger_than_the_pass_rate_is_never_named(self) -> None:
-        """Of two new runs not even so much would be found so often, but all five failing now is found for certain."""
+        """With two new runs, not even this drop is found so often, but all five failing now is always found."""
         same = report(*alike(5, 1, 1), *alike(5, 1, 0, first=5))
         assert compared(same, same).differences["pass_rate"].detectable == 0.5
 
@@ -175,7 +175,7 @@ class TestSize:
         assert compared(report(*alike(5, 1, 1)), report(*alike(5, 1, 0))).verdict == "REGRESSION"
 
     def test_figures_that_share_their_error_rate_can_show_less(self) -> None:
-        """A drop of all five cases has p 1/32; as one of two figures that decide, 1/16."""
+        """A drop of all five cases has p 1/32, or 1/16 as one of two figures that decide."""
         old, new = report(*alike(5, 1, 1, score=0.5)), report(*alike(5, 1, 0, score=0.0))
         found = compared(old, new)
         assert found.verdict == "INCONCLUSIVE"
@@ -189,7 +189,7 @@ class TestSize:
         assert compared(old, new, metrics=("pass_rate",)).verdict == "REGRESSION"
 
     def test_the_drop_that_can_be_found_allows_for_the_others(self) -> None:
-        """Six failures are needed where two figures share the level, five where there is one."""
+        """Six failures are needed if two figures share the level, five if there is one."""
         old = report(*alike(100, 1, 1, score=0.5))
         alone = compared(old, old, metrics=("pass_rate",)).differences["pass_rate"].detectable
         halved = compared(old, old, metrics=("pass_rate",), alpha=0.025).differences["pass_rate"].detectable
@@ -200,7 +200,7 @@ class TestSize:
         assert both > alone + 0.01
 
     def test_a_figure_may_still_fail_where_others_fail_more_clearly(self) -> None:
-        """Holm asks for less of the second: five scores have p 1/32, and the passes of 5 × 4 trials far less."""
+        """Holm requires less of the second: five scores have p 1/32, and the passes of 5 × 4 trials far less."""
         found = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 0, score=0.4)))
         assert found.decisive == ("pass_rate", "score")
         same = compared(report(*alike(5, 4, 4, score=0.5)), report(*alike(5, 4, 4, score=0.5)))
@@ -259,7 +259,7 @@ class TestMetrics:
         assert compared(old, new).differences["latency"].value == pytest.approx(0.0)
 
     def test_a_case_in_error_makes_nothing_look_faster_or_cheaper(self) -> None:
-        """An errored side is over at once and costs nothing: it must not count."""
+        """A side in error ends at once and costs nothing: it must not count."""
         fine: dict[str, Any] = {"duration_s": 1.0, "cost_usd": 0.02}
         old = report(*alike(5, 2, 2, **fine), case("broken", 2, 2, **fine))
         new = report(*alike(5, 2, 2, **fine), case("broken", 0, 0, errors=2, duration_s=0.001, cost_usd=0.0))
@@ -320,7 +320,7 @@ class TestCriticalCases:
         )
 
     def test_one_critical_case_with_four_trials_is_enough(self) -> None:
-        """The worst result has a chance of 1 in 70, which is rare enough twice over: the pass rate is asked as well."""
+        """The worst result has a chance of 1 in 70, which is rare enough twice: the pass rate is tested as well."""
         others = alike(8, 4, 4, first=1)
         old, lost, shaky = (report(case("guard", 4, n, criticality="critical"), *others) for n in (4, 0, 1))
         found = compared(old, lost)
@@ -344,7 +344,7 @@ class TestCriticalCases:
         assert compared(report(*few), report(*many)).verdict == "NO REGRESSION"
 
     def test_they_share_the_error_rate_with_the_pass_rate(self) -> None:
-        """A loss of 5 of 5 single trials has a chance of 1 in 32: too often where two figures are asked."""
+        """A loss of 5 of 5 single trials has a chance of 1 in 32: too often if two figures are tested."""
         old = report(*alike(295, 1, 1), *alike(5, 1, 1, first=295, criticality="critical"))
         new = report(*alike(295, 1, 1), *alike(5, 1, 0, first=295, criticality="critical"))
         found = compared(old, new)
@@ -377,7 +377,7 @@ class TestCriticalCases:
 
 
 def test_cases_that_weigh_more_are_compared_by_their_weights() -> None:
-    """Of 150 cases, the one that fails weighs as much as all the others."""
+    """Of 150 cases, the failing one weighs as much as all the others."""
     old = report(*(case(f"c{n}", 1, 1, score=1.0, weight=150.0 if n == 0 else 1.0) for n in range(150)))
     new = report(*(case(f"c{n}", 1, n > 0, score=float(n > 0), weight=150.0 if n == 0 else 1.0) for n in range(150)))
     found = compared(old, new)
@@ -399,7 +399,7 @@ class TestUnequalWeights:
         assert rate.method.startswith("sign-flip")
         assert rate.p == 0.5**8
 
-    def test_equal_ones_are_no_weights(self) -> None:
+    def test_equal_ones_are_not_weights(self) -> None:
         of = [compared(*(report(*alike(6, 4, n, weight=weight)) for n in (4, 2))) for weight in (1.0, 3.0)]
         assert of[0].differences == of[1].differences
         assert of[0].differences["pass_rate"].method == "exact stratified permutation test"
@@ -431,8 +431,8 @@ class TestUnequalWeights:
 
 
 class TestSeveralFigures:
-    def test_each_that_is_undecided_is_told_and_settled_by_itself(self) -> None:
-        """Of so many cases the pass rate is decided before the score, which goes up and down."""
+    def test_each_that_is_undecided_is_reported_and_settled_by_itself(self) -> None:
+        """With so many cases, the pass rate is decided before the score, which varies."""
 
         def of(number: int, odd: int) -> Report:
             return report(*(case(f"c{n}", 1, 1, score=0.4 if n % 2 == odd else 0.8) for n in range(number)))
@@ -462,7 +462,7 @@ class TestSeveralFigures:
         assert cost.startswith("for the cost, about ")
 
     def test_critical_cases_that_lost_and_the_pass_rate_are_settled_apart(self) -> None:
-        """60 such cases would decide the pass rate, and leave the critical ones as they are."""
+        """60 such cases would decide the pass rate, but not the critical cases."""
 
         def of(copies: int, *passes: int) -> Report:
             cases = (
@@ -520,19 +520,19 @@ class TestClusters:
         assert found.interval_method == "least margin of so few clusters, wider than Student's t, over 4 clusters"
         assert found.interval_formula == "1 - (1 - level)^(1/clusters)"
 
-    def test_the_number_of_clusters_is_told_whatever_the_method(self) -> None:
+    def test_the_number_of_clusters_is_reported_whatever_the_method(self) -> None:
         same = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 5}") for n in range(20)))
         found = compare(same, same, RegressionRule()).differences["pass_rate"]
         assert found.interval_method == "margin of equal differences, over 4 clusters"
 
     def test_a_cluster_that_breaks_as_one_is_one_loss(self) -> None:
-        """Eight cases of one repository failed together: that may have been the repository, in that run."""
+        """Eight cases of one repository failed together: the repository may have caused it, in that run."""
         alone = [case(f"r{n}", 1, 1) for n in range(10)]
         old = report(*(case(f"c{n}", 1, 1, cluster="repo") for n in range(8)), *alone)
         new = report(*(case(f"c{n}", 1, 0, cluster="repo") for n in range(8)), *alone)
         found = compared(old, new)
         assert (found.verdict, found.differences["pass_rate"].p) == ("INCONCLUSIVE", 0.5)
-        assert found.differences["pass_rate"].detectable == 1.0, "eleven clusters show a drop to 0 %, if nothing less"
+        assert found.differences["pass_rate"].detectable == 1.0, "eleven clusters show only a drop to 0 %"
 
     def test_the_method_is_that_of_the_interval_and_names_another_one_of_the_bound(self) -> None:
         old = report(*(case(f"c{n}", 2, 2, cluster=f"repo {n // 2}") for n in range(20)))
@@ -555,7 +555,7 @@ class TestClusters:
         )
 
     def test_so_few_clusters_show_only_what_moves_enough_of_them(self) -> None:
-        """Six of two cases each, one trial: five must fall, so it takes a loss of 42 points to show any."""
+        """Six clusters of two cases, one trial each: five must fall, so only a loss of 42 points can be shown."""
         old = report(*(case(f"c{n}", 1, 1, cluster=f"repo {n % 6}") for n in range(12)))
         new = report(*(case(f"c{n}", 1, n > 0, cluster=f"repo {n % 6}") for n in range(12)))
         assert (compared(old, new).differences["pass_rate"].detectable or 0) > 0.42
@@ -568,7 +568,7 @@ class TestClusters:
         assert (found.differences["pass_rate"].lower_bound or 0) < -0.9
         assert (found.differences["pass_rate"].detectable or 0) > 0.9
 
-    def test_one_cluster_is_no_single_case(self) -> None:
+    def test_one_cluster_is_not_a_single_case(self) -> None:
         old = report(*(case(f"c{n}", 3, 3, cluster="repo") for n in range(12)))
         new = report(*(case(f"c{n}", 3, 3 - (n < 2), cluster="repo") for n in range(12)))
         found = compare(old, new, RegressionRule()).differences["pass_rate"]
@@ -578,12 +578,12 @@ class TestClusters:
 
 
 def noted(found: Comparison) -> tuple[str, ...]:
-    """Without what is assumed, which is noted in every comparison of single runs."""
+    """Without the assumptions, which are noted in every comparison of single runs."""
     return tuple(say(note) for note in found.notes if note.code != "comparison.trials_assumed_independent")
 
 
 class TestNotes:
-    def test_other_suites_early_stops_and_broken_runs_are_told(self) -> None:
+    def test_other_suites_early_stops_and_broken_runs_are_reported(self) -> None:
         old = report(*alike(9, 2, 2), suite_name="billing", sequential=True, name="early-bird-001")
         new = report(*alike(9, 2, 2), verdict="INVALID")
         notes = tuple(map(say, compare(old, new, RULE).notes))
@@ -600,7 +600,7 @@ class TestNotes:
         assert note.endswith("; their own verdicts stand by themselves")
 
     def test_later_answers_do_not_count(self) -> None:
-        """With retry_failed a case's score is its last answer's, while its passes are those of first answers."""
+        """With retry_failed, a case's score is its last answer's, while its passes are those of first answers."""
         old = report(*alike(30, 4, 4), retry_failed=True)
         new = report(*alike(30, 4, 4, score=0.2), retry_failed=True)
         found = compare(old, new, RULE)
@@ -630,7 +630,7 @@ class TestNotes:
 
 
 def test_the_alarm_of_strict_flips_counts_cases_that_stayed() -> None:
-    """Cases that changed are the ones that are listed; the chance of an alarm needs them all."""
+    """Only changed cases are listed; the chance of an alarm needs them all."""
     same = report(*alike(30, 4, 4), *alike(20, 4, 2, first=30))
     found = compared(same, same)
     assert found.cases == ()
@@ -640,11 +640,11 @@ def test_the_alarm_of_strict_flips_counts_cases_that_stayed() -> None:
 
 def test_the_alarm_of_strict_flips_is_known_from_earlier_runs_too() -> None:
     once = report(*alike(20, 1, 1))
-    assert compared(once, once).flip_alarm is None, "one trial of each tells nothing about chance"
+    assert compared(once, once).flip_alarm is None, "one trial per case says nothing about chance"
     earlier = {f"c{n}": (9, 8 if n < 5 else 9) for n in range(20)}
     found = compare(once, once, RULE, history=earlier)
     assert found.flip_alarm == flip_alarm_range([(10, 9)] * 5 + [(10, 10)] * 15, [True] * 20, 1)
-    assert compare(once, once, RULE, history={"c0": (9, 9)}).flip_alarm is None, "of the others nothing more is known"
+    assert compare(once, once, RULE, history={"c0": (9, 9)}).flip_alarm is None, "the others are unknown"
 
 
 def test_the_single_figure_of_an_earlier_version_is_not_known() -> None:

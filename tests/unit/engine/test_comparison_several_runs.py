@@ -1,4 +1,4 @@
-"""A run compared with a baseline of several runs: what is pooled, and what counts as passed before."""
+"""Comparing a run with a baseline of several runs: what is pooled, and what counts as passed before."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_scores_times_and_costs_are_means_of_the_runs() -> None:
     assert (both.score, both.duration_s, both.longest_s) == (0.75, 2.0, 9.0)
     assert (both.trials, both.passed, both.errors, both.state) == (4, 4, 1, "passed")
     assert both.cost_usd == pytest.approx(0.2)
-    assert pooled([first, case("a", 1, 1, score=None)]).score is None, "what a run does not tell is not known"
+    assert pooled([first, case("a", 1, 1, score=None)]).score is None, "what a run does not report is not known"
 
 
 def test_unequal_numbers_of_trials_make_no_score_of_its_own() -> None:
@@ -70,10 +70,10 @@ def test_passed_before_means_in_all_runs() -> None:
 
 
 class TestNoiseBetweenRuns:
-    """Five runs whose pass rates differ by themselves, and a new one a little below the lowest."""
+    """Five runs whose pass rates vary by themselves, and a new one slightly below the lowest."""
 
     def noisy(self, *passes: int) -> list[Report]:
-        """Of 40 cases × 5 trials: so many of ten cases pass one trial more than the others do."""
+        """40 cases × 5 trials: this many of ten cases pass one trial more than the others."""
         return runs(*([*alike(10 * n, 5, 4), *alike(40 - 10 * n, 5, 3, first=10 * n)] for n in passes))
 
     @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ class TestNoiseBetweenRuns:
         shaky = report(*alike(20, 5, 2), *alike(20, 5, 3, first=20))
         olds = self.noisy(*passes)
         pooled_alone = compared([report(*(pooled([old.cases[n] for old in olds]) for n in range(40)))], shaky)
-        assert pooled_alone.verdict == "REGRESSION", "by a test that sees trials alone"
+        assert pooled_alone.verdict == "REGRESSION", "by a test that sees only trials"
         found = compared(olds, shaky)
         assert (found.verdict, compared(olds, new).verdict) == (verdict, "REGRESSION")
         rate, alone = found.differences["pass_rate"], pooled_alone.differences["pass_rate"]
@@ -100,7 +100,7 @@ class TestNoiseBetweenRuns:
         assert note.startswith("pass rates of the 5 runs of the baseline differ by 11 points (standard deviation): ")
 
     def test_where_trials_explain_the_spread_more_of_the_same_does_help(self) -> None:
-        """Each run passes as often as any other on the whole, but for single trials."""
+        """Every run has the same pass rate overall, except for single trials."""
 
         def one(by: int, fewer: int = 0) -> list[CaseResult]:
             return [case(f"c{n}", 5, (2, 3, 4, 4, 4)[(n + by) % 5] - (n < fewer)) for n in range(40)]

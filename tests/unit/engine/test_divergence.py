@@ -1,4 +1,4 @@
-"""The first step at which two transcripts part."""
+"""The first step at which two transcripts differ."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_the_same_steps_with_another_answer() -> None:
 
 def test_equal_transcripts_do_not_part() -> None:
     assert first_divergence(calling("open"), calling("open")) == ""
-    assert first_divergence(Transcript(output="a  b\n"), Transcript(output="a b")) == "", "white space is no step"
+    assert first_divergence(Transcript(output="a  b\n"), Transcript(output="a b")) == "", "white space is not a step"
 
 
-def test_calls_stand_where_the_messages_have_them() -> None:
+def test_calls_are_where_the_messages_have_them() -> None:
     def transcript(second: str) -> Transcript:
         messages = (
             {"role": "user", "content": "go"},
@@ -74,13 +74,13 @@ def test_calls_stand_where_the_messages_have_them() -> None:
     )
 
 
-def test_what_tools_returned_is_no_step_of_the_agent() -> None:
+def test_what_tools_returned_is_not_a_step_of_the_agent() -> None:
     old = Transcript(output="a", tool_calls=(ToolCall(name="f", result="1"),))
     new = Transcript(output="a", tool_calls=(ToolCall(name="f", result="2"),))
     assert first_divergence(old, new) == ""
 
 
-def test_calls_that_only_the_messages_tell_of_are_seen() -> None:
+def test_calls_that_only_the_messages_mention_are_seen() -> None:
     old = Transcript(output="a", messages=(said("", ("f", '{"x": 1}'), ("g", "no json")),))
     new = Transcript(output="a", messages=(said("", ("f", '{"x":1}'), ("g", "none")),))
     assert first_divergence(old, new) == 'step 2: g("no json") before, now g("none")'
@@ -120,7 +120,7 @@ def test_the_word_answer_within_an_answer_is_shown() -> None:
     assert told == 'other answer: "my answer is 4" before, now "my answer is 5"'
 
 
-def test_strange_messages_are_no_reason_to_fail() -> None:
+def test_strange_messages_are_not_a_reason_to_fail() -> None:
     odd = Transcript(
         output=None,
         messages=(

@@ -1,4 +1,4 @@
-"""Which cases that are lost fail a gate by themselves."""
+"""Which lost cases fail a gate by themselves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_without_a_past_one_trial_is_enough_or_five(
 def test_a_case_that_flips_by_itself_is_excused_where_one_trial_decides() -> None:
     past = PastAnswers(results=8, passed=7, flips=True)
     assert (judged((1, 1), (1, 0), past).cases, judged((1, 1), (1, 0), past).excused) == (NONE, ("a",))
-    assert judged((5, 5), (5, 0), past).cases == ("a",), "five against five is no chance"
+    assert judged((5, 5), (5, 0), past).cases == ("a",), "five against five is not chance"
 
 
 @pytest.mark.parametrize(

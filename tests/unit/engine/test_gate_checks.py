@@ -1,4 +1,4 @@
-"""Gates: every check, when it is met, missed, undecided or impossible, and what the whole then says."""
+"""Gates: every check, when it is passed, failed, undecided or impossible, and the overall result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged(
     not_compared: str = "",
     **given: Any,
 ) -> GateResult:
-    """What a gate says of cases with these trials; `cost_usd` and `duration_s` hold for each of them."""
+    """What a gate says about cases with these trials; `cost_usd` and `duration_s` apply to each of them."""
     states = {id_: [of] if isinstance(of, str) else of for id_, of in written.items()}
     trials = max(map(len, states.values()))
     rows = [
@@ -88,7 +88,7 @@ def test_a_share_that_is_reached_or_missed() -> None:
     assert (missed.verdict, missed.exit_code, only(missed).passed) == ("FAILED", 1, False)
 
 
-def test_what_lies_within_the_noise_is_told() -> None:
+def test_what_is_within_the_noise_is_reported() -> None:
     missed = judged({"thresholds": {"pass_rate": 0.9}}, many(87, 13))
     assert say(only(missed).text).startswith("pass rate 87 %, 90 % needed; the 95 % interval ")
     assert say(only(missed).text).endswith("includes that, so this may be chance")
@@ -160,7 +160,7 @@ def test_a_group_without_cases_asks_for_no_trials() -> None:
     )
 
 
-def test_errors_that_leave_too_few_trials_are_told() -> None:
+def test_errors_that_leave_too_few_trials_are_reported() -> None:
     result = judged({"thresholds": {"pass^2": 0.5}}, {"a": [P, P], "b": [P, E]})
     assert result.exit_code == 2
     assert "1 of 2 cases has fewer than 2 judged trials" in say(only(result).text)
@@ -238,11 +238,11 @@ def test_required_cases_that_are_missing_or_unjudged_fail_and_are_named() -> Non
     assert judged({"required_cases": ["good"]}, {"good": P, "bad": F}).exit_code == 0
 
 
-def test_grades_that_are_due_leave_the_gate_open_whatever_the_policy() -> None:
+def test_grades_that_are_outstanding_leave_the_gate_open_whatever_the_policy() -> None:
     for gate in ({"required_cases": ["a"]}, {"thresholds": {"pass_rate": 0.5}}, {"each_case": 1}, {}):
         result = judged(gate, {"a": A, "b": P})
         assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), gate
-    assert judged({"required_cases": ["b"]}, {"a": A, "b": P}).exit_code == 0, "nobody asks for a"
+    assert judged({"required_cases": ["b"]}, {"a": A, "b": P}).exit_code == 0, "no check uses a"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_while_nothing_is_graded_yet_the_gate_is_open(gate: Any) -> None:
     result = judged(gate, {"a": A, "b": A}, not_compared="no case was judged in both")
     assert (result.verdict, result.exit_code) == ("INCONCLUSIVE", 4), say(only(result).text)
     hopeless = judged({"thresholds": {"pass^3": 0.5}}, {"a": [A, A]})
-    assert (hopeless.verdict, hopeless.exit_code) == ("INVALID", 2), "grades will not make a third trial"
+    assert (hopeless.verdict, hopeless.exit_code) == ("INVALID", 2), "grades will not add a third trial"
 
 
 def test_a_gate_that_asks_for_nothing_asks_for_every_case() -> None:
@@ -295,18 +295,18 @@ def test_a_limit_on_what_was_not_measured_cannot_be_judged(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s"])
-def test_a_limit_stays_open_while_grades_are_due(key: str) -> None:
+def test_a_limit_stays_open_while_grades_are_outstanding(key: str) -> None:
     nothing_yet = judged({key: 5}, {"a": A, "b": A})
     assert (nothing_yet.verdict, nothing_yet.exit_code) == ("INCONCLUSIVE", 4), say(only(nothing_yet).text)
     assert say(only(nothing_yet).text).endswith("2 trials still to be graded")
     half = judged({key: 5}, {"a": A, "b": P}, cost_usd=1.0)
     told = "PASSED" if key == "max_cost_usd" else "INCONCLUSIVE"
-    assert half.verdict == told, "what the whole run cost is known"
+    assert half.verdict == told, "the cost of the whole run is known"
     assert judged({key: 5}, {"a": P, "b": P}, cost_usd=1.0).verdict == "PASSED"
     too_much = judged({key: 0.01}, {"a": A, "b": P}, cost_usd=1.0)
-    assert too_much.verdict == ("INCONCLUSIVE" if "median" in key else "FAILED"), "grades do not make it less"
+    assert too_much.verdict == ("INCONCLUSIVE" if "median" in key else "FAILED"), "grades do not lower it"
     if "cost" in key:
-        assert judged({key: 5}, {"a": A, "b": P}).verdict == "INVALID", "grades do not tell what b cost"
+        assert judged({key: 5}, {"a": A, "b": P}).verdict == "INVALID", "grades do not show what b cost"
 
 
 @pytest.mark.parametrize("key", ["max_cost_usd_per_trial", "max_latency_s"])
@@ -326,7 +326,7 @@ def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
     assert (within.passed, say(within.text)) == (True, "cost $0.00996, less than $0.00998 needed")
 
 
-def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
+def test_what_trials_cost_that_were_given_up_is_reported_as_missing() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
     given_up = Outcome("a", 1, S, S, None, "decided", 0.0, None, None, None, "[]", cause="given_up")
     measured = count_trials(suite, 2, [Outcome("a", 0, P, P, 1.0, "", 0.1, 0.4, None, None, "[]"), given_up])
@@ -334,7 +334,7 @@ def test_what_trials_cost_that_were_given_up_is_told_to_be_missing() -> None:
     assert say(only(result).text) == "cost (without 1 trial begun and given up) $0.4000, less than $1 needed"
 
 
-def test_a_cost_that_only_some_trials_tell() -> None:
+def test_a_cost_that_only_some_trials_report() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
     rows = [Outcome("a", i, P, P, 1.0, "", 0.1, cost, None, None, "[]") for i, cost in enumerate((0.4, None))]
     measured = count_trials(suite, 2, rows)
@@ -344,7 +344,7 @@ def test_a_cost_that_only_some_trials_tell() -> None:
         return judge_gate(gate, suite, 2, measured, comparison=None, today=TODAY)
 
     assert "1 judged trial did not say what it cost" in say(only(result(1)).text)
-    assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "what is known may be too much already"
+    assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "the known part may already be too much"
     assert say(only(result(0.3)).text) == "cost $0.4000 (1 judged trial did not say), less than $0.3 needed"
 
 
@@ -361,7 +361,7 @@ def test_a_quarantined_case_does_not_count() -> None:
     assert tuple(map(say, held.notes)) == ("quarantined until 2026-11-16 (today), so not counted: b (flaky; Ada)",)
 
 
-def test_a_quarantine_ends_and_may_name_nobody() -> None:
+def test_a_quarantine_ends_and_may_have_no_owner() -> None:
     expired = judged(quarantine("b", "2026-11-15"), {"a": P, "b": F})
     assert (expired.exit_code, expired.quarantined) == (1, ())
     assert "expired on 2026-11-15, so it counts again: b" in say(expired.notes[0])
@@ -399,7 +399,7 @@ def test_the_verdict_of_the_comparison(verdict: str, policy: str, passed: bool |
     assert ("; to settle it: 8 trials" in say(only(result).text)) == (passed is None)
 
 
-def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
+def test_what_was_left_out_of_the_comparison_is_reported_by_its_checks() -> None:
     found = compared("NO REGRESSION", n_cases=17, changed=("c3", "c4"), removed=("c5",))
     result = judged({"regression": True, "strict_flips": True}, {"a": P}, comparison=found)
     told = "(2 of 20 cases changed, 1 only in the old run; compared on 17)"
@@ -408,14 +408,14 @@ def test_what_was_left_out_of_the_comparison_is_told_by_its_checks() -> None:
     assert "compared on" not in say(only(whole).text)
 
 
-def test_strict_flips_tells_how_often_it_cries_wolf() -> None:
+def test_strict_flips_reports_how_often_it_gives_false_alarms() -> None:
     quiet = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.13, 0.42)))
     assert quiet.exit_code == 0
     assert "(one would in 13 to 42 of 100 runs if nothing had changed)" in say(only(quiet).text)
     loud = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", change("x", 4, 3)))
     assert (loud.exit_code, only(loud).cases) == (1, ("x",))
     vague = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.001, 0.999)))
-    assert "is not known" in say(only(vague).text), "from never to always says nothing"
+    assert "is not known" in say(only(vague).text), "from never to always proves nothing"
     unknown = "(how often one would if nothing had changed is not known)"
     assert say(only(loud).text) == f"no case that always passed may fail now {unknown}: x did"
 

@@ -1,4 +1,4 @@
-"""What can be shown of cases, or clusters of them, that weigh differently."""
+"""What can be concluded from cases, or clusters of them, with different weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JITTER = (0.02, -0.02, 0.01, -0.01)
 
 
 def score_after(drop: float, *, before: float = 0.9, number: int = 20) -> Difference:
-    """All cases fell by the same, but for some noise; half of them weigh ten times as much as the others."""
+    """All cases fell by the same amount, with some noise; half of them weigh ten times as much as the others."""
     old = [case(f"c{n}", 4, 2, score=before, weight=1 + 9 * (n % 2)) for n in range(number)]
     new = [case(f"c{n}", 4, 2, score=before - drop + JITTER[n // 2 % 4], weight=1 + 9 * (n % 2)) for n in range(number)]
     return compare(report(*old), report(*new), RegressionRule()).differences["score"]
@@ -49,7 +49,7 @@ def test_scores_that_one_run_lacks_are_named_and_never_no_regression() -> None:
     assert say(found.settle) == "these cases need a score in both runs"
 
 
-def test_where_no_score_is_told_any_more_nothing_is_ruled_out() -> None:
+def test_where_no_score_is_reported_any_more_nothing_is_ruled_out() -> None:
     old = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
     new = [case(f"c{n}", 4, 4, score=None) for n in range(200)]
     found = compare(report(*old), report(*new), RegressionRule())
@@ -81,8 +81,8 @@ def test_only_trials_of_cases_that_are_compared_can_hide_a_loss() -> None:
     assert (found["score"].verdict, found["cost"].verdict) == ("INCONCLUSIVE", "INCONCLUSIVE")
 
 
-def test_what_one_run_lacks_is_no_loss_of_the_other() -> None:
-    """Half of the cases look better, or cheaper, before: of some of their trials a part was not told."""
+def test_what_one_run_lacks_is_not_a_loss_of_the_other() -> None:
+    """Half of the cases look better, or cheaper, before: some of their trials were reported only in part."""
     half = {"unscored": 2, "least_score": 0.4, "unpriced": 2}
     old = [
         case(f"c{n}", 4, 4, score=1.0, cost_usd=0.2, **half) if n % 2 else case(f"c{n}", 4, 4, score=0.8, cost_usd=0.5)
@@ -111,7 +111,7 @@ def test_a_case_that_lacks_a_part_of_its_score_is_listed_by_its_passes_alone() -
 
 @pytest.mark.parametrize("metric", ["score", "cost"])
 def test_what_differs_only_by_how_it_was_added_up_is_no_change(metric: str) -> None:
-    """0.1 + 0.2 is not 0.3: sums of other lengths differ in their last bit."""
+    """0.1 + 0.2 is not 0.3: sums of different lengths differ in their last bit."""
     old = report(*(case(f"c{n}", 4, 2, score=0.3, cost_usd=0.3) for n in range(12)))
     new = report(*(case(f"c{n}", 4, 2, score=0.1 + 0.2, cost_usd=0.1 + 0.2) for n in range(12)))
     found = compare(old, new, RegressionRule(metrics=(metric,))).differences[metric]
@@ -135,8 +135,8 @@ def test_a_case_that_weighs_nothing_lacks_no_score() -> None:
     assert say(compare(report(*cases, bare), report(*cases, bare), RegressionRule(metrics=("score",))).settle) == ""
 
 
-def test_what_weighs_nothing_does_not_tell_which_others_lack_a_score() -> None:
-    """The score lacks two trials, and no case that is in it says that they are its own."""
+def test_what_weighs_nothing_does_not_say_which_others_lack_a_score() -> None:
+    """Two trials have no score, and no case in the score says that they are its own."""
     cases = [case(f"c{n}", 4, 4, score=0.9) for n in range(200)]
     bare = case("bare", 4, 4, score=0.9, weight=0.0, unscored=4, least_score=0.0)
     new = report(*cases, bare).model_copy(update={"measurements": {"score": Measurement(value=0.9, lacking=2)}})
@@ -164,7 +164,7 @@ def test_more_cases_rule_a_loss_out_only_where_no_trial_lacks_its_score() -> Non
     assert say(found.settle).endswith("would show NO REGRESSION, if nothing else changes and no trial lacks its score")
 
 
-def test_a_score_that_no_run_shares_tells_no_figure_and_costs_no_power() -> None:
+def test_a_score_that_no_run_shares_reports_no_figure_and_costs_no_power() -> None:
     old = report(*(case(f"c{n}", 1, 1, score=0.9) for n in range(20)))
     new = report(*(case(f"c{n}", 1, int(n > 4), score=None) for n in range(20)))
     found = compare(old, new, RegressionRule())

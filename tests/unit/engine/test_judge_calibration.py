@@ -1,4 +1,4 @@
-"""Figures about a judge: how far off, in which direction, and how often fooled; and nothing where nothing is known."""
+"""Figures about a judge: its distance, its direction, and how often it is fooled; and none if nothing is known."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_bad_replies_are_counted_and_enter_no_mean() -> None:
     assert example_figures(examples(None), width=4) == {"scored": 0, "bad_replies": 1}
 
 
-def test_attacks_are_counted_by_kind_and_those_without_a_verdict_are_no_success() -> None:
+def test_attacks_are_counted_by_kind_and_those_without_a_verdict_are_not_successes() -> None:
     found = attack_figures([("a", "one", "pass"), ("a", "two", "fail"), ("b", "three", "none"), ("b", "four", "fail")])
     assert (found["succeeded"], found["attacks"], found["bad_replies"], found["fooled_by"]) == (1, 4, 1, ("one",))
     assert [(each.family, each.succeeded, each.bad_replies) for each in found["families"]] == [("a", 1, 0), ("b", 0, 1)]

@@ -24,7 +24,7 @@ P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 
 
 def row(case_id: str, index: int, state: Any, **given: Any) -> Outcome:
-    """One finished trial as the store hands it out."""
+    """One finished trial as the store returns it."""
     score = {P: 1.0, F: 0.0}.get(state) if "score" not in given else given["score"]
     return Outcome(
         case_id,
@@ -166,7 +166,7 @@ class TestGroups:
 
 
 class TestPassK:
-    # A published run: 50 tasks, 4 trials each; so many tasks with 0, 1, 2, 3, 4 successes.
+    # A published run: 50 tasks, 4 trials each; this many tasks with 0, 1, 2, 3, 4 successes.
     AIRLINE = (14, 12, 10, 4, 10)
 
     def airline(self) -> dict[str, list[str]]:
@@ -233,7 +233,7 @@ class TestPassK:
         flaky = measured({"a": [P, P, P, F]}, trials=4, k=[4])["pass_hat_4"]
         assert (flaky.value, flaky.low) == (0.0, 0.0)
 
-    def test_what_cannot_be_known_is_told_with_the_reason(self) -> None:
+    def test_what_cannot_be_known_is_reported_with_the_reason(self) -> None:
         built, found = counted({"a": [P, P], "b": [P, E]}, trials=2, k=[2, 3])
         reasons = {name: say(why).partition("; ")[0] for name, why in unmeasurable(built, 2, found).items()}
         assert reasons == {
@@ -368,7 +368,7 @@ class TestLatencyAndCost:
         assert found["latency_s"].level == pytest.approx(0.9609, abs=5e-5)
         assert (found["cost_usd"].value, found["cost_usd"].n_trials) == (0.05, 9)
 
-    def test_what_nobody_judged_took_no_time(self) -> None:
+    def test_what_was_not_judged_took_no_time(self) -> None:
         assert "latency_s" not in measured({"a": [E], "b": [S]}, trials=1)
 
 
@@ -425,7 +425,7 @@ class TestTheRest:
         assert listed["half"].state == "pending"
 
 
-def test_trials_whose_score_lacks_a_grade_are_told() -> None:
+def test_trials_whose_score_lacks_a_grade_are_reported() -> None:
     suite = Suite(name="s", cases=(Case(id="a", input="?"),))
     optional = {"state": "unscored", "required": False, "grader": "judge"}
 

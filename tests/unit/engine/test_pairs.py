@@ -1,4 +1,4 @@
-"""Which cases of two runs are compared, which are not, and what is said where none is left."""
+"""Which cases of two runs are compared, which are not, and what is reported if none is left."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_nothing_to_compare_says_what_to_do(old: object, new: object, message: s
     assert hint in say(raised.value.hint)
 
 
-def test_a_change_of_judge_is_not_told_as_a_change_of_the_question() -> None:
+def test_a_change_of_judge_is_not_reported_as_a_change_of_the_question() -> None:
     judges = [report(case("a", 2, 2), case("b", 2, 2, key=f"1 {name}")) for name in ("x", "y")]
     old, new = (
         each.model_copy(update={"judging": (Judging(model=name),)}) for each, name in zip(judges, "AB", strict=True)
@@ -80,6 +80,6 @@ def test_a_change_of_judge_is_not_told_as_a_change_of_the_question() -> None:
     assert tuple(map(say, compare(old, new, RegressionRule()).notes))[:-1] == (told,)
 
 
-def test_everything_quarantined_is_no_comparison() -> None:
+def test_everything_quarantined_is_not_a_comparison() -> None:
     with pytest.raises(UsageError, match="quarantined"):
         pair_cases([report(*alike(2, 1, 1))], report(*alike(2, 1, 1)), {"c0", "c1"})

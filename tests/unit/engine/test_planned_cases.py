@@ -1,4 +1,4 @@
-"""The lock of a case: what makes it another case, and what does not."""
+"""The lock of a case: which changes make it a different case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who grades where a case has no grader of the type asked for."""
+"""Who grades if a case has no grader of the requested type."""
 
 from __future__ import annotations
 

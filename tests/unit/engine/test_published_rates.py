@@ -1,4 +1,4 @@
-"""Published rows of pass^k held against arithmetic: real leaderboards, and one that cannot be."""
+"""Published rows of pass^k checked by arithmetic: real leaderboards, and an impossible one."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_a_single_rate_is_a_multiple_of_one_trial(tmp_path: Path) -> None:
     assert "pass^1 is no multiple of 1/200" in say(old.text)
 
 
-def test_a_table_may_tell_fewer_k_than_there_were_trials(tmp_path: Path) -> None:
+def test_a_table_may_have_fewer_k_than_there_were_trials(tmp_path: Path) -> None:
     table = {"pass_1": 0.42, "pass_2": 0.273, "tasks": 50}
     assert [each.possible for each in checked(tmp_path, table, trials=4)] == [True]
     assert [each.possible for each in checked(tmp_path, table)] == [False], "two trials cannot give it"
 
 
-def test_the_trials_that_a_row_tells_are_those_it_is_checked_by(tmp_path: Path) -> None:
+def test_the_trials_that_a_row_reports_are_those_it_is_checked_by(tmp_path: Path) -> None:
     """One task that passed 5 of 8: no result of 4 trials looks like it."""
     row = {"pass^k": [0.625, 0.3571, 0.1786, 0.0714], "tasks": 1}
     assert [each.possible for each in checked(tmp_path, row)] == [False]
@@ -124,7 +124,7 @@ def test_fewer_trials_than_a_row_tells_of_make_it_impossible(tmp_path: Path) -> 
     assert (found.possible, "takes 2 trials" in say(found.text)) == (False, True)
 
 
-def test_a_row_without_figures_is_told(tmp_path: Path) -> None:
+def test_a_row_without_figures_is_reported(tmp_path: Path) -> None:
     full, empty = checked(tmp_path, {"full": {"pass_1": 0.5, "pass_2": 0.25, "tasks": 4}, "empty": {"pass_1": None}})
     assert (full.possible, empty.possible, say(empty.text)) == (True, None, "it has no figure")
 

@@ -1,4 +1,4 @@
-"""Recommendations: derived from what was measured, each naming its cases; none where there is nothing to do."""
+"""Recommendations: derived from what was measured, each naming its cases; none if there is nothing to do."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_nothing_is_said_where_nothing_is_wrong(states: Any) -> None:
     assert recommend(*counted(states)) == ()
 
 
-def test_errors_of_one_kind_are_mended_together() -> None:
+def test_errors_of_one_kind_are_fixed_together() -> None:
     [first, second] = advised(
         row("a", 0, E, reason="connection to 10.0.0.1 refused"),
         row("b", 0, E, reason="connection to 10.0.0.2 refused"),
@@ -71,13 +71,13 @@ def test_time_limits_count_whatever_the_grader() -> None:
     assert texts == [("2 cases go over the time limit: make the target leaner, or raise the limit", ("a", "b"))]
 
 
-def test_what_goes_over_a_limit_is_not_told_again_as_failing_alike() -> None:
+def test_what_goes_over_a_limit_is_not_reported_again_as_failing_alike() -> None:
     reason = "latency: took 6 s, 5 s allowed"
     [(text, cases)] = advised(*(row(id_, 0, F, kind="latency", reason=reason) for id_ in "ab"))
     assert (text.startswith("2 cases go over the latency limit"), cases) == (True, ("a", "b"))
 
 
-def test_advice_of_one_kind_stands_together() -> None:
+def test_advice_of_one_kind_is_grouped() -> None:
     given = [
         Recommendation(kind="never", text="never"),
         *(Recommendation(kind="errors", text=f"error {n}") for n in range(2)),
@@ -130,7 +130,7 @@ class TestLimits:
         assert say(found.finding).startswith("12 cases come to the same")
         assert len(found.cases) == 12
 
-    def test_of_the_whole_run_add_up_what_trials_told_and_nothing_else(self) -> None:
+    def test_of_the_whole_run_add_up_what_trials_reported_and_nothing_else(self) -> None:
         silent = tallied(row("a", 0, P, cost_usd=5.0), row("a", 1, P, cost_usd=None), row("b", 0, P, cost_usd=1.0))
         [found] = recommend_limits({"max_cost_usd": 1.0}, silent)
         assert say(found.finding).startswith("a cost the most, $5.0000: ")
@@ -144,7 +144,7 @@ class TestLimits:
         assert (latency.cases, cost.cases) == (("c",), ("b", "c", "a"))
 
 
-def test_failures_that_look_alike_are_told_as_one() -> None:
+def test_failures_that_look_alike_are_reported_as_one() -> None:
     found = advised(
         row("a", 0, F, reason="ValueError: no digit at line 12"),
         row("b", 0, F, reason="ValueError: no digit at line 7"),
@@ -156,7 +156,7 @@ def test_failures_that_look_alike_are_told_as_one() -> None:
     ]
 
 
-def test_a_case_that_never_passes_is_told_from_one_that_sometimes_does() -> None:
+def test_a_case_that_never_passes_is_distinguished_from_one_that_sometimes_does() -> None:
     never, sometimes = advised(
         *(row("never", index, F, reason=f"wrong {'x' * index}") for index in range(3)),
         *(row("often", index, state, reason="") for index, state in enumerate((P, P, F))),

@@ -15,7 +15,7 @@ def test_the_most_flaky_first_and_steady_ones_not_at_all() -> None:
 
 
 def test_one_judged_trial_beside_errors_shows_no_flakiness() -> None:
-    """The original counted errors as failures, so that every outage looked like flakiness."""
+    """The original counted errors as failures, so every outage looked like flakiness."""
     assert flaky_cases(report(case("once", 1, 1, errors=3), case("none", 0, 0, errors=4))) == []
 
 
@@ -42,10 +42,10 @@ class TestOverRuns:
         found = flaky_cases(report(case("new", 4, 2), case("old", 4, 2), case("unseen", 4, 2)), earlier)
         assert {flaky.case_id: flaky.new for flaky in found} == {"new": True, "old": False, "unseen": False}
 
-    def test_what_seldom_flips_is_told_with_its_rate_and_does_not_count_as_flaky(self) -> None:
+    def test_what_seldom_flips_is_reported_with_its_rate_and_does_not_count_as_flaky(self) -> None:
         found = flaky_cases(report(case("rare", 20, 19), case("coin", 4, 2)), [{"rare": (4, 4)}])
         assert [(flaky.case_id, flaky.counts_as_flaky) for flaky in found] == [("coin", True), ("rare", False)]
         assert (found[1].flip_rate, found[1].new) == (pytest.approx(2 * 23 / (24 * 23)), False)
 
-    def test_a_case_that_was_not_judged_now_is_not_told(self) -> None:
+    def test_a_case_that_was_not_judged_now_is_not_reported(self) -> None:
         assert flaky_cases(report(case("a", 0, 0)), [{"a": (4, 2)}]) == []

@@ -25,7 +25,7 @@ from evalharness.engine.running.regraded_trial import (
 
 
 class Says(Grader):
-    """A grader that passes what says `word`, and remembers what it was shown."""
+    """A grader that passes answers with `word`, and remembers its contexts."""
 
     version = "2"
 
@@ -64,7 +64,7 @@ def regraded(old: Trial, plan: PlannedCase) -> Trial:
 
 
 @pytest.mark.parametrize("state", ["passed", "failed", "error", "awaiting"])
-def test_an_answer_that_was_graded_is_graded_anew(state: TrialState) -> None:
+def test_an_answer_that_was_graded_is_graded_again(state: TrialState) -> None:
     old = trial(attempt(state, "no"))
     new = regraded(old, planned(Says("yes")))
     assert (new.state, new.score, new.reason) == ("failed", 0.0, "says: looked for yes")
@@ -72,7 +72,7 @@ def test_an_answer_that_was_graded_is_graded_anew(state: TrialState) -> None:
     [grade] = new.grades
     assert (grade.kind, grade.version, grade.weight, grade.state) == ("says", "2", 2, "fail")
     assert (new.last.transcript, new.duration_s, new.seed) == (old.last.transcript, 2.5, 7)
-    assert old.state == state, "the old trial stays as it was"
+    assert old.state == state, "the old trial is unchanged"
 
 
 def test_the_grader_sees_what_it_saw_when_the_trial_was_run() -> None:
@@ -86,8 +86,8 @@ def test_the_grader_sees_what_it_saw_when_the_trial_was_run() -> None:
     "last",
     [
         attempt("failed", None, graded=False),  # raised
-        attempt("failed", "half a sent", graded=False),  # passed its time limit and left evidence
-        attempt("error", "yes", graded=False),  # could not be reached any more
+        attempt("failed", "half a sent", graded=False),  # exceeded its time limit and left evidence
+        attempt("error", "yes", graded=False),  # could no longer be reached
         attempt("skipped", None, graded=False),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_trial_without_an_answer_stays_as_it_was(last: Attempt) -> None:
     assert how_regraded(last, planned(Says("yes"))) == "kept"
 
 
-def test_an_answer_that_nobody_graded_before_is_graded() -> None:
+def test_an_answer_that_was_not_graded_before_is_graded() -> None:
     assert regraded(trial(attempt("passed", graded=False)), planned(Says("no"))).state == "failed"
 
 
@@ -186,7 +186,7 @@ def test_a_stored_question_is_the_same_though_its_secret_was_taken_out() -> None
     assert asks_the_same(old, new, CaseLock(case="c", graders="g"), Path("/nowhere"), redact)
 
 
-def test_an_answer_that_json_cannot_hold_may_be_graded_again() -> None:
+def test_an_answer_that_json_cannot_represent_may_be_graded_again() -> None:
     unscored = (Grade(state="unscored", reason="no verdict"),)
     broken = Attempt(state="error", grades=unscored, transcript=Transcript(output="half a character: \ud83d"))
     assert lacks_only_grades(broken)
@@ -195,7 +195,7 @@ def test_an_answer_that_json_cannot_hold_may_be_graded_again() -> None:
     assert not lacks_only_grades(broken.model_copy(update={"transcript": Transcript(output=10**6000)}))
 
 
-def test_what_judges_took_before_is_not_told_of_the_regrade() -> None:
+def test_what_judges_took_before_is_not_reported_for_the_regrade() -> None:
     paid = Grade(state="unscored", grader="says", judging=(Judging(model="m", calls=3, cost_usd=3.0),))
     before = attempt("error").model_copy(update={"grades": (paid,)})
     new = regraded(trial(before, before), planned(Says("yes")))
@@ -218,7 +218,7 @@ def test_a_verdict_stays_only_if_the_judge_was_told_the_same() -> None:
     assert reason(given, Judges("no")) == "of old"
     assert reason(given.model_copy(update={"version": "1"}), Judges("no")) == recomputed
     assert reason(given.model_copy(update={"state": "awaiting"}), Judges("no")) == recomputed
-    assert reason(given, Says("no")) == recomputed, "no judge has a part in it"
+    assert reason(given, Says("no")) == recomputed, "no judge is part of it"
 
 
 def test_a_judge_that_was_asked_often_enough_is_no_reason_for_another_try() -> None:

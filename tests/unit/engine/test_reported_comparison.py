@@ -1,4 +1,4 @@
-"""Recomparing: what a report says of its comparison is found again, with the baseline at hand and without it."""
+"""Comparing again: the figures of a report's comparison are reproduced, with and without the baseline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAST = {f"d{number}": [P, P, F, P] for number in range(6)}
 OLD = {"a": [P, P, P, P], "b": [P, P, E, P], "c": [P, P, F, P], **LAST}
 NEW = {"a": [P, F, F, P], "b": [P, F, P, P], "c": [F, F, F, P], **LAST}
 RULE = RegressionRule(metrics=("pass_rate", "score", "cost"))
-# Without the baseline: what rests on how often it was tried, and what it took and cost.
+# Without the baseline: what depends on how often it was tried, and what it took and cost.
 BELIEVED = (
     *("p", "p_better", "p_adjusted", "detectable", "n_trials_old", "flip_alarm", "power", "q", "seed"),
     *(
@@ -130,7 +130,7 @@ def test_a_verdict_follows_from_its_differences() -> None:
 @pytest.mark.parametrize(
     ("place", "value"), [("alpha", 2.0), ("cases/0/old_trials", 0), ("cases/0/old_passed", 99), ("n_cases", 0)]
 )
-def test_what_cannot_be_is_told(place: str, value: float) -> None:
+def test_what_cannot_be_is_reported(place: str, value: float) -> None:
     report, rows, _ = told()
     assert verify_report(changed(report, f"comparison/{place}", value), rows).mismatches
 
@@ -141,7 +141,7 @@ def test_a_case_that_was_compared_must_have_trials() -> None:
     assert {"cases.a.trials", "comparison.n_cases"} <= {wrong.figure for wrong in found.mismatches}
 
 
-def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
+def test_where_only_the_worst_cases_are_reported_this_side_is_checked() -> None:
     states: dict[str, list[str]] = {f"case-{number}": [P] for number in range(KEPT_CASES + 1)}
     old, _ = reported(states)
     new, rows = reported({case_id: [F] for case_id in states})
@@ -155,7 +155,7 @@ def test_where_only_the_worst_cases_are_told_this_side_is_checked() -> None:
     assert verify_report(changed(report, "comparison/differences/pass_rate/new", 0.5), rows).mismatches
 
 
-def test_a_comparison_of_no_case_is_told_and_no_crash() -> None:
+def test_a_comparison_of_no_case_is_reported_and_no_crash() -> None:
     report, rows, _ = told()
     assert report.comparison is not None
     nothing = report.comparison.model_copy(update={"changed": tuple(case.id for case in CASES)})

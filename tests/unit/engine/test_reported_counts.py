@@ -1,4 +1,4 @@
-"""A report's cases counted back: the same figures, or words about what the report lacks."""
+"""Counting a report's cases again: the same figures, or a statement of what the report lacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 
 
 def report(states: dict[str, list[tuple[Any, Any]]]) -> Report:
-    """Of trials given by their last and their first state."""
+    """Trials given by their last and their first state."""
     suite = Suite(name="s", cases=tuple(Case(id=id_, input="?", cluster="c" * (id_ == "a")) for id_ in states))
     rows = [
         Outcome(id_, index, last, first, {P: 1.0, F: 0.25}.get(last), "", 0.5 + index, 0.1, None, None, "[]")
@@ -60,7 +60,7 @@ def test_every_figure_comes_out_again() -> None:
 
 
 def test_trials_without_a_score_are_allowed_for() -> None:
-    """Passed, while whoever was to score had no verdict."""
+    """It passed, but the scoring grader had no verdict."""
     suite = Suite(name="s", cases=tuple(Case(id=id_, input="?") for id_ in "abc"))
     scores = {"a": [0.5, None, None], "b": [0.2, 0.8, None], "c": [None, None, None]}
     rows = [
@@ -105,10 +105,10 @@ def test_trials_without_a_cost_are_those_of_their_case(lacks: str) -> None:
     gate = Gate.model_validate({"max_cost_usd_per_trial": 5.0, "quarantine": [held]})
     for counted in ((suite, 2, count_trials(suite, 2, rows)), (suite, 2, measured)):
         found = judge_gate(gate, *counted, comparison=None, today=date(2026, 11, 16))
-        assert found.verdict == "PASSED", "the other case tells all its costs"
+        assert found.verdict == "PASSED", "the other case lists all its costs"
 
 
-def test_where_cases_do_not_tell_which_trials_lack_a_cost_their_number_is_kept() -> None:
+def test_where_cases_do_not_say_which_trials_lack_a_cost_their_number_is_kept() -> None:
     told, _ = reported({"a": [P, P], "b": [P, P]}, unpriced={("a", 1)})
     _, measured = recount(older(told))
     assert sum(tally.graded - tally.priced for tally in measured.tallies.values()) == 1
@@ -122,7 +122,7 @@ def test_answers_after_a_failed_first_one_are_not_in_the_cases() -> None:
     assert "name the run itself" in raised.value.hint
 
 
-def test_a_pass_rate_that_its_cases_do_not_have_was_changed_by_somebody() -> None:
+def test_a_pass_rate_that_its_cases_do_not_have_was_changed_by_hand() -> None:
     told = report({"a": [(P, P)] * 3, "b": [(P, P), (P, P), (F, F)]})
     rate = told.measurements["pass_rate"].model_copy(update={"value": 0.1})
     with pytest.raises(UsageError, match=r"pass_rate is 0\.1, and that of its cases 0\.833333333"):

@@ -1,4 +1,4 @@
-"""Rejudging: a gate that lost a check, or says what its trials do not, is found out."""
+"""Judging again: a gate that lost a check, or contradicts its trials, is detected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lied(report: Report, /, gate: dict[str, Any] | None = None, **changes: Any) 
 
 
 def passing(report: Report, **gate: Any) -> Report:
-    """As somebody would write it who wants it to pass."""
+    """The gate as somebody would forge it to pass."""
     return lied(report, {"verdict": "PASSED", "exit_code": 0, **gate}, verdict="PASSED", exit_code=0)
 
 
@@ -78,8 +78,8 @@ def test_a_gate_that_lost_its_checks_does_not_make_failed_cases_pass(gate: Any) 
 
 
 @pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
-def test_an_older_report_does_not_hold_its_gate_and_agrees_all_the_same(gate: Any) -> None:
-    """Its checks say what they wanted, but for how many trials of each case had to pass: that is believed."""
+def test_an_older_report_does_not_contain_its_gate_and_agrees_all_the_same(gate: Any) -> None:
+    """Its checks state their limits, except how many trials of each case had to pass: that is accepted as it is."""
     report, rows = reported(STATES, CASES, gate)
     assert report.gate is not None
     sentences = tuple(
@@ -106,7 +106,7 @@ def test_a_check_that_the_gate_of_the_run_asks_for_is_missed(gate: Any) -> None:
     assert [each.figure for each in verify_report(without, rows, known).mismatches] == ["gate"]
 
 
-def test_what_a_file_cannot_tell_of_its_gate_is_said_to_be_unchecked() -> None:
+def test_what_a_file_cannot_say_about_its_gate_is_said_to_be_unchecked() -> None:
     report, rows = reported(STATES, CASES, GATES["shares"])
     for found in both(report, rows):
         assert "what the gate asks for (its checks, their limits, required cases)" in tuple(map(say, found.believed))
@@ -117,7 +117,7 @@ def test_what_a_file_cannot_tell_of_its_gate_is_said_to_be_unchecked() -> None:
 
 
 @pytest.mark.parametrize("name", ["regression", "strict_flips"])
-def test_a_check_needs_the_comparison_that_it_stands_for(name: str) -> None:
+def test_a_check_needs_the_comparison_that_it_is_for(name: str) -> None:
     report, rows = reported(STATES, CASES, {name: True})
     assert report.gate is not None and report.gate.verdict == "INVALID"
     checks = tuple(
@@ -128,7 +128,7 @@ def test_a_check_needs_the_comparison_that_it_stands_for(name: str) -> None:
         assert f"gate.checks.{name}.passed" in [each.figure for each in found.mismatches]
 
 
-def test_a_limit_that_was_changed_is_told_where_the_gate_is_known() -> None:
+def test_a_limit_that_was_changed_is_reported_where_the_gate_is_known() -> None:
     gate = {"thresholds": {"pass_rate": 0.9}, "max_latency_s": 0.1}
     report, rows = reported(STATES, CASES, gate)
     lax, _ = reported(STATES, CASES, {"thresholds": {"pass_rate": 0.1}, "max_latency_s": 60})
@@ -170,8 +170,8 @@ def test_a_case_that_is_called_quarantined_must_be_one_of_the_run() -> None:
             assert "gate.quarantined" in [each.figure for each in found.mismatches]
 
 
-def test_flips_that_are_not_told_one_by_one_are_believed() -> None:
-    """Of very many cases that changed, only the worst are kept."""
+def test_flips_that_are_not_reported_one_by_one_are_believed() -> None:
+    """If very many cases changed, only the worst are kept."""
     states: dict[str, list[str]] = {f"case-{number}": [P] for number in range(KEPT_CASES + 1)}
     old, _ = reported(states)
     new, rows = reported({case_id: [F] for case_id in states}, gate={"thresholds": {"pass_rate": 0}})

@@ -1,4 +1,4 @@
-"""What would settle a comparison: every sentence is held against the rule itself, on as much data as it names."""
+"""What would settle a comparison: every sentence is checked with the rule itself, on as much data as it names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRIALS = re.compile(r"(?:(twice)|(\d+) times) as many trials per case in both ru
 
 
 def enlarged(told: Report, cases: int = 1, trials: int = 1) -> Report:
-    """So many copies of every case, each with so many times its trials."""
+    """This many copies of every case, each with this many times its trials."""
     more = [
         replace(
             case,
@@ -35,7 +35,7 @@ def enlarged(told: Report, cases: int = 1, trials: int = 1) -> Report:
 
 
 def settled(old: Report, new: Report, **rule: Any) -> tuple[str, str]:
-    """What is said, and the verdict on as much data as that, in whole copies."""
+    """The statement, and the verdict on as much data as it names, in whole copies."""
     by = RegressionRule(**rule)
     found = compare(old, new, by)
     assert found.verdict == "INCONCLUSIVE"
@@ -70,7 +70,7 @@ def other_ways() -> tuple[Report, Report]:
         (*other_ways(), {}, "about 1,086 cases like these (now 20) would show NO REGRESSION, if nothing else changes"),
     ],
 )  # fmt: skip
-def test_what_is_said_holds(old: Report, new: Report, rule: Any, told: str) -> None:
+def test_what_is_said_is_true(old: Report, new: Report, rule: Any, told: str) -> None:
     assert settled(old, new, **rule)[0].startswith(told)
 
 
@@ -93,14 +93,14 @@ def test_clusters_are_copied_as_a_whole() -> None:
 
 
 def test_a_loss_that_is_accepted_is_never_said_to_become_a_regression() -> None:
-    """Copies of the worst case alone would turn 28.6 points into more than the 30 that are accepted."""
+    """Copies of the worst case alone would turn 28.6 points into more than the tolerated 30."""
     old, new = report(*alike(7, 4, 4)), report(*alike(4, 4, 2), *alike(3, 4, 4, first=4))
     told, _ = settled(old, new, tolerance=0.3)
     assert told == "about 819 cases like these (now 7) would show NO REGRESSION, if nothing else changes"
 
 
 def test_other_figures_of_the_family_are_allowed_for() -> None:
-    """A p-value that was cut off at 1 does not tell how much it is raised where it is smaller."""
+    """A p-value that was cut off at 1 does not show how much it is raised where it is smaller."""
     same: dict[str, Any] = {"score": 0.6, "duration_s": 1.0, "cost_usd": 1.0}
     old, new = report(*alike(10, 4, 2, **same)), report(*alike(3, 4, 1, **same), *alike(7, 4, 2, first=3, **same))
     told, _ = settled(old, new, metrics=("pass_rate", "score", "latency", "cost"))

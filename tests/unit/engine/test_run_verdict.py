@@ -1,4 +1,4 @@
-"""The exit-code table, row by row, and which row wins."""
+"""The table of exit codes, row by row, and which row takes precedence."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_share_of_errors_a_suite_allows(rate: float, errors: int, invalid: b
     assert (run_verdict(found, rate, "")[1] == 3) is invalid
 
 
-def test_a_share_that_is_no_whole_percent_is_shown_as_it_is() -> None:
+def test_a_share_that_is_not_a_whole_percent_is_shown_as_it_is() -> None:
     assert "the 2.5 % allowed" in say(run_verdict(summary(passed=1, errors=1), 0.025, "")[2])
 
 

@@ -1,4 +1,4 @@
-"""How many cases and trials show a drop: the published figures, and what each kind of earlier run allows to say."""
+"""How many cases and trials show a drop: published figures, and what each kind of earlier run allows to say."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_airline_run_shows_these_drops(cases: int, trials: int, drop: float)
     assert 100 * (seen or 0) == pytest.approx(drop, abs=0.05)
 
 
-def test_what_a_run_with_several_trials_tells_is_measured() -> None:
+def test_what_a_run_with_several_trials_reports_is_measured() -> None:
     spread = spread_of(AIRLINE)
     assert (spread.basis, spread.within, spread.between) == (
         "measured",
@@ -57,7 +57,7 @@ def test_without_a_run_the_worst_is_assumed() -> None:
 
 @pytest.mark.parametrize("trials", [1, 2, 3, 8])
 def test_an_unknown_split_is_planned_for_no_better_than_any_split_could_be(trials: int) -> None:
-    """One trial per case tells only the sum of what cases and chance contribute."""
+    """One trial per case shows only the sum of what cases and chance contribute."""
     unknown, total = spread_of([(1, 1)] * 3 + [(1, 0)]), 0.1875
     planned = seen_on_others(unknown, 100, trials, FIVE_POINTS)
     for part in (0.0, 0.25, 0.5, 1.0):
@@ -74,13 +74,13 @@ def test_the_trials_needed_are_the_fewest_that_show_it() -> None:
 
 
 def by_normal_law(effect: float, variance: float) -> int:
-    """How many cases show this drop, one-sided, where each case's difference has this variance."""
+    """How many cases show this drop, one-sided, if each case's difference has this variance."""
     return math.ceil(variance * ((normal_quantile(0.95) + normal_quantile(0.8)) / effect) ** 2)
 
 
 @pytest.mark.parametrize("trials", [1, 4, math.inf])
 def test_the_cases_needed_are_those_of_a_one_sided_paired_test(trials: float) -> None:
-    """Of Student's test: a few cases more than by the normal law."""
+    """For Student's test: a few cases more than with the normal distribution."""
     spread = spread_of(AIRLINE)
     between, within = spread.between or 0.0, spread.within
     expected = by_normal_law(0.05, between + 2 * within / trials)
@@ -90,7 +90,7 @@ def test_the_cases_needed_are_those_of_a_one_sided_paired_test(trials: float) ->
 @pytest.mark.parametrize("trials", [1, 4, 16])
 @pytest.mark.parametrize("effect", [0.3, 0.45, 0.6])
 def test_very_few_cases_are_planned_by_students_law(effect: float, trials: int) -> None:
-    """Its test of the needed cases finds the drop as often as asked for; the normal law promised it for fewer."""
+    """Its test with the needed cases finds the drop as often as required; the normal distribution needs too few."""
     spread, wish = spread_of([(3, 3)] * 5), WantedEffect(effect)
     needed = cases_needed(spread, trials, wish)
     error = math.sqrt(((spread.between or 0.0) + 2 * spread.within / trials) / needed)
@@ -99,7 +99,7 @@ def test_very_few_cases_are_planned_by_students_law(effect: float, trials: int) 
     assert needed > by_normal_law(effect, spread.between or 0.0)
 
 
-def test_one_case_tells_nothing_about_others() -> None:
+def test_one_case_says_nothing_about_others() -> None:
     assert cases_needed(spread_of([(3, 3)] * 1000), 16, WantedEffect(1.0)) > 1
 
 
@@ -118,7 +118,7 @@ def test_a_drop_that_is_impossible_is_not_reasonable_to_plan_for() -> None:
 
 
 def test_where_cases_hardly_differ_trials_are_as_good_as_cases() -> None:
-    """Then there is no number of trials from which on cases are to be added instead."""
+    """Then there is no number of trials after which cases should be added instead."""
     alike = [(4, passed) for passed, cases in enumerate((350, 1400, 2000, 1400, 350)) for _ in range(cases)]
     plan = make_plan("s", 10_000, 4, Known(alike), FIVE_POINTS)
     assert plan.spread.between
@@ -127,7 +127,7 @@ def test_where_cases_hardly_differ_trials_are_as_good_as_cases() -> None:
 
 
 def test_a_suite_without_any_variation_still_needs_the_evidence_a_test_needs() -> None:
-    """Five trials that turn from pass to fail: with 20 cases and one trial each, 5 points are one of them."""
+    """Five trials that change from pass to fail: with 20 cases and one trial each, 5 points are one of them."""
     known = Known([(3, 3)] * 20)
     assert (seen_on_these(known, 20, 1, FIVE_POINTS) or 0) > 0.25
     assert 20 * trials_needed(known, 20, FIVE_POINTS) > 100
@@ -139,14 +139,14 @@ def test_that_few_cases_are_alike_does_not_prove_that_others_are(counts: list[tu
     assert spread.is_smoothed
     needed = cases_needed(spread, 16, FIVE_POINTS)
     assert needed > 280
-    assert cases_needed(spread_of(counts * 40), 16, FIVE_POINTS) < needed / 2, "many that are alike say more"
+    assert cases_needed(spread_of(counts * 40), 16, FIVE_POINTS) < needed / 2, "many similar clusters say more"
 
 
 def test_what_cases_are_seen_to_differ_by_is_taken_as_it_is() -> None:
     assert not spread_of(AIRLINE).is_smoothed
 
 
-# Four clusters of five cases each, which differ from cluster to cluster alone.
+# Four clusters of five cases each, which differ only between clusters.
 CLUSTERED = [(4, passed) for passed in (4, 3, 1, 0) for _ in range(5)]
 CLUSTERS = [f"cluster {number}" for number in range(4) for _ in range(5)]
 
@@ -169,11 +169,11 @@ def test_too_few_clusters_show_no_drop_however_often_they_are_tried() -> None:
     assert enough.recommended.detectable is not None
     assert enough.is_reasonable
     alone = make_plan("s", 30, 4, Known(CLUSTERED), FIVE_POINTS)
-    assert enough.recommended.trials > 1.5 * alone.recommended.trials, "six clusters tell their own variance badly"
+    assert enough.recommended.trials > 1.5 * alone.recommended.trials, "six clusters estimate their own variance badly"
 
 
 def test_one_cluster_of_most_cases_shows_less_than_even_ones() -> None:
-    """The test flips it as a whole, so that it alone decides."""
+    """The test flips it as a whole, so it alone decides."""
     counts = [(4, 3)] * 40
     even = Known(counts, [f"k{n % 11}" for n in range(40)])
     uneven = Known(counts, ["big"] * 30 + [f"k{n}" for n in range(10)])
@@ -182,7 +182,7 @@ def test_one_cluster_of_most_cases_shows_less_than_even_ones() -> None:
 
 
 def test_of_uneven_clusters_more_are_needed() -> None:
-    """A comparison weighs them by their cases: three of four have hardly a say."""
+    """A comparison weights them by their cases: three of four hardly count."""
     even, uneven = (
         spread_of(
             [(4, 4 * (n % 2)) for n in range(48)], [f"k{n}" for n, size in enumerate(sizes * 4) for _ in range(size)]
@@ -215,7 +215,7 @@ def test_the_plan_shows_doubling_trials_and_the_cheapest_that_suffices() -> None
 
 
 def test_the_plan_says_from_when_on_only_more_cases_help() -> None:
-    """σ²/K < ω²/4 from K = 6 on: with endless trials, the standard error of the airline run stays at .045."""
+    """σ²/K < ω²/4 from K = 6 on: with infinitely many trials, the standard error of the airline run stays at .045."""
     plan = make_plan("airline", 50, 4, Known(AIRLINE), FIVE_POINTS)
     assert plan.enough_trials == 6
     assert plan.error_at_best == pytest.approx(0.045, abs=5e-4)
@@ -236,12 +236,12 @@ def test_a_drop_too_small_to_ever_be_seen_is_refused() -> None:
 
 @pytest.mark.parametrize(("cases", "trials", "can"), [(4, 1, False), (5, 1, True), (1, 2, False), (1, 3, True)])
 def test_a_design_that_the_exact_test_cannot_fail_shows_no_drop(cases: int, trials: int, can: bool) -> None:
-    """Four flips come up in 1 of 16 runs by chance; three trials of one case in 1 of 20."""
+    """Four flips occur in 1 of 16 runs by chance; three trials of one case in 1 of 20."""
     assert (seen_on_these(Known([(30, 30)] * cases), cases, trials, WantedEffect(1.0)) is not None) is can
 
 
 def test_a_test_that_can_fail_may_still_be_too_small_for_the_power_asked_for() -> None:
-    """Of five cases that pass half the time the baseline seldom passes all, so that all failing is seldom found."""
+    """With five cases that pass half the time, the baseline seldom passes all, so all failing is seldom found."""
     assert seen_on_these(Known(), 5, 1, WantedEffect(1.0)) is None
 
 

@@ -1,4 +1,4 @@
-"""When a sequential run has been decided: counted in the planned order, whatever finishes first."""
+"""When a sequential run is decided: trials count in the planned order, whichever finishes first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = SequentialPlan(seed=7, baseline=dict.fromkeys(CASES, (3, 3)))
 
 
 def heard(stopping: Stopping, states: list[str]) -> int:
-    """Told in the planned order until it is over; how many trials that took."""
+    """Reports results in the planned order until it is decided; returns how many trials that took."""
     for number, ((case_id, index), state) in enumerate(zip(stopping.order, states, strict=False), start=1):
         if stopping.hear(case_id, index, state, state):
             return number
@@ -60,7 +60,7 @@ class TestOrder:
 
 class TestFloor:
     def test_passes_alone_decide_for_it(self) -> None:
-        """14 passes: 14 × ln(.8/.9) lies below ln(.2/.95)."""
+        """14 passes: 14 × ln(.8/.9) is below ln(.2/.95)."""
         stopping = Stopping(FLOOR, CASES, 3)
         assert heard(stopping, ["passed"] * 120) == 14
         result = stopping.result()
@@ -73,7 +73,7 @@ class TestFloor:
         assert heard(stopping, ["failed"] * 120) == 4
         assert stopping.result().decision == "FAILED"
 
-    def test_what_is_told_is_the_confidence_sequence_of_the_trials_that_counted(self) -> None:
+    def test_what_is_reported_is_the_confidence_sequence_of_the_trials_that_counted(self) -> None:
         stopping = Stopping(FLOOR, CASES, 3)
         heard(stopping, ["failed", *["passed"] * 119])
         result, interval = stopping.result(), confidence_sequence(stopping.result().passed, 1)
@@ -100,7 +100,7 @@ class TestFloor:
         stopping = Stopping(FLOOR.model_copy(update={"ignored": (first,)}), CASES, 3)
         assert heard(stopping, ["awaiting", *["passed"] * 119]) == 15
 
-    def test_what_is_left_open_at_the_cap_is_no_decision_of_the_rule(self) -> None:
+    def test_what_is_left_open_at_the_cap_is_not_a_decision_of_the_rule(self) -> None:
         stopping = Stopping(FLOOR, CASES[:12], 1)
         heard(stopping, [*["failed"] * 2, *["passed"] * 10])
         result = stopping.result()
@@ -140,7 +140,7 @@ class TestFloor:
         assert result.low > 0.9
         assert say(result.why).endswith("120 of 120 passed (100 %), more than the 90 % asked for")
 
-    def test_while_grades_are_due_or_trials_are_left_the_count_decides_nothing(self) -> None:
+    def test_while_grades_are_outstanding_or_trials_are_left_the_count_decides_nothing(self) -> None:
         order = planned_order(CASES[:3], 1, 7)
         rows = [row(key, "failed") for key in order]
         assert follow(FLOOR, CASES[:3], 1, rows[:2]).decision == "UNDECIDED"
@@ -156,7 +156,7 @@ class TestFloor:
             (25, 2, "for these cases"),
         ],
     )
-    def test_an_interval_says_what_it_holds_for(self, cases: int, trials: int, told: str) -> None:
+    def test_an_interval_says_what_it_applies_to(self, cases: int, trials: int, told: str) -> None:
         plan = FLOOR.model_copy(update={"effect": 0.001})
         order = planned_order(CASES[:cases], trials, 7)
         result = follow(plan, CASES[:cases], trials, [row(key, "passed") for key in order])
@@ -171,7 +171,7 @@ class TestFloor:
 
 class TestInOrder:
     def test_results_that_come_early_wait(self) -> None:
-        """Slow failures first in the plan: quick passes must not decide before they are heard."""
+        """Slow failures come first in the plan: quick passes must not decide before the failures arrive."""
         stopping = Stopping(FLOOR, CASES, 3)
         slow, quick = stopping.order[:4], stopping.order[4:]
         assert not any(stopping.hear(*key, "passed", "passed") for key in quick)
@@ -258,8 +258,8 @@ def test_the_rows_of_a_decided_run_decide_the_same_again() -> None:
     ("doubtful", "used", "told"),
     [(0, 14, "82 % fewer than a fixed 78 for 10 points"), (12, 96, "23 % more than a fixed 78 for 10 points")],
 )
-def test_what_was_saved_is_told_against_a_fixed_number_of_trials(doubtful: int, used: int, told: str) -> None:
-    """Six passes after each fail leave it open: however far below the cap of 240, that may be more than 78."""
+def test_what_was_saved_is_reported_against_a_fixed_number_of_trials(doubtful: int, used: int, told: str) -> None:
+    """Six passes after each fail leave it open: with a cap of 240, it may take more than 78."""
     stopping = Stopping(FLOOR, CASES, 6)
     heard(stopping, [*["failed", *["passed"] * 6] * doubtful, *["passed"] * 240])
     result = stopping.result()
@@ -295,7 +295,7 @@ def test_a_decision_that_the_interval_seems_to_deny_is_explained() -> None:
     assert "interval" not in outcome_of(many.result())[0]
 
 
-def test_figures_for_a_fixed_number_of_trials_are_not_told() -> None:
+def test_figures_for_a_fixed_number_of_trials_are_not_reported() -> None:
     fixed = Measurement(value=0.5, low=0.4, high=0.6)
     found = dict.fromkeys(("pass_rate", "pass_at_1", "pass_hat_3", "pass_hat_3_plugin", "latency_s"), fixed)
     found["score"] = fixed.model_copy(update={"value": 0.7})

@@ -1,4 +1,4 @@
-"""What a comparison says it can show is found about as often as it promises, however few figures there are."""
+"""The loss that a comparison says it can show is found about as often as promised, however few figures there are."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROUNDS = 1500
 
 
 @pytest.mark.parametrize("number", [5, 6, 7, 8, 10])
-def test_the_drop_told_by_few_figures_is_found_with_the_power_asked_for(number: int) -> None:
-    """The size is told from the spread of one comparison, and looked for in another one of the same kind."""
+def test_the_drop_reported_by_few_figures_is_found_with_the_power_asked_for(number: int) -> None:
+    """The size is estimated from the spread of one comparison, and tested in another one of the same kind."""
     rule, random = RegressionRule(), Random(number)
 
     def drawn(shift: float) -> list[float]:

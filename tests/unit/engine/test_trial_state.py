@@ -76,7 +76,7 @@ def test_the_score_is_the_weighted_mean(grades: list[Grade], score: float | None
     ],
 )
 @pytest.mark.parametrize("beside", [[], [OFF]], ids=["alone", "beside a scorer that is switched off"])
-def test_no_verdict_at_all_is_no_pass(
+def test_no_verdict_at_all_is_not_a_pass(
     states: list[GradeState], state: TrialState, reason: str, beside: list[Grade]
 ) -> None:
     grades = [grade(each, required=False) for each in states]

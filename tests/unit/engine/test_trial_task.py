@@ -1,4 +1,4 @@
-"""Workspaces: made when asked for, gone when the trial or the run that left them behind goes on."""
+"""Workspaces: created on request, and removed with their trial or by the next run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def task(root: Path, run_id: str) -> TrialTask:
     return TrialTask(PlannedCase(case, (), [], timeout_s=1.0, retries=0), 0, 1, root, run_id)
 
 
-def test_workspaces_that_nobody_has_locked_are_removed_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_workspaces_without_a_lock_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "evalharness-eval-1-left" / "notes").mkdir(parents=True)
     (tmp_path / "evalharness-other").mkdir()

@@ -24,7 +24,7 @@ from evalharness.testing.sandbox import FakeSandbox, finished
 
 
 class Listing(Target):
-    """A target that tells which files it found, and leaves one behind."""
+    """A target that returns which files it found, and leaves one behind."""
 
     def __init__(self) -> None:
         self.asked = 0

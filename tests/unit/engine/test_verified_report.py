@@ -1,4 +1,4 @@
-"""Verifying: a report that its trials bear out agrees, and every number that was changed is found."""
+"""Verifying: a report that follows from its trials agrees, and every changed number is found."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_number_that_is_changed_is_found(by: float) -> None:
     assert unnoticed == []
 
 
-def test_whether_it_was_sequential_is_checked_and_words_are_told_as_believed() -> None:
+def test_whether_it_was_sequential_is_checked_and_words_are_reported_as_believed() -> None:
     report, outcomes = reported(STATES, CASES)
     metadata = report.metadata.model_copy(update={"sequential": True})
     assert disputed(verify_report(report.model_copy(update={"metadata": metadata}), outcomes)) == [
@@ -67,7 +67,7 @@ def test_whether_it_was_sequential_is_checked_and_words_are_told_as_believed() -
         assert "what is said in words (why, notes, reasons, recommendations)" in tuple(map(say, found.believed))
 
 
-def test_a_change_is_told_with_its_figure() -> None:
+def test_a_change_is_reported_with_its_figure() -> None:
     report, outcomes = reported(STATES, CASES)
     [wrong] = verify_report(changed(report, "summary/pass_rate", 0.99), outcomes).mismatches
     assert (wrong.figure, wrong.told) == ("summary.pass_rate", 0.99)
@@ -123,7 +123,7 @@ def test_a_changed_verdict_is_found(place: str) -> None:
     assert any(figure.startswith(place) for figure in disputed(found))
 
 
-def test_rows_that_cannot_be_are_told() -> None:
+def test_rows_that_cannot_be_are_reported() -> None:
     report, outcomes = reported({"a": [P, F]})
     stranger = outcomes[0]._replace(case_id="z")
     late = outcomes[0]._replace(trial_index=7)
@@ -174,7 +174,7 @@ class TestWithoutTrials:
         value = dict(numbers(report.model_dump(mode="json")))[place]
         assert verify_cases(changed(report, place, value + 1)).mismatches
 
-    def test_later_answers_are_not_held_against_first_ones(self) -> None:
+    def test_later_answers_are_not_compared_with_first_ones(self) -> None:
         report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
         retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
         found = verify_cases(retried)
@@ -182,14 +182,16 @@ class TestWithoutTrials:
         assert "all that follows later answers (retry_failed)" in tuple(map(say, found.believed))
         assert verify_cases(changed(retried, "metrics/pass_at_1", 0.5)).mismatches
 
-    def test_cases_that_cannot_be_are_told(self) -> None:
+    def test_cases_that_cannot_be_are_reported(self) -> None:
         report, _ = reported({"a": [P, F], "b": [P, P]})
         [wrong] = verify_cases(changed(report, "cases/0/passed", 3)).mismatches
         assert (wrong.figure, say(wrong.told)) == ("cases.a", "3 of 2 passed, 0 errors")
 
     @pytest.mark.parametrize("limit", [0.001, 5], ids=["too dear", "within the limit, or not"])
     @pytest.mark.parametrize("name", ["max_cost_usd", "max_cost_usd_per_trial"])
-    def test_that_some_trials_told_no_cost_is_believed_where_cases_do_not_say_so(self, name: str, limit: float) -> None:
+    def test_that_some_trials_reported_no_cost_is_believed_where_cases_do_not_say_so(
+        self, name: str, limit: float
+    ) -> None:
         report, _ = reported({"a": [P, P], "b": [P, P]}, gate={name: limit}, unpriced={("b", 1)})
         assert report.gate is not None
         assert report.gate.verdict == ("FAILED" if limit < 1 else "INVALID")
@@ -205,7 +207,7 @@ class TestWithoutTrials:
         report, _ = reported({"a": [P, P], "b": [P, P]}, **{lacks: {("b", 1)}})
         place = f"measurements/{name}/lacking"
         assert disputed(verify_cases(changed(report, place, 0))) == [f"measurements.{name}.lacking"]
-        assert verify_cases(older(report)).mismatches == (), "an older report is not accused"
+        assert verify_cases(older(report)).mismatches == (), "an older report is not reported as wrong"
 
     def test_a_score_that_trials_without_one_could_turn_is_not_judged(self) -> None:
         states, gate = {"a": [P, P], "b": [P, P], "c": [P, F]}, {"thresholds": {"score": 0.8}}
@@ -220,13 +222,13 @@ class TestWithoutTrials:
             told, _ = reported(states, gate={"thresholds": {"score": enough}}, unscored={("a", 1)})
             assert told.gate is not None and told.gate.verdict == verdict, "whatever the others were"
 
-    def test_a_single_trial_without_a_score_is_told_in_the_singular(self) -> None:
+    def test_a_single_trial_without_a_score_is_reported_in_the_singular(self) -> None:
         report, _ = reported({"a": [P, P]}, gate={"thresholds": {"score": 0.8}}, unscored={("a", 1)})
         assert report.gate is not None
         assert say(report.gate.checks[0].text).endswith("but 1 of 2 judged trials has no score, or lacks a grade in it")
 
     @pytest.mark.parametrize("gate", [{"max_latency_s": 5}, {"each_case": 2}], ids=str)
-    def test_trials_to_be_graded_are_told_from_skipped_ones(self, gate: Any) -> None:
+    def test_trials_to_be_graded_are_distinguished_from_skipped_ones(self, gate: Any) -> None:
         report, _ = reported({"a": [P, S, A], "b": [S, S, A], "c": [P, P, P]}, gate=gate)
         assert report.gate is not None
         assert verify_cases(report).mismatches == ()

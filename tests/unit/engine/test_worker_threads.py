@@ -1,4 +1,4 @@
-"""Sync functions on threads: results, limits, and threads that never come back."""
+"""Sync functions on threads: results, limits, and threads that never return."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG_S = 30.0
 
 @asynccontextmanager
 async def pool(size: int) -> AsyncIterator[tuple[Offloader, threading.Event]]:
-    """A pool, and the event for which hanging calls wait; it is set in the end, so that no test leaves threads."""
+    """A pool, and the event that hanging calls wait for; it is set at the end, so no test leaves threads behind."""
     offloader, release = Offloader(size), threading.Event()
     try:
         yield offloader, release
@@ -213,7 +213,7 @@ def test_threads_that_come_back_late_are_used_again() -> None:
 
 
 async def all_meet(offloader: Offloader, size: int) -> bool:
-    """Whether so many threads can be in use at once."""
+    """Whether this many threads can be in use at once."""
     meeting = threading.Barrier(size)
 
     async def come() -> bool:
@@ -241,7 +241,7 @@ def test_calls_given_up_at_the_very_moment_they_end_do_not_upset_the_count() -> 
         async with pool(4) as (offloader, _):
             for _ in range(50):
                 await asyncio.gather(*(hasty(offloader) for _ in range(4)))
-            while not await all_meet(offloader, 4):  # some are still on their way back
+            while not await all_meet(offloader, 4):  # some are still returning
                 await asyncio.sleep(0.01)
 
     within_long(work())

@@ -1,4 +1,4 @@
-"""How the tests of eval files write them down and load them."""
+"""How the tests of eval files write and load them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def put(folder: Path, files: dict[str, str]) -> Path:
 
 
 def load(path: Path) -> tuple[Suite | None, list[Problem]]:
-    """As recognised by what the file holds: exactly one of the two formats must want it."""
+    """Recognised by the file's content: exactly one of the two formats must accept it."""
     source = read_source(path)
     assert looks_native(source.data) != looks_eval_harness(source.data)
     suite, findings = (load_native if looks_native(source.data) else load_eval_harness)(source)

@@ -36,7 +36,7 @@ def test_a_file_is_read_when_the_suite_is_loaded(tmp_path: Path) -> None:
         ("'{{file}}'", "must not hold {{"),
     ],
 )
-def test_files_that_cannot_be_read_are_told(tmp_path: Path, content: str, message: str) -> None:
+def test_files_that_cannot_be_read_are_reported(tmp_path: Path, content: str, message: str) -> None:
     put(tmp_path, {"outside.md": "secret"})
     suite = tmp_path / "suite"
     suite.mkdir()
@@ -99,7 +99,7 @@ def test_a_request_is_kept_in_one_form(tmp_path: Path) -> None:
         ("{path: /a, url: /b}", "is written twice, in two spellings"),
     ],
 )
-def test_requests_that_cannot_be_sent_are_told(tmp_path: Path, content: str, message: str) -> None:
+def test_requests_that_cannot_be_sent_are_reported(tmp_path: Path, content: str, message: str) -> None:
     lines = told(tmp_path, asking(f"{{type: api_call, content: {content}}}"))
     assert len(lines) == 1, lines
     assert lines[0].startswith("evals.yaml:1: ")

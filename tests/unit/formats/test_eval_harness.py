@@ -1,4 +1,4 @@
-"""Eval-harness files in all spellings become the same cases; eval suites gather them from many files."""
+"""Eval-harness files in all spellings become the same cases; eval suites collect them from many files."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_regression_eval_is_the_same_case_in_every_spelling(tmp_path: Path, sp
     }
 
 
-def test_capability_and_regression_evals_may_stand_in_one_list(tmp_path: Path) -> None:
+def test_capability_and_regression_evals_may_be_in_one_list(tmp_path: Path) -> None:
     text = indent(CAPABILITY, 2, "- ") + "- regression_eval:\n" + indent(REGRESSION, 4, "    ")
     suite = sound(tmp_path, text)
     assert suite.name == "evals"
@@ -358,14 +358,14 @@ def two_parts(folder: Path, first: str, second: str, more: str = "") -> tuple[Su
     return suite, [str(problem).replace(f"{folder}/", "") for problem in problems]
 
 
-def test_an_id_used_twice_is_told_with_both_files(tmp_path: Path) -> None:
+def test_an_id_used_twice_is_reported_with_both_files(tmp_path: Path) -> None:
     row = "{id: same, input: x, expected_output: x}"
     suite, problems = two_parts(tmp_path, f"[{row}]", f"- {{id: other, input: x, expected_output: x}}\n- {row}")
     assert suite is None
     assert problems == ["2.yaml:2: [1].id: case id 'same' is already used in 1.yaml:1"]
 
 
-def test_cases_without_ids_are_told_apart_by_their_files(tmp_path: Path) -> None:
+def test_cases_without_ids_are_distinguished_by_their_files(tmp_path: Path) -> None:
     rows = "test_cases: [{input: x, expected: x}, {input: y, expected: y}]"
     suite, problems = two_parts(tmp_path, rows, rows)
     assert suite is not None, problems
@@ -392,7 +392,7 @@ def test_targets_of_parts_keep_their_names(tmp_path: Path) -> None:
     assert [suite.named_target(case.target).kind for case in suite.cases if case.target] == ["oracle", "echo"]
 
 
-def test_what_a_part_says_of_the_run_is_not_used_and_told(tmp_path: Path) -> None:
+def test_what_a_part_says_of_the_run_is_not_used_and_reported(tmp_path: Path) -> None:
     first = "config: {timeout_seconds: 3, retries: 1, parallel: false, seed: 5}\ntest_cases: [{input: x, expected: x}]"
     suite, problems = two_parts(tmp_path, first, "test_cases: [{input: x, expected: x}]")
     assert suite is not None
@@ -430,7 +430,7 @@ TYPED = [
 
 
 @pytest.mark.parametrize("text", TYPED)
-def test_an_eval_type_that_nobody_knows_is_warned_of(tmp_path: Path, text: str) -> None:
+def test_an_unknown_eval_type_is_warned_of(tmp_path: Path, text: str) -> None:
     sound(tmp_path, text)
     [line] = told(tmp_path, text)
     assert "warning" in line
@@ -465,7 +465,7 @@ def test_evals_are_recognised_without_their_ids(tmp_path: Path, text: str, ids: 
     assert [case.id for case in sound(tmp_path, text).cases] == ids
 
 
-def test_a_list_of_nothing_is_no_suite(tmp_path: Path) -> None:
+def test_a_list_of_nothing_is_not_a_suite(tmp_path: Path) -> None:
     put(tmp_path, {"nothing.json": "[]"})
     suite, findings = load_eval_harness(read_source(tmp_path / "nothing.json"))
     assert suite is None

@@ -204,7 +204,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("lines", "message", "guess"), WRONG)
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: str, message: str, guess: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(tmp_path: Path, lines: str, message: str, guess: str) -> None:
     put(tmp_path, {"config/graders.yaml": STRICT})
     problems = [line for line in told(tmp_path, case_with(lines)) if "warning" not in line]
     assert len(problems) == 1, problems
@@ -213,7 +213,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, lines: str, message
     assert problems[0].startswith(("evals.yaml:4: ", "evals.yaml:5: "))
 
 
-def test_what_is_wrong_with_a_named_grader_is_told_once_where_it_is_defined(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_named_grader_is_reported_once_where_it_is_defined(tmp_path: Path) -> None:
     put(tmp_path, {"config/graders.yaml": "ok: exact\nbad: {type: code, config: {method: regex, flags: [dotal]}}\n"})
     row = "{id: %s, input: hi, expected: x, grader: bad}"
     problems = told(tmp_path, f"test_cases: [{row % 'a'}, {row % 'b'}]")
@@ -238,7 +238,7 @@ NOTHING = "there is nothing for '{}' to compare the answer with: add `reference`
         ("", "expected: {semantic_similarity: {threshold: 0.5, model: openai/x}}", "semantic_similarity"),
     ],
 )
-def test_a_comparison_without_another_answer_is_told_with_its_case(
+def test_a_comparison_without_another_answer_is_reported_with_its_case(
     tmp_path: Path, suite: str, case: str, kind: str
 ) -> None:
     def written(more: str) -> str:
@@ -260,7 +260,7 @@ def test_options_alone_are_never_what_an_answer_is_compared_with(tmp_path: Path,
     assert told(tmp_path, f"test_cases: [{{id: a, input: hi, graders: [{{{kind}: {beside}}}]}}]") == []
 
 
-def test_another_answer_may_stand_in_the_grader(tmp_path: Path) -> None:
+def test_another_answer_may_be_in_the_grader(tmp_path: Path) -> None:
     assert told(tmp_path, "test_cases: [{id: a, input: hi, graders: [{pairwise: Ada}]}]") == []
 
 
@@ -296,7 +296,7 @@ UNKNOWN_OPTIONS = [
 
 
 @pytest.mark.parametrize(("lines", "kind", "options"), UNKNOWN_OPTIONS)
-def test_what_is_not_known_of_an_expectation_is_told_and_left_out_in_files_from_elsewhere(
+def test_what_is_not_known_of_an_expectation_is_reported_and_left_out_in_files_from_elsewhere(
     tmp_path: Path, lines: str, kind: str, options: Any
 ) -> None:
     [line] = told(tmp_path, case_with(lines))
@@ -307,7 +307,7 @@ def test_what_is_not_known_of_an_expectation_is_told_and_left_out_in_files_from_
     assert any("warning" not in line and "unknown key 'weird'" in line for line in told(tmp_path, text))
 
 
-def test_a_judge_may_be_told_anything_of_what_is_meant(tmp_path: Path) -> None:
+def test_a_judge_may_be_told_anything_about_what_is_meant(tmp_path: Path) -> None:
     lines = "expected_output: {type: semantic, value: {tone: kind}}\n  grader: {type: model, config: {rubric: r}}"
     assert grader(one_case(tmp_path, case_with(lines))) == ("model", {"expected": {"tone": "kind"}, "rubric": "r"})
 

@@ -46,7 +46,7 @@ def test_what_the_suite_asks_for_wins_metric_by_metric(tmp_path: Path) -> None:
         "pass_at_3": 0.999,
         "pass_hat_3": 0.9,
         "pass_rate": 0.9,
-    }, "the preset is the suite's own word, too"
+    }, "the preset is named by the suite, too"
 
 
 def test_metrics_alone_are_meant_for_all_cases(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_metrics_alone_are_meant_for_all_cases(tmp_path: Path) -> None:
         ("{default: {score: 1}, category: {}}", "category: unknown key 'category'; did you mean 'categories'?"),
     ],
 )
-def test_broken_thresholds_are_told_with_their_place(tmp_path: Path, text: str, message: str) -> None:
+def test_broken_thresholds_are_reported_with_their_place(tmp_path: Path, text: str, message: str) -> None:
     put(tmp_path, {"config/thresholds.yaml": text})
     suite, _ = load_text(tmp_path, SUITE)
     assert suite is None
@@ -107,7 +107,7 @@ def test_the_config_folder_is_named_as_the_user_would(tmp_path: Path, monkeypatc
         assert [problem.file for problem in problems] == [named]
 
 
-def test_a_broken_file_of_graders_is_told_when_it_is_needed(tmp_path: Path) -> None:
+def test_a_broken_file_of_graders_is_reported_when_it_is_needed(tmp_path: Path) -> None:
     put(tmp_path, {"config/graders.yaml": "a: ["})
     assert any("config/graders.yaml:1" in line for line in told(tmp_path, SUITE[:-1] + ", grader: a}"))
 

@@ -1,4 +1,4 @@
-"""`$ref`: what is followed, what is refused, and that every refusal names the line of the `$ref`."""
+"""`$ref`: what is followed, what is refused, and every refusal names the line of the `$ref`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_files_inside_the_folder_are_followed(tmp_path: Path, ref: str) -> None:
     assert [case.id for case in suite.cases] == ["a"]
 
 
-def test_a_suite_may_itself_lie_behind_a_link(tmp_path: Path) -> None:
+def test_a_suite_may_itself_be_behind_a_link(tmp_path: Path) -> None:
     put(tmp_path / "real", {"suite.yaml": referring("part.yaml"), "part.yaml": EVAL})
     (tmp_path / "link").symlink_to("real", target_is_directory=True)
     suite, problems = load(tmp_path / "link" / "suite.yaml")
@@ -58,7 +58,7 @@ def test_refusals_name_the_line(tmp_path: Path, ref: str, message: str) -> None:
     assert message in line
 
 
-def test_a_circle_is_told_with_its_chain(tmp_path: Path) -> None:
+def test_a_circle_is_reported_with_its_chain(tmp_path: Path) -> None:
     put(tmp_path, {"a.yaml": referring("sub/b.yaml"), "sub/b.yaml": referring("../a.yaml")})
     _, problems = load(tmp_path / "a.yaml")
     assert [str(problem) for problem in problems] == [
@@ -87,7 +87,7 @@ def test_a_file_is_part_of_a_suite_once(tmp_path: Path) -> None:
 
 
 def test_doubling_references_are_read_once_each(tmp_path: Path) -> None:
-    """Sixteen files that name the next one twice would be 65,536 readings."""
+    """Sixteen files that each name the next one twice would be read 65,536 times."""
     for number in range(MAX_DEPTH):
         put(tmp_path, {f"{number}.yaml": referring(*[f"{number + 1}.yaml"] * 2)})
     put(tmp_path, {f"{MAX_DEPTH}.yaml": EVAL})
@@ -95,7 +95,7 @@ def test_doubling_references_are_read_once_each(tmp_path: Path) -> None:
     assert len(problems) == MAX_DEPTH
 
 
-def test_a_file_that_is_no_yaml_is_told_with_its_own_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_yaml_is_reported_with_its_own_line(tmp_path: Path) -> None:
     put(tmp_path, {"torn.yaml": "- id: a\n  input: [\n"})
     [line] = told(tmp_path, referring("torn.yaml"))
     assert line.startswith("torn.yaml:")

@@ -64,7 +64,7 @@ def test_a_number_of_thousands_of_digits_is_a_problem_not_a_crash() -> None:
         ('{"a": 1, // note\n}', 1),
     ],
 )
-def test_broken_syntax_is_told_with_its_line(text: str, line: int) -> None:
+def test_broken_syntax_is_reported_with_its_line(text: str, line: int) -> None:
     (problem,) = problems(text)
     assert problem.line == line
     assert "not valid JSON" in problem.message

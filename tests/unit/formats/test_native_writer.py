@@ -1,4 +1,4 @@
-"""A dumped suite is short and readable, and means what the suite meant. That it loads back equal is a property."""
+"""A dumped suite is short and readable, and means the same. A property test checks that it loads back equal."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_a_case_does_not_inherit_is_said() -> None:
     text = dump_suite(suite)
     assert load(text) == suite
     assert 'category: ""' in text
-    assert text.count("all") == 1, "what all cases share is said once"
+    assert text.count("all") == 1, "what all cases share is written once"
 
 
 def test_tags_of_the_metadata_that_a_case_lacks_cannot_be_written() -> None:
@@ -125,7 +125,7 @@ def test_braces_of_a_suite_without_variables_are_escaped() -> None:
     assert Case.model_validate(filled) == suite.cases[0]
 
 
-def test_what_a_file_cannot_hold_is_refused_in_words() -> None:
+def test_what_a_file_cannot_represent_is_refused_in_words() -> None:
     case = Case(id="a", input="q")
     live = TargetSpec.model_validate(len)
     for suite, match in [

@@ -1,4 +1,4 @@
-"""What is checked beyond the shape of a file: parts that exist, and names that the suite has."""
+"""What is checked in addition to the shape of a file: parts that exist, and names that the suite has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in the shape of well-known benchmarks, with problems of our own."""
+"""Files in the format of well-known benchmarks, with our own problems."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_mbpp() -> None:
     assert [case.id for case in suite.cases] == ["11", "12", "13"]
     case = suite.cases[0]
     assert case.expected is not None
-    assert "assert sum(2, 3) == 5" in str(case.input), "only the tests tell the function's name"
+    assert "assert sum(2, 3) == 5" in str(case.input), "only the tests name the function"
     assert "sum(-1, 1)" not in str(case.input)
     assert case.expected.options["test"] == "assert sum(2, 3) == 5\nassert sum(0, 0) == 0\nassert sum(-1, 1) == 0\n"
     assert case.expected.options["entry_point"] == "sum"
@@ -64,7 +64,7 @@ def test_a_packed_file_and_a_list_are_read_as_well(tmp_path: Path) -> None:
     assert suite_of(packed, "humaneval") == suite_of(listed, "humaneval") == suite_of(HUMANEVAL, "humaneval")
 
 
-def test_braces_are_no_variables(tmp_path: Path) -> None:
+def test_braces_are_not_variables(tmp_path: Path) -> None:
     row = json.loads(HUMANEVAL.read_text().splitlines()[0])
     path = tmp_path / "braces.jsonl"
     path.write_text(json.dumps({**row, "prompt": row["prompt"] + "    # {{name}}\n"}))
@@ -97,19 +97,19 @@ def test_braces_are_no_variables(tmp_path: Path) -> None:
         ("humaneval", {"test": "def check(c):\n    pass\n"}, "FILE:2: [1].test: runs no test: any answer would pass"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(preset: Preset, change: Any, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_with_its_line(preset: Preset, change: Any, told: str, tmp_path: Path) -> None:
     first, second, *_ = (HUMANEVAL if preset == "humaneval" else MBPP).read_text().splitlines()
     path = tmp_path / "wrong.jsonl"
     path.write_text(f"{first}\n{json.dumps({**json.loads(second), **change})}\n")
     assert [found[: len(told)] for found in problems(path, preset)] == [told]
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
     first, second, *_ = HUMANEVAL.read_text().splitlines()
     path = tmp_path / "wrong.jsonl"
     path.write_text(f'{first}\n{{not JSON\n{{"task_id": 3, "test": ""}}\n[1]\n{second}\n{{"task_id": ""}}\n')
     found = problems(path, "humaneval")
-    assert found[0].startswith("FILE:2: "), "a line that is no JSON"
+    assert found[0].startswith("FILE:2: "), "a line that is not JSON"
     assert found[1:4] == [
         "FILE:3: [2].prompt: is missing",
         "FILE:3: [2].canonical_solution: is missing",

@@ -1,4 +1,4 @@
-"""pydantic's errors in our words, at the place where the user wrote what is wrong."""
+"""pydantic's errors in our words, at the place of the mistake."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def told(written: Any) -> list[str]:
         ({"parts": [{"width": 1}]}, "parts[0].width: unknown key 'width'; allowed: length, size"),
     ],
 )
-def test_what_is_wrong_is_told_without_a_word_of_pydantic(written: Any, problem: str) -> None:
+def test_what_is_wrong_is_reported_without_a_word_of_pydantic(written: Any, problem: str) -> None:
     lines = told(written)
     assert [line for line in lines if line.startswith(problem)], lines
-    assert len(lines) == 1 or "spellings" in problem, "one mistake is told once"
+    assert len(lines) == 1 or "spellings" in problem, "one mistake is reported once"
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_what_is_wrong_is_told_without_a_word_of_pydantic(written: Any, problem:
         ({"type": "numeric", "value": 1, "tolerence": 1}, "graders[0].tolerence"),
     ],
 )
-def test_an_option_is_told_where_it_was_written(written: Json, place: str) -> None:
+def test_an_option_is_reported_where_it_was_written(written: Json, place: str) -> None:
     findings = Findings(parse_text(json.dumps({"graders": [written]}), ".json", Path("x.json")))
     check_grader(findings, ("graders", 0), GraderSpec.model_validate(written))
     assert [problem.field for problem in findings.problems] == [place]
 
 
-def test_what_stands_in_no_file_is_told_in_the_same_words() -> None:
+def test_what_is_in_no_file_is_reported_in_the_same_words() -> None:
     with pytest.raises(ValidationError) as caught:
         Whole.model_validate({"name": "", "parts": [{"sise": 1}]})
     assert in_words(caught.value, Whole) == (

@@ -1,4 +1,4 @@
-"""Tables of pass^k as others write them: every digit kept, percent told from shares, rows found wherever they stand."""
+"""Tables of pass^k from others: every digit kept, percentages distinguished from shares, rows found at any depth."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_table_with_semicolons(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("figure", ["42,0", "nan", "forty"])
-def test_a_figure_that_is_no_number_is_told(figure: str, tmp_path: Path) -> None:
+def test_a_figure_that_is_not_a_number_is_reported(figure: str, tmp_path: Path) -> None:
     listed, alone = rows(tmp_path, f'[{{"pass^k": ["{figure}", 20]}}, {{"pass_1": "{figure}"}}]')
     [line] = rows(tmp_path, f'model,pass^1,pass^2,tasks\nbig,"{figure}",20,50\n', ".csv")
     assert {say(row.problem) for row in (listed, alone, line)} == {f"pass^1 is '{figure}', which is no number"}
@@ -78,7 +78,7 @@ def test_a_comma_separated_table(tmp_path: Path) -> None:
     assert (third.label, third.tasks) == ("row 3", 7)
 
 
-def test_a_row_may_tell_its_trials(tmp_path: Path) -> None:
+def test_a_row_may_have_its_trials(tmp_path: Path) -> None:
     [row] = rows(tmp_path, '{"pass^k": [0.42, 0.273], "tasks": 50, "trials": 8}')
     assert row.trials == 8
     [row] = rows(tmp_path, "agent,num_trials,pass^1\n,8,0.5\n", ".csv")
@@ -108,17 +108,17 @@ def test_digits_are_those_that_were_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"pass_rate": 0.5}', '{"pass_1": "n/a"}', '{"pass@1": 0.5}', "3"])
-def test_a_file_without_such_rates_holds_no_rows(text: str, tmp_path: Path) -> None:
+def test_a_file_without_such_rates_contains_no_rows(text: str, tmp_path: Path) -> None:
     assert rows(tmp_path, text) == []
 
 
 @pytest.mark.parametrize("text", ['{"pass_1": 140}', '{"pass_1": -0.1}'])
-def test_what_is_no_share_is_a_problem_of_its_row(text: str, tmp_path: Path) -> None:
+def test_what_is_not_a_share_is_a_problem_of_its_row(text: str, tmp_path: Path) -> None:
     [row] = rows(tmp_path, text)
     assert "no share of trials" in say(row.problem)
 
 
-def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not JSON"):
         rows(tmp_path, "{")
     with pytest.raises(UsageError, match="is not JSON"):

@@ -148,7 +148,7 @@ def test_numbers_that_count_nothing_are_none() -> None:
     assert (found.input_tokens, found.output_tokens, found.cost) == (0, 0, 0.0)
 
 
-def test_a_budget_that_ran_out_is_told_once_and_is_no_error() -> None:
+def test_a_budget_that_ran_out_is_reported_once_and_is_not_an_error() -> None:
     event = {"type": "budget_exceeded", "budget": "cost", "used": 2, "max": 1, "message": "Stopped\x1b[31m here "}
     found = rebuilt([choice("Work"), event, event, STOP])
     assert [item.termination for item in found.messages if item.termination] == [

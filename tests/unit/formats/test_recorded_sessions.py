@@ -1,4 +1,4 @@
-"""Folders of recorded sessions as suites: what is asked, what is expected, what is refused and how it is said."""
+"""Folders of recorded sessions as suites: what is asked, expected and refused, and the messages."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_criteria_become_graders(tmp_path: Path) -> None:
     assert case.skip == ""
 
 
-def test_calls_are_only_told_where_none_were_recorded(tmp_path: Path) -> None:
-    """In the original, calls that nobody expected are scored but never shown."""
+def test_calls_are_only_reported_where_none_were_recorded(tmp_path: Path) -> None:
+    """In the original, unexpected calls are scored but never shown."""
     [spec] = case_of(tmp_path, asked("hi")).graders or ()
     assert (spec.kind, spec.options, spec.required, spec.weight) == ("tool_calls_f1", [], False, 0)
 
@@ -153,7 +153,7 @@ def test_a_link_is_left_out_and_said_to_be(tmp_path: Path) -> None:
     assert [case.id for case in file.suite.cases] == ["a"]
 
 
-def test_a_chat_request_is_no_session(tmp_path: Path) -> None:
+def test_a_chat_request_is_not_a_session(tmp_path: Path) -> None:
     save(tmp_path, request={"messages": [{"role": "user", "content": "hi"}]})
     assert load(tmp_path).problems[0].message == "no suite was found in this folder"
 
@@ -163,7 +163,7 @@ def test_nothing_to_check_is_worth_a_warning(tmp_path: Path) -> None:
     assert (problem.severity, "nothing is checked" in problem.message) == ("warning", True)
 
 
-def test_a_warning_that_many_files_share_is_told_once(tmp_path: Path) -> None:
+def test_a_warning_that_many_files_share_is_reported_once(tmp_path: Path) -> None:
     sessions = {name: asked("hi") for name in "abcdef"}
     evals = save(tmp_path / "evals", **sessions, y={"name": "x"}, z={"name": "x"}, bad="{", worse="{")
     told = [str(problem).removeprefix(str(evals)) for problem in load(evals).problems]
@@ -174,7 +174,7 @@ def test_a_warning_that_many_files_share_is_told_once(tmp_path: Path) -> None:
     assert [text.split(":")[0] for text in told if "warning" not in text] == ["/bad.json", "/worse.json"]
 
 
-def test_nothing_to_check_is_not_told_of_what_is_skipped_or_broken(tmp_path: Path) -> None:
+def test_nothing_to_check_is_not_reported_for_what_is_skipped_or_broken(tmp_path: Path) -> None:
     evals = save(tmp_path / "evals", a=asked("hi", evals={"image": "debian"}))
     assert load(evals).problems == ()
     evals = save(tmp_path / "evals", a=asked("hi", evals={"working_dir": "none"}))
@@ -188,7 +188,7 @@ def test_a_cost_threshold_is_a_number(value: Any, tmp_path: Path) -> None:
     assert (problem.severity, problem.field) == ("error", "evals.assertions[0].value")
 
 
-def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     evals = {
         "siez": "S",
         "working_dir": "../..",
@@ -205,7 +205,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_all_problems_are_told_at_once_and_name_their_files(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once_and_name_their_files(tmp_path: Path) -> None:
     """The original stops at the first bad file and does not name it."""
     evals = save(
         tmp_path / "evals",
@@ -243,7 +243,7 @@ def test_files_of_the_working_directory_are_the_cases_files(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["../outside", "..", "two/../../outside", "link", "\0"])
-def test_a_working_directory_lies_where_it_should(tmp_path: Path, name: str) -> None:
+def test_a_working_directory_is_where_it_should_be(tmp_path: Path, name: str) -> None:
     """In the original `../` works."""
     evals = save(tmp_path / "evals", one=asked("hi", evals={"working_dir": name}))
     (evals / "outside").mkdir()
@@ -258,7 +258,7 @@ def test_an_absolute_working_directory_is_refused(tmp_path: Path) -> None:
     assert "must be the name of a folder" in errors(evals)[0]
 
 
-def test_a_missing_working_directory_is_told(tmp_path: Path) -> None:
+def test_a_missing_working_directory_is_reported(tmp_path: Path) -> None:
     evals = save(tmp_path / "evals", one=asked("hi", evals={"working_dir": "gone"}))
     assert "working directory not found: working_dirs/gone" in errors(evals)[0]
 

@@ -89,13 +89,13 @@ def test_a_grader_beside_the_comparison_adds_its_options(tmp_path: Path) -> None
     case = one_case(tmp_path, regression("{a: 1}", "{type: structural}", more=code))
     assert grader(case) == ("structural_match", {"value": {"a": 1}, "strict": True})
     case = one_case(tmp_path, regression("{a: 1}", "{}", more=code))
-    assert grader(case) == ("structural_match", {"value": {"a": 1}, "strict": True}), "and may stand in for it"
+    assert grader(case) == ("structural_match", {"value": {"a": 1}, "strict": True}), "and may replace it"
     model = "grader: {type: model, config: {rubric: r}}"
     case = one_case(tmp_path, regression("{a: 1}", "{type: structural, ignore_fields: [b]}", more=model))
     assert grader(case) == ("model", {"expected": {"a": 1}, "rubric": "r"})
 
 
-def test_what_is_wrong_with_a_comparison_is_told(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_comparison_is_reported(tmp_path: Path) -> None:
     [line] = told(tmp_path, regression("x", "{type: structral}"))
     assert "did you mean 'structural'?" in line
     [line] = told(tmp_path, regression("{n: 1}", "{type: numeric, require_keys: [a]}"))
@@ -127,7 +127,7 @@ WHOLE = '{"output": {"a": 1}, "captured_at": "then", "version": "v9"}'
         ("{$ref: baselines/a.json, version: v2}", WHOLE, {"captured_at": "then", "version": "v2"}),
     ],
 )
-def test_a_baseline_may_stand_in_a_file_of_its_own(
+def test_a_baseline_may_be_in_a_file_of_its_own(
     tmp_path: Path, baseline: str, content: str, about: dict[str, str] | None
 ) -> None:
     put(tmp_path, {"baselines/a.json": content})
@@ -147,7 +147,7 @@ def test_a_baseline_may_be_a_text(tmp_path: Path) -> None:
     assert "evals.yaml:1: baseline.$ref: baselines/b.bin is not UTF-8 text" in line
 
 
-def test_a_baseline_may_lie_anywhere_in_the_layout_but_not_outside(tmp_path: Path) -> None:
+def test_a_baseline_may_be_anywhere_in_the_layout_but_not_outside(tmp_path: Path) -> None:
     put(tmp_path, {"evals/config/graders.yaml": "x: exact", "evals/baselines/a.json": "1", "outside.json": "2"})
     text = "{id: r, baseline: {$ref: %s}, current: {input: x}}"
     case = one_case(tmp_path, text % "../../baselines/a.json", "evals/regression/api/users.yaml")
@@ -219,7 +219,7 @@ def test_a_guessed_target_gives_way_to_that_of_the_suite(tmp_path: Path) -> None
     assert suite.cases[0].target is None
 
 
-def test_an_execution_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_an_execution_that_cannot_be_is_reported(tmp_path: Path) -> None:
     [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: htpp, base_url: x}}"))
     assert "unknown target 'htpp'" in line
     [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: skill}}"))
@@ -228,7 +228,7 @@ def test_an_execution_that_cannot_be_is_told(tmp_path: Path) -> None:
     assert line == "evals.yaml:3: current.execution.command: is missing"
 
 
-def test_what_is_not_known_of_an_execution_is_told_and_left_out(tmp_path: Path) -> None:
+def test_what_is_not_known_of_an_execution_is_reported_and_left_out(tmp_path: Path) -> None:
     for execution, kind, options in (
         ("{type: command, command: cat, weird: 1, name: mine}", "command", {"command": "cat"}),
         ("{type: http, base_url: 'http://x', weird: 1}", "http", {"url": "http://x"}),
@@ -241,13 +241,13 @@ def test_what_is_not_known_of_an_execution_is_told_and_left_out(tmp_path: Path) 
         assert (target.kind, target.options) == (kind, options)
 
 
-def test_what_is_no_mapping_is_told_once(tmp_path: Path) -> None:
+def test_what_is_not_a_mapping_is_reported_once(tmp_path: Path) -> None:
     assert told(tmp_path, "{id: r, baseline: {output: x}, current: hi}") == [
         "evals.yaml:1: current: must be a mapping, not text"
     ]
 
 
-def test_a_limit_that_is_no_number_is_told_as_such(tmp_path: Path) -> None:
+def test_a_limit_that_is_not_a_number_is_reported_as_such(tmp_path: Path) -> None:
     comparison = "{type: numeric, tolerance: {a: {min_delta: low}}}"
     [line] = told(tmp_path, regression("{a: 1}", comparison))
     assert "a.min_delta must be a number, not 'low'" in line

@@ -53,7 +53,7 @@ def test_a_byte_order_mark_is_tolerated(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.json", "a.jsonl"])
-def test_bytes_that_are_not_utf8_are_told_with_their_line(tmp_path: Path, name: str) -> None:
+def test_bytes_that_are_not_utf8_are_reported_with_their_line(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"[1,\n2,\n\xff]")
     problem = problem_of(path)
@@ -62,7 +62,7 @@ def test_bytes_that_are_not_utf8_are_told_with_their_line(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("ending", [".yaml", ".json", ".jsonl"])
-def test_a_lone_surrogate_in_text_is_told_with_its_line(ending: str) -> None:
+def test_a_lone_surrogate_in_text_is_reported_with_its_line(ending: str) -> None:
     with pytest.raises(InvalidFile) as caught:
         parse_text('"a"\n"\ud800"', ending, Path("a"))
     assert caught.value.problems[0].line == 2

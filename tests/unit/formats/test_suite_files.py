@@ -1,4 +1,4 @@
-"""Files that are named and folders that are walked: what is taken for a suite, and what is said of the rest."""
+"""Named files and searched folders: which files are suites, and what is reported about the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told(paths: list[Path], folder: Path, format_name: str | None = None) -> lis
     return [str(problem).replace(f"{folder}/", "") for problem in rest]
 
 
-def test_every_file_of_a_folder_is_a_suite_a_part_of_one_or_told(tmp_path: Path) -> None:
+def test_every_file_of_a_folder_is_a_suite_a_part_of_one_or_reported(tmp_path: Path) -> None:
     put(tmp_path, {"good.yaml": GOOD, "notes.txt": "eval_suite", ".hidden.yaml": "a: 1"})
     put(tmp_path, {"suite.yaml": "eval_suite: {name: s, evals: [{$ref: parts/r.yaml}]}"})
     put(tmp_path, {"parts/r.yaml": "{id: r, baseline: {$ref: base.json}, current: {input: x}}", "parts/base.json": "1"})
@@ -89,7 +89,7 @@ def test_suites_of_another_format_than_the_one_asked_for_are_passed_over(tmp_pat
         ("config/thresholds.yaml", "default: {score: 1}", "config/thresholds.yaml: holds what evals must reach"),
     ],
 )
-def test_a_file_that_is_named_outright_and_is_no_suite_is_refused(
+def test_a_file_that_is_named_outright_and_is_not_a_suite_is_refused(
     tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     put(tmp_path, {name: text})
@@ -98,7 +98,7 @@ def test_a_file_that_is_named_outright_and_is_no_suite_is_refused(
     assert problem.severity == "error"
 
 
-def test_a_folder_without_suites_is_an_error_and_its_files_are_told(tmp_path: Path) -> None:
+def test_a_folder_without_suites_is_an_error_and_its_files_are_reported(tmp_path: Path) -> None:
     put(tmp_path, {"a.yaml": "eval_suit: {}"})
     [file] = load_paths([tmp_path])
     assert [problem.message for problem in file.problems] == ["no suite was found in this folder"]

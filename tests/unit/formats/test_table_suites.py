@@ -1,4 +1,4 @@
-"""From rows to cases: what a mapping may say, and what becomes of cells that are empty, odd or wrong."""
+"""From rows to cases: what a mapping may contain, and how empty, odd or wrong cells are handled."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_number_is_a_text_where_texts_are_compared(convert: Any) -> None:
     assert case.expected.options == "42"
 
 
-def test_an_empty_cell_is_told_apart_from_one_without_what_is_looked_for(convert: Any) -> None:
+def test_an_empty_cell_is_distinguished_from_one_without_what_is_looked_for(convert: Any) -> None:
     rows = [{"q": "1", "a": "#### 1"}, {"q": "2", "a": ""}, {"q": "3", "a": "none"}, {"q": "4", "a": "none"}]
     _, findings = convert("input=q", "expected=a~#### (.+)", rows=rows)
     assert [(p.line, p.message) for p in findings.problems] == [
@@ -135,7 +135,7 @@ def test_braces_in_cells_are_plain_text(convert: Any) -> None:
     assert suite.templated
 
 
-def test_rows_without_question_or_answer_are_left_out_and_told(convert: Any) -> None:
+def test_rows_without_question_or_answer_are_left_out_and_reported(convert: Any) -> None:
     rows = [{"q": "1", "a": "x"}, {"q": " ", "a": "x"}, {"q": "3", "a": None}, {"q": "4"}, {"q": "5", "a": 0}]
     suite, findings = convert("input=q", "expected=a", rows=rows)
     assert [case.id for case in suite.cases] == ["case-1", "case-5"], "rows keep their numbers"

@@ -36,7 +36,7 @@ def test_the_same_rows_in_every_syntax(tmp_path: Path, name: str, text: str) -> 
     ]
 
 
-def test_cells_may_hold_delimiters_quotes_line_breaks_and_much_text(tmp_path: Path) -> None:
+def test_cells_may_contain_delimiters_quotes_line_breaks_and_much_text(tmp_path: Path) -> None:
     long = "x" * 200_000
     source = read(tmp_path, "t.csv", f'a,b\n"1,5; ""so""\nand on",2\n{long},é\n', "utf-8-sig")
     assert source.data == [{"a": '1,5; "so"\nand on', "b": "2"}, {"a": long, "b": "é"}]
@@ -62,13 +62,13 @@ def test_a_short_row_has_no_last_cells(tmp_path: Path) -> None:
         ("t.parquet", "PAR1", "unknown file ending '.parquet'"),
     ],
 )
-def test_what_is_no_table_is_refused_with_its_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
+def test_what_is_not_a_table_is_refused_with_its_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
     with pytest.raises(InvalidFile) as caught:
         read(tmp_path, name, text)
     assert problem in str(caught.value)
 
 
-def test_every_wrong_row_is_told(tmp_path: Path) -> None:
+def test_every_wrong_row_is_reported(tmp_path: Path) -> None:
     for name, text, lines in [
         ("t.csv", 'a,b\n1,2,3\n1\n"1"x,2\n1,2,3\n', [2, 4, 5]),
         ("t.jsonl", '{"a": 1}\n{"a": 1\n[1]\n5\n', [2, 3, 4]),
@@ -79,7 +79,7 @@ def test_every_wrong_row_is_told(tmp_path: Path) -> None:
         assert [problem.line for problem in caught.value.problems] == lines
 
 
-def test_rows_may_stand_inside_a_mapping_as_its_only_list(tmp_path: Path) -> None:
+def test_rows_may_be_inside_a_mapping_as_its_only_list(tmp_path: Path) -> None:
     source = read(tmp_path, "t.json", '{"version": 1, "data": [\n{"a": 1},\n{"a": 2}]}')
     assert source.data == [{"a": 1}, {"a": 2}]
     assert source.line_of((1,)) == 3

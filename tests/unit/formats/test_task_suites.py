@@ -1,4 +1,4 @@
-"""Task suites: what each key becomes, every problem at once with its line, and what of other files is none of ours."""
+"""Task suites: what each key becomes, every problem at once with its line, and which files are not task suites."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_one_wrong_value_hides_no_other_of_its_task() -> None:
     ]
 
 
-def test_a_wrong_value_in_a_list_is_told_at_its_own_line() -> None:
+def test_a_wrong_value_in_a_list_is_reported_at_its_own_line() -> None:
     text = """
 tasks:
   - {id: a, category: bug_fix, prompt: p, expected_patterns: [
@@ -164,7 +164,7 @@ tasks:
     ]
 
 
-def test_a_wrong_target_is_told_beside_whatever_else_is_wrong() -> None:
+def test_a_wrong_target_is_reported_beside_whatever_else_is_wrong() -> None:
     task = {"id": "t", "category": "bug_fix", "prompt": "p"}
     _, findings = load({"trials": 0, "target": "orcle", "targets": {"a": {"http": 5}}, "tasks": [task]})
     assert {p.field.partition(".")[0] for p in findings.problems} == {"trials", "target", "targets"}
@@ -179,7 +179,7 @@ def test_suite_keys_and_the_time_limit_of_two_minutes() -> None:
     task = {"id": "t", "category": "bug_fix", "prompt": "p"}
     suite, _ = load({"description": "d", "target": "fast", "targets": {"fast": "echo"}, "trials": 3, "tasks": [task]})
     assert suite is not None
-    assert (suite.name, suite.description, suite.trials) == ("suite", "d", 3), "the file's name stands in for a name"
+    assert (suite.name, suite.description, suite.trials) == ("suite", "d", 3), "the file's name replaces a missing name"
     assert suite.config.timeout_seconds == 120
     assert suite.target is not None
     assert suite.named_target(suite.target).kind == "echo"
@@ -191,10 +191,10 @@ def test_braces_are_plain_text() -> None:
     assert graders(case) == {"expected_patterns": ["\\{{name}}"]}
     suite, _ = load({"name": "s", "tasks": [{"id": "t", "category": "bug_fix", "prompt": "p"}], "note": "{{x}}"})
     assert suite is not None
-    assert not suite.templated, "what is not read needs no variables"
+    assert not suite.templated, "text that is not read needs no variables"
 
 
-def test_every_problem_is_told_at_once_with_its_line() -> None:
+def test_every_problem_is_reported_at_once_with_its_line() -> None:
     suite, findings = load(
         {
             "name": "s",
@@ -243,7 +243,7 @@ def test_unknown_keys_are_warnings() -> None:
     assert findings.problems[1].suggestion == "expectedPatterns"
 
 
-def test_tasks_that_are_no_list_are_told_as_such() -> None:
+def test_tasks_that_are_not_a_list_are_reported_as_such() -> None:
     for tasks, told in (("x", "must be a list, not text"), ({"a": {"prompt": "p"}}, "must be a list, not a mapping")):
         assert messages(load({"name": "s", "tasks": tasks})[1]) == [f"tasks: {told}: a task suite lists its tasks"]
     assert messages(load({"name": "s"})[1]) == ["tasks: is missing: a task suite lists its tasks"]
@@ -252,7 +252,7 @@ def test_tasks_that_are_no_list_are_told_as_such() -> None:
 @pytest.mark.parametrize(
     "data", [[], {"name": "s"}, {"tasks": 5}, {"name": "s", "tasks": []}, {"tasks": [{}], "name": 5}]
 )
-def test_what_is_no_suite_is_refused_in_words(data: Any) -> None:
+def test_what_is_not_a_suite_is_refused_in_words(data: Any) -> None:
     suite, findings = load(data)
     assert suite is None
     assert findings.has_errors
@@ -291,7 +291,7 @@ def test_recognising_by_content(data: Any, is_ours: bool) -> None:
         ("a.json", '{"cases": [{"id": "a", "assertions": [}]}'),
     ],
 )
-def test_a_file_in_a_folder_that_is_too_broken_to_be_read_is_told(tmp_path: Path, name: str, text: str) -> None:
+def test_a_file_in_a_folder_that_is_too_broken_to_be_read_is_reported(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     [file] = suites_below(tmp_path)
     assert [problem.severity for problem in file.problems] == ["error"]

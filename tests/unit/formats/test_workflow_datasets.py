@@ -1,4 +1,4 @@
-"""Workflow datasets: every rule of the schema, told with its line, and the suite that comes of a sound one."""
+"""Workflow datasets: every rule of the schema, reported with its line, and the suite that a valid one becomes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def told(data: Any, severity: str = "error") -> list[tuple[str, str]]:
 
 
 def changed(path: str, value: Any = ...) -> dict[str, Any]:
-    """The sound dataset with one place changed, or taken away."""
+    """The valid dataset with one place changed or removed."""
     data = copy.deepcopy(SOUND)
     *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     node: Any = data
@@ -87,7 +87,7 @@ def test_a_dataset_becomes_a_suite_that_passes_by_assertions_and_scores_by_score
     assert (basic.id, basic.name, basic.input, basic.tags) == ("basic", "Basic", {"task": "Say hello"}, ("smoke",))
     assert basic.expected == GraderSpec(kind="assertions", options=NINE, weight=0)
     assert more.expected is not None
-    assert more.expected.options == [{"type": "output.equals", "path": "outputs.main"}], "no value is not null"
+    assert more.expected.options == [{"type": "output.equals", "path": "outputs.main"}], "a missing value is not null"
     assert not suite.templated
 
 
@@ -142,8 +142,8 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (None, "", "a dataset is a mapping"),
     ],
 )
-def test_every_rule_of_the_schema_is_told_once(data: Any, place: str, message: str) -> None:
-    """A duplicate too: it is not told a second time as a warning."""
+def test_every_rule_of_the_schema_is_reported_once(data: Any, place: str, message: str) -> None:
+    """A duplicate too: it is not reported a second time as a warning."""
     suite, findings = load(data)
     assert suite is None
     [problem] = findings.problems
@@ -194,7 +194,7 @@ def test_what_may_be_a_mistake_is_a_warning() -> None:
     assert all(problem.line for problem in findings.problems)
 
 
-def test_lonely_tags_are_no_surprise_in_up_to_three_cases() -> None:
+def test_lonely_tags_are_not_a_surprise_in_up_to_three_cases() -> None:
     data = copy.deepcopy(SOUND)
     data["cases"].append({"id": "third", "assertions": NINE, "tags": ["slow"]})
     assert told(data, "warning") == []
@@ -271,7 +271,7 @@ def test_what_says_how_it_is_run_is_checked_too(written: dict[str, Any], place: 
     assert [problem.field.startswith(place) for problem in findings.problems] == [True], findings.problems
 
 
-def test_variants_without_an_id_or_with_a_taken_one_are_told_beside_what_else_is_wrong() -> None:
+def test_variants_without_an_id_or_with_a_taken_one_are_reported_beside_what_else_is_wrong() -> None:
     variants = [{"id": "v", "modelByNode": 5}, {"tags": ["x"]}, {"id": "v"}, {"name": "v"}]
     _, findings = load({**SOUND, "variants": variants})
     assert sorted(f"{problem.field}: {problem.message}" for problem in findings.problems) == [
@@ -282,7 +282,7 @@ def test_variants_without_an_id_or_with_a_taken_one_are_told_beside_what_else_is
     ]
 
 
-def test_a_scorer_that_is_none_is_told_with_the_scorers_there_are() -> None:
+def test_an_unknown_scorer_is_reported_with_the_scorers_there_are() -> None:
     _, findings = load({**SOUND, "scorers": ["latncy", "nothing", "llm-judge", {"name": "llm-judge", "model": "a/b"}]})
     assert [problem.suggestion for problem in findings.problems] == ["latency", "", "", ""]
     assert findings.problems[1].allowed == "latency, cost, tokens, similarity, llm-judge, FILE.py:NAME"
@@ -292,7 +292,7 @@ def test_a_scorer_that_is_none_is_told_with_the_scorers_there_are() -> None:
     ]
 
 
-def test_a_judge_scores_what_stands_at_its_path() -> None:
+def test_a_judge_scores_what_is_at_its_path() -> None:
     judge = {"name": "llm-judge", "outputPath": "main.text", "criteria": "Is it kind?", "cache": False, "enabled": True}
     suite = loaded({**SOUND, "scorers": [judge]})
     [spec] = suite.graders
@@ -370,7 +370,7 @@ def reloaded(suite: Suite) -> Suite | None:
         (None, False),
     ],
 )
-def test_a_dataset_is_recognised_by_what_it_holds(data: Any, expected: bool) -> None:
+def test_a_dataset_is_recognised_by_what_it_contains(data: Any, expected: bool) -> None:
     assert looks_like_dataset(data) is expected
 
 

@@ -1,4 +1,4 @@
-"""Reports read from files: our own document, results of recorded sessions, and what is neither."""
+"""Reports read from files: our own document, results of recorded sessions, and other files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_one_report_of_a_list_is_one_report(tmp_path: Path) -> None:
         ({"name": "x", "timestamp": "2026-01-01T00:00:00Z", "duration": 5, "results": []}, "name their files"),
     ],
 )
-def test_what_is_no_report_is_refused_in_words(tmp_path: Path, data: Any, told: str) -> None:
+def test_what_is_not_a_report_is_refused_in_words(tmp_path: Path, data: Any, told: str) -> None:
     path = written(tmp_path, data)
     with pytest.raises(UsageError) as refusal:
         read_report(path)
@@ -103,7 +103,7 @@ def test_figures_that_cannot_be_are_refused(tmp_path: Path, figures: dict[str, A
         read_report(written(tmp_path, {"eval_report": data}))
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "missing.json", tmp_path):
         with pytest.raises(UsageError, match=path.name):
             read_report(path)
@@ -133,13 +133,13 @@ def test_results_of_recorded_sessions_are_cases_by_file_with_repeats_as_trials(t
     figures = {case.case_id: (case.passed, case.trials, case.errors, case.state) for case in report.cases}
     assert figures == {
         "count": (1, 2, 0, "failed"),  # not collapsed to "failed": each repeat is a trial
-        "broke": (0, 0, 1, "error"),  # an error is no wrong answer
+        "broke": (0, 0, 1, "error"),  # an error is not a wrong answer
         "fine": (1, 1, 0, "passed"),
     }
-    assert {case.key for case in report.cases} == {""}, "nobody knows whether the question was the same"
+    assert {case.key for case in report.cases} == {""}, "it is unknown whether the question was the same"
 
 
-def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_a_mistake(tmp_path: Path) -> None:
     report = make_report(make_run()).model_copy(update={"cases": CASES})
     path = tmp_path / "report.json"
     path.write_text(json.dumps({"eval_report": report.model_dump(mode="json")}), encoding="utf-8-sig")

@@ -154,13 +154,13 @@ def test_an_anchored_key_is_a_key_and_may_be_named_again(pure: bool) -> None:
         ("%YAML 99999999999999999999.1\n---\na: 1\n", 1, ""),
     ],
 )
-def test_broken_syntax_is_told_with_its_line(text: str, line: int, part: str, pure: bool) -> None:
+def test_broken_syntax_is_reported_with_its_line(text: str, line: int, part: str, pure: bool) -> None:
     (problem,) = problems(text, pure)
     assert problem.line == line
     assert part in problem.message
 
 
-def test_faults_before_broken_syntax_are_told_too(pure: bool) -> None:
+def test_faults_before_broken_syntax_are_reported_too(pure: bool) -> None:
     assert [problem.line for problem in problems("a: 1\na: 2\nb: [\n", pure)] == [2, 3]
 
 

@@ -1,4 +1,4 @@
-"""YAML for people: what is quoted, what stands on one line, what is a block. That it reads back is a property."""
+"""YAML for people: what is quoted, what is on one line, what is a block. A property test checks that it reads back."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ def test_containers() -> None:
     ]
 
 
-def test_a_key_that_is_too_long_for_one_line_stands_before_a_question_mark() -> None:
+def test_a_key_that_is_too_long_for_one_line_comes_after_a_question_mark() -> None:
     assert yaml_lines({"k" * 1000: 1}) == [f"{'k' * 1000}: 1"]
     assert yaml_lines({"k" * 1001: 1}) == [f"? {'k' * 1001}", ": 1"]
 
 
-def test_long_lists_stand_below_each_other() -> None:
+def test_long_lists_are_below_each_other() -> None:
     assert yaml_lines({"k": ["x" * 50, "y" * 50]}) == ["k:", "  - " + "x" * 50, "  - " + "y" * 50]
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 2**63, object()])
-def test_what_no_file_may_hold_is_refused(value: Any) -> None:
+def test_what_no_file_may_contain_is_refused(value: Any) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         yaml_lines({"k": value})

@@ -19,7 +19,7 @@ CHEAP = {"type": "metric.total_cost_usd.max", "value": 0.5}
 CODED = {"type": "behavior.node_executed", "nodeId": "coder"}
 
 
-def test_the_score_is_the_share_that_holds_and_the_reason_names_the_rest(grade: Callable[..., Grade]) -> None:
+def test_the_score_is_the_share_that_is_true_and_the_reason_names_the_rest(grade: Callable[..., Grade]) -> None:
     verdict = grade({"assertions": [HELLO, CHEAP, CODED]}, "goodbye", cost_usd=0.25)
     assert verdict.state == "fail"
     assert verdict.score == pytest.approx(1 / 3)
@@ -42,7 +42,7 @@ def test_a_long_value_is_cut_in_the_evidence(grade: Callable[..., Grade]) -> Non
     assert len(result["actual"]) < 1100
 
 
-def test_no_assertions_hold(grade: Callable[..., Grade]) -> None:
+def test_no_assertions_pass(grade: Callable[..., Grade]) -> None:
     verdict = grade({"assertions": []}, "anything")
     assert (verdict.state, verdict.score) == ("pass", 1.0)
 
@@ -52,7 +52,7 @@ def test_a_workflow_is_looked_at_instead_of_its_output(grade: Callable[..., Grad
     assert grade({"assertions": [HELLO]}, "something else", snapshot=snapshot).passed
 
 
-def test_all_problems_of_the_assertions_are_told() -> None:
+def test_all_problems_of_the_assertions_are_reported() -> None:
     spec = GraderSpec.model_validate({"assertions": [{"type": "output.contain"}, {"type": "behavior.node_executed"}]})
     with pytest.raises(ValidationError, match=r"(?s)output\.contains.*nodeId"):
         registry.parse_options("grader", spec)
@@ -71,7 +71,7 @@ def test_the_oracle(assertions: list[Any], whole: Any, nodes: list[str], build: 
     assert example is not None
     assert example.output == whole
     assert [event["nodeId"] for event in example.events if "nodeId" in event] == nodes
-    assert example != Example(), "there is something to answer, if only that nothing went wrong"
+    assert example != Example(), "there is an answer, even if only nothing went wrong"
 
 
 def test_the_oracle_knows_what_cannot_be_had(build: Callable[..., Grader]) -> None:
@@ -84,6 +84,6 @@ def test_what_two_of_them_want_is_had_together_or_not_at_all(build: Callable[...
     both = merge_examples([hello, coded, coded])
     assert both is not None
     assert both.output == {"main": {"text": "hello"}}
-    assert [event.get("nodeId") for event in both.events] == [None, "coder"], "the same event is had once"
+    assert [event.get("nodeId") for event in both.events] == [None, "coder"], "the same event is included once"
     other = build({"assertions": [{**HELLO, "value": "goodbye"}]}).example()
     assert merge_examples([hello, other]) is None

@@ -1,4 +1,4 @@
-"""Known tricks on judges: none of them fools the parsing, whatever the judge does with the text."""
+"""Known tricks on judges: none of them gets past the parsing, whatever the judge does with the text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_honest_judge_sees_it_inside_the_fence_and_stays_honest(judge: str, a
         data = data_in(request)
         places = ("answer", "response", "first answer", "second answer")
         assert any(data.get(place) == fence_text(attack.payload) for place in places)
-        assert told(request).count(nonce_in(request)) == 2 * len(data) + 2, "no other line may hold the word"
+        assert told(request).count(nonce_in(request)) == 2 * len(data) + 2, "no other line may contain the word"
 
 
 def fence_text(payload: str) -> str:
@@ -62,7 +62,7 @@ def test_a_judge_that_quotes_the_text_in_a_failing_verdict_fails_it(judge: str, 
 @EVERY_ATTACK
 @EVERY_JUDGE
 def test_a_judge_that_quotes_it_without_escaping_never_passes_it(judge: str, attack: Attack) -> None:
-    """What closes the string and goes on with keys of its own makes a key stand there twice, or be unknown."""
+    """Text that closes the string and adds its own keys makes a key appear twice, or adds an unknown key."""
 
     def say(request: ChatRequest) -> str:
         return json.dumps({**failing(request), words(request): "@"}).replace("@", attack.payload)

@@ -1,4 +1,4 @@
-"""Tests that come with a case: an answer passes only where they have run to their end, out of its reach."""
+"""A case's own tests: an answer passes only if they have run to their end, out of its reach."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_reason_names_the_test_that_failed(grade: Callable[..., Grade]) -> N
 
 
 def test_the_code_never_sees_its_tests(grade: Callable[..., Grade]) -> None:
-    """Its process is forked before they are read, so not even a search through its memory finds them."""
+    """Its process is forked before they are read, so even a search through its memory cannot find them."""
     code = (
         "import gc, sys\n"
         "def seen():\n"
@@ -139,7 +139,7 @@ def shown(function): return repr(function)
 
 
 def test_code_cannot_look_into_what_the_tests_hand_it(grade: Callable[..., Grade]) -> None:
-    """A function can be called; anything else of it would lead to the tests' own names."""
+    """A function can be called; anything else would give access to the tests' own names."""
     written = {"code_tests": "assert look(lambda: 1) == 1"}
     assert grade(written, "def look(f): return f()").passed
     for peek in ("f._x", "str(f)", "f.__globals__", "f == f and 1"):
@@ -160,7 +160,7 @@ def test_code_cannot_look_into_what_the_tests_hand_it(grade: Callable[..., Grade
 @pytest.mark.parametrize("where", ["prompt", "options"])
 @pytest.mark.parametrize("ending", ['\n    """The sum."""', "", "\n", "\n    # The sum:\n"])
 def test_the_prompt_comes_before_the_answer(where: str, ending: str, answer: str, passes: bool, tmp_path: Path) -> None:
-    """Whether the answer goes on where the prompt ends or begins anew; what the prompt defines it cannot change."""
+    """Whether the answer continues the prompt or repeats it; it cannot change what the prompt defines."""
     prompt = f"def twice(n):\n    return n + n\n\ndef add(a, b):{ending}"
     written = {
         "type": "code_tests",

@@ -1,4 +1,4 @@
-"""Answers that try to be judged well without being right: each comes to nothing, and is a failure with a reason."""
+"""Answers that try to pass without being right: every attempt fails with a reason."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_no_trick_passes(cheat: str, grade: Callable[..., Grade]) -> None:
     ],
 )  # fmt: skip
 def test_whatever_the_code_says_out_of_turn_is_its_own_failure(line: bytes, grade: Callable[..., Grade]) -> None:
-    """Also where the tests expect an error: it has not raised one."""
+    """Also if the tests expect an error: the answer has not raised one."""
     test = "try:\n    add([1], 2)\nexcept Exception:\n    pass\n"
     verdict = grade({"code_tests": test}, f"import os\ndef add(a, b):\n    os.write(3, {line!r})\n    os._exit(0)\n")
     assert verdict.state == "fail"

@@ -1,4 +1,4 @@
-"""Data of an answer's own classes: it is compared as data, and does what its class adds, in the answer's process."""
+"""Data of an answer's own classes: it is compared as data, and its methods run in the answer's process."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_exceptions_of_the_answer_are_caught_by_their_class(test: str, grade: Ca
     assert test == "unittest" or "to its end" in grade({"code_tests": f"{ON_ERRORS[test]}\n{ran}"}, ERRORS).reason
 
 
-def test_an_exception_that_nobody_caught_is_named(grade: Callable[..., Grade]) -> None:
+def test_an_exception_that_was_not_caught_is_named(grade: Callable[..., Grade]) -> None:
     verdict = grade({"code_tests": "withdraw(3)"}, ERRORS)
     assert verdict.reason == "Overdrawn: <3> at line 1 of the tests: withdraw(3)"
 
@@ -204,7 +204,7 @@ def test_not_even_a_bare_except_hides_that_the_code_is_gone(grade: Callable[...,
     ],
 )
 def test_no_object_passes_for_the_right_number(test: str, grade: Callable[..., Grade]) -> None:
-    """Whatever an operator tells it of what is expected."""
+    """Whatever an operator reveals to it about the expected value."""
     of_two = ("sub", "rsub", "lt", "gt", "truediv")
     results = "0.0", "self", "set()", "True", "1"
     for result in results:

@@ -1,4 +1,4 @@
-"""Modules, exceptions, base classes and comparisons that an answer lends to its tests: none of them judges for it."""
+"""Modules, exceptions, base classes and comparisons that tests take from an answer: none decides the verdict."""
 
 from __future__ import annotations
 

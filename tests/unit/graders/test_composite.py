@@ -110,7 +110,7 @@ def test_a_part_that_is_not_required_may_be_unsure(grade: Grading) -> None:
     verdict = grade({"all_of": [PASS, optional]}, "a")
     assert (verdict.state, verdict.score) == ("pass", 1.0)
     alone = grade({"all_of": [optional]}, "a")
-    assert (alone.state, alone.score) == ("unscored", None), "somebody must have a verdict"
+    assert (alone.state, alone.score) == ("unscored", None), "at least one needs a verdict"
 
 
 @pytest.mark.parametrize("written", [{"all_of": [PASS, waits]}, {"any_of": [FAIL, waits]}, {"not": waits}])
@@ -122,8 +122,8 @@ def test_unsure_comes_before_waiting(grade: Grading) -> None:
     assert grade({"all_of": [waits, cannot_say]}, "a").state == "unscored"
 
 
-def test_each_part_is_told_only_what_it_said_itself() -> None:
-    """All have one version, and those that are not required count among them."""
+def test_each_part_gets_only_its_own_earlier_verdict() -> None:
+    """All have one version, including those that are not required."""
     kind = {"type": "model", "rubric": "Is it kind?"}
     optional = {**kind, "model": "j/a", "name": "a", "required": False}
     written = {"all_of": [optional, {**kind, "model": "j/b", "name": "b"}, {**kind, "model": "j/c", "name": "c"}]}

@@ -89,7 +89,7 @@ def test_an_invalid_regex_is_a_problem_of_the_file_that_names_it(pattern: str) -
 
 
 @pytest.mark.parametrize("written", [5, [5], {"patterns": ["a"], "flags": ["i"]}], ids=str)
-def test_what_is_no_list_of_patterns_is_refused(written: Any) -> None:
+def test_what_is_not_a_list_of_patterns_is_refused(written: Any) -> None:
     with pytest.raises(ValidationError):
         registry.parse_options("grader", GraderSpec(kind="expected_patterns", options=written))
 

@@ -34,14 +34,14 @@ Grading = Callable[..., Grade]
     ],
 )
 def test_one_file(content: str | None, needle: str, check: PatternCheck) -> None:
-    """The originals leave the path out of `file_exists` where it passes; here every check names it."""
+    """The originals leave the path out of `file_exists` if it passes; here every check names it."""
     found = check_file(content, "a.py", needle)
     assert (found.check, found.passed, found.actual) == (check.check, check.passed, check.actual)
     assert "a.py" in found.expected
 
 
 def test_a_missing_or_wrong_file_lowers_the_score(grade: Grading) -> None:
-    """In the originals it makes the task fail at an unchanged score."""
+    """In the originals the task fails, but the score does not change."""
     wanted = ["a.py", {"path": "b.py", "contains": "def"}, {"path": "c.py", "should_contain": "def"}, "gone.py"]
     verdict = grade({"files": wanted}, files={"a.py": "", "b.py": "DEF b", "c.py": "class C"})
     assert verdict.state == "fail"
@@ -137,7 +137,7 @@ class TestWhatTheHarnessDidNotKeep:
             grade({"files": ["200"]}, files=files)
 
 
-def test_its_example_holds_all_that_one_file_must_hold(build: Callable[..., Grader], grade: Grading) -> None:
+def test_its_example_contains_all_that_one_file_must_contain(build: Callable[..., Grader], grade: Grading) -> None:
     wanted = [{"path": "a.py", "contains": "def a"}, {"path": "a.py", "contains": "def b"}, "b.py"]
     example = build({"files": wanted}).example()
     assert example is not None

@@ -122,7 +122,7 @@ def test_evidence_is_kept_as_json(evidence: Any, kept: Any) -> None:
     assert as_grade({"passed": True, "details": evidence}, 1.0).evidence == kept
 
 
-def test_evidence_that_holds_itself_is_named() -> None:
+def test_evidence_that_contains_itself_is_named() -> None:
     evidence: list[Any] = []
     evidence.append(evidence)
     assert as_grade({"passed": True, "evidence": evidence}, 1.0).evidence.startswith("evidence that cannot be kept")
@@ -145,7 +145,7 @@ def test_sync_async_and_callable_objects(function: Any, grade: Grading) -> None:
     assert not grade(function, "Eve").passed
 
 
-def test_the_context_tells_question_answer_and_more(grade: Grading) -> None:
+def test_the_context_has_question_answer_and_more(grade: Grading) -> None:
     def judge(context: GradeContext) -> bool:
         return (context.input, context.output, context.text) == ("?", {"n": 1}, '{"n":1}')
 

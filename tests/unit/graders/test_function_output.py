@@ -1,4 +1,4 @@
-"""What generated functions return is judged on data; what they do to their own process is a failure, never a hang."""
+"""Generated functions are judged by the data they return; what they do to their own process fails and never hangs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENDLESS = ("while", "yes", "setrecursionlimit")
 
 
 def called(code: str = "", **case: Any) -> dict[str, Any]:
-    """One call; only code that never ends meets a limit, however busy the machine is."""
+    """One call; only code that never ends reaches a limit, however busy the machine is."""
     limit_s = 1 if any(word in code for word in ENDLESS) else 30
     return {"type": "function_output", "function_name": "f", "test_cases": [case], "timeout_per_case": limit_s}
 
@@ -62,7 +62,7 @@ def test_the_score_is_the_share_of_cases_that_pass(grade: Callable[..., Grade]) 
 def test_the_flag_sandbox_decides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Callable[..., Grade]
 ) -> None:
-    """The originals ran the code wherever they were, and their flag had no effect; here the run decides."""
+    """The originals ran the code in their own process, and their flag had no effect; here the run decides."""
     monkeypatch.chdir(tmp_path)
     writes = f"try:\n    open({str(tmp_path / 'ran')!r}, 'w').close()\nexcept OSError:\n    pass\n"
     assert grade({**FACTORIAL, "sandbox": False}, writes + RIGHT).passed
@@ -188,7 +188,7 @@ def test_the_time_of_all_cases_is_bounded_by_the_case(build: Callable[..., Grade
 
 
 def test_arguments_are_data_and_never_source(grade: Callable[..., Grade]) -> None:
-    """The originals pasted JSON into Python, so that true, null and quotes broke the program or ran as one."""
+    """The originals pasted JSON into Python, so true, null and quotes broke the program or were run as code."""
     odd = [True, None, "'); import os; os._exit(0) #", '"""', "\\", {"a": [1.5, -0.0, "é\n"]}]
     verdict = grade(
         called(args=odd, kwargs={"key": [None]}, expected=[*odd, [None]]), "def f(*a, key): return [*a, key]"
@@ -289,7 +289,7 @@ def test_a_mapping_as_input_is_one_argument(grade: Callable[..., Grade]) -> None
     assert told.endswith("named arguments go into kwargs")
 
 
-def test_a_wrong_case_is_not_told_as_no_case() -> None:
+def test_a_wrong_case_is_not_reported_as_no_case() -> None:
     spec = GraderSpec.model_validate({**FACTORIAL, "test_cases": [{"args": [1]}]})
     with pytest.raises(ValidationError) as told:
         registry.parse_options("grader", spec)

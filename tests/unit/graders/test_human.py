@@ -57,7 +57,7 @@ def options_of(kind: str, options: Any) -> Options:
     ],
 )
 @pytest.mark.parametrize("answer", ["perfect", "", None])
-def test_a_grade_is_due_and_never_given(
+def test_a_grade_is_outstanding_and_never_given(
     written: Any, type_: str, reason: str, answer: Any, build: Callable[..., Grader], grade: Callable[..., Grade]
 ) -> None:
     verdict = grade(written, answer)

@@ -39,7 +39,7 @@ JSON = st.recursive(
         ("```json\nnot JSON\n```", None),
     ],
 )
-def test_a_fence_around_the_whole_answer_is_no_part_of_it(text: str, value: Any, grade: Grading) -> None:
+def test_a_fence_around_the_whole_answer_is_not_part_of_it(text: str, value: Any, grade: Grading) -> None:
     if value is None:
         assert grade({"json_equals": {"value": {"a": 1}}}, text).reason.startswith("not JSON (")
     else:
@@ -170,6 +170,6 @@ def test_a_huge_answer_is_not_quoted_in_full(grade: Grading) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_schema_is_refused_and_nothing_is_fetched(schema: Any) -> None:
+def test_what_is_not_a_schema_is_refused_and_nothing_is_fetched(schema: Any) -> None:
     with pytest.raises(ValidationError):
         registry.parse_options("grader", GraderSpec(kind="json_schema", options=schema))

@@ -1,4 +1,4 @@
-"""Whom a judge asks, what is due where there is nobody, and how several vote."""
+"""Which judges are asked, when a grade stays outstanding, and how several judges vote."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_flag_wins_over_the_grader_and_the_grader_over_the_suite(
 
 @EVERY_KIND
 @pytest.mark.parametrize("flag", ["", "none"])
-def test_without_a_judge_the_grade_is_due(kind: str, flag: str) -> None:
+def test_without_a_judge_the_grade_is_outstanding(kind: str, flag: str) -> None:
     options = ALL[kind] | ({"model": "a/b"} if flag else {})
     grade = judge_once({"type": kind, **options}, "Ada", HonestLlm(), flag=flag)
     assert (grade.state, grade.score, grade.judging) == ("awaiting", None, ())
@@ -73,7 +73,7 @@ def test_without_a_judge_the_grade_is_due(kind: str, flag: str) -> None:
 
 
 @EVERY_KIND
-def test_it_is_due_where_no_model_can_be_asked_at_all(kind: str) -> None:
+def test_it_is_outstanding_where_no_model_can_be_asked_at_all(kind: str) -> None:
     grader = built(kind, {"model": "a/b"}, models=None)
     context = GradeContext(Case(id="a", input="?"), Transcript(output="Ada"), index=0, seed=0)
     assert asyncio.run(grader.grade(context)).state == "awaiting"
@@ -88,7 +88,7 @@ def test_a_judge_that_cannot_be_reached_decides_nothing(kind: str) -> None:
 
 
 @EVERY_KIND
-def test_a_spend_cap_leaves_the_grade_due_and_tells_what_was_spent(kind: str) -> None:
+def test_a_spend_cap_leaves_the_grade_outstanding_and_reports_what_was_spent(kind: str) -> None:
     class PoorLlm(HonestLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
             if self.requests:
@@ -151,7 +151,7 @@ def test_the_panels_score_is_the_mean_and_every_verdict_is_kept() -> None:
 
 
 def test_every_statement_has_a_majority_of_its_own() -> None:
-    """No judge confirms both statements, but each has most of the judges on its side."""
+    """No judge confirms both statements, but a majority confirms each."""
 
     def saying(name: str, *confirmed: str) -> SayingLlm:
         def say(request: ChatRequest) -> str:
@@ -172,7 +172,7 @@ def test_every_statement_has_a_majority_of_its_own() -> None:
 
 
 def test_votes_that_a_panel_has_given_stay() -> None:
-    """The judge of the command line takes the places of those who have not voted."""
+    """The judge from the command line replaces those that have not voted."""
     panel = {"model": {"panel": ["a/a", "b/b", "c/c"], "rubric": "Is it kind?"}}
     broken = SayingLlm(lambda _: "who knows", "b/b")
     before = judge_once(panel, "Ada", [HonestLlm(name="a/a"), broken, SayingLlm(lambda _: "well", "c/c")])
@@ -183,12 +183,12 @@ def test_votes_that_a_panel_has_given_stay() -> None:
     assert [(vote["judge"], vote["state"]) for vote in votes["panel"]] == [("a/a", "pass"), *[("m/m", "pass")] * 2]
     assert len(new.requests) == 2
     assert judge_once(panel, "Ada", [new, broken], flag="m/m", before=grade).evidence == votes
-    assert len(new.requests) == 2, "a verdict stays"
+    assert len(new.requests) == 2, "a verdict is kept"
 
 
 @pytest.mark.parametrize("kind", ["model", "relevance"])
-def test_that_no_money_was_left_is_told_however_much_the_others_said(kind: str) -> None:
-    """`resume` goes by it."""
+def test_that_no_money_was_left_is_reported_however_much_the_others_said(kind: str) -> None:
+    """`resume` depends on it."""
 
     class PoorLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:

@@ -1,4 +1,4 @@
-"""llm-judge: a scorer that is off until it is switched on, and off means left out of the mean, never 0."""
+"""llm-judge: a scorer that is off by default, and while it is off it is left out of the mean, never 0."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_measures_and_decides_only_where_a_minimum_is_given() -> None:
     assert score(enabled=True, min=0.5).state == "pass"
 
 
-def test_a_path_that_leads_nowhere_is_told_and_scores_0_without_a_call() -> None:
+def test_a_path_that_leads_nowhere_is_reported_and_scores_0_without_a_call() -> None:
     llm = HonestLlm()
     grade = judge_once({"llm-judge": {**WRITTEN, "enabled": True, "outputPath": "x.y"}}, None, llm, snapshot=SNAPSHOT)
     assert (grade.score, grade.reason, llm.requests) == (0.0, 'Path "x.y" not found', [])
@@ -70,7 +70,7 @@ def test_wrong_options_are_refused(options: Any) -> None:
         registry.parse_options("grader", GraderSpec(kind="llm-judge", options=options))
 
 
-def test_it_asks_nobody_while_it_is_off() -> None:
+def test_it_asks_no_model_while_it_is_off() -> None:
     llm = HonestLlm()
     judge_once({"llm-judge": WRITTEN}, None, llm, snapshot=SNAPSHOT)
     assert llm.requests == []

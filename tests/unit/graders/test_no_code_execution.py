@@ -1,4 +1,4 @@
-"""An answer is data: no grader may hold the means to run it. Generated code is run by runners, inside a sandbox."""
+"""An answer is data: no grader may be able to run it. Generated code is run by runners, inside a sandbox."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_only_runners_run_code() -> None:
 
 
 def test_runners_need_nothing_of_the_harness() -> None:
-    """Only their own folder is there in the sandbox."""
+    """The sandbox contains only their own folder."""
     for file in RUNNERS.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""

@@ -105,7 +105,7 @@ def test_tolerance(options: Any, output: str, passes: bool, grade: Grading) -> N
     assert grade({"numeric": options}, output).passed is passes
 
 
-def test_the_reason_tells_close_numbers_apart(grade: Grading) -> None:
+def test_the_reason_distinguishes_close_numbers(grade: Grading) -> None:
     assert grade({"numeric": 1000000}, "1000001").reason == "1000001 differs from 1000000 by 1, allowed 0"
 
 
@@ -145,7 +145,7 @@ def test_a_target_without_an_exit_code_fails_and_says_why(grade: Grading) -> Non
         "mcp__box__run-shell",
     ],
 )
-def test_the_last_shell_call_tells_where_there_is_no_command(name: str, grade: Grading) -> None:
+def test_the_last_shell_call_reports_where_there_is_no_command(name: str, grade: Grading) -> None:
     calls = [{"name": name, "result": {"exit_code": 0}}, {"name": name, "result": {"exit_code": 3}}, {"name": "read"}]
     assert grade({"exit_code": 3}, tool_calls=calls).passed
     assert grade({"exit_code": 0}, tool_calls=calls).reason == "exit code 3, expected 0"
@@ -179,7 +179,7 @@ def test_exit_codes_of_shell_calls_are_read(result: Any, code: int, grade: Gradi
 @pytest.mark.parametrize(
     "result", [None, "done", 0, [0], {"exit_code": True}, {"exit_code": "0"}, "exit code", "[" * 9999]
 )
-def test_a_shell_call_that_tells_no_exit_code_fails(result: Any, grade: Grading) -> None:
+def test_a_shell_call_that_reports_no_exit_code_fails(result: Any, grade: Grading) -> None:
     verdict = grade({"exit_code": 0}, tool_calls=[{"name": "run_shell", "result": result}])
     assert verdict.state == "fail"
     assert verdict.reason == "the last shell call, 'run_shell', tells no exit code, expected exit code 0"

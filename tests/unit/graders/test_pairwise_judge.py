@@ -1,4 +1,4 @@
-"""pairwise: both orders are asked, and only a preference that survives them counts."""
+"""pairwise: both orders are asked, and only a preference that is the same in both counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judged import HonestLlm, SayingLlm, data_in, judge_once
 
 
 def always(*winners: str) -> SayingLlm:
-    """Says the first where the answer stands first, the second where it stands second."""
+    """Says "first" if the answer comes first, and "second" if it comes second."""
 
     def say(request: Any) -> str:
         winner = winners[0] if data_in(request)["first answer"] == "Ada" else winners[1]
@@ -41,7 +41,7 @@ def test_both_orders_must_agree(winners: tuple[str, str], outcome: str, score: f
     assert disagrees == (winners not in (("first", "second"), ("second", "first"), ("tie", "tie")))
 
 
-def test_that_length_is_no_merit_is_said_by_no_rubric_but_ours() -> None:
+def test_that_length_is_not_a_merit_is_said_by_no_rubric_but_ours() -> None:
     said = []
     for rubric in ({}, {"rubric": "It is shorter."}):
         llm = always("first", "second")

@@ -38,7 +38,7 @@ CATASTROPHIC = {
 
 
 def test_no_pattern_outlives_its_time_limit(build: Callable[..., Grader]) -> None:
-    """All fifteen side by side: each is answered, or given up at the limit."""
+    """All fifteen at once: each is answered, or given up at the limit."""
 
     async def outcome(pattern: str, text: str, offloader: Offloader) -> str:
         context = GradeContext(Case(id="a", input="?"), Transcript(output=text), index=0, seed=0)
@@ -87,7 +87,7 @@ def test_a_forbidden_pattern_scores_as_it_passes(output: str, passes: bool, grad
     assert verdict.score == float(passes)
 
 
-def test_reasons_tell_a_missing_match_from_a_forbidden_one(grade: Grading) -> None:
+def test_reasons_distinguish_a_missing_match_from_a_forbidden_one(grade: Grading) -> None:
     assert grade({"regex": "b"}, "a").reason == "no match for /b/ in 'a'"
     assert grade({"regex": "a", "must_match": False}, "a").reason == "forbidden match of /a/ in 'a'"
 

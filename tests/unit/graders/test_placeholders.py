@@ -84,7 +84,7 @@ def test_what_is_filled_in_matches(name: str, form: str) -> None:
     assert matches(text, filled["a"][0])
 
 
-def test_placeholders_are_no_variables() -> None:
+def test_placeholders_are_not_variables() -> None:
     value = {"id": "user-{{any_number}} of {{host}}"}
     assert needed(value) == {"host"}
     assert fill(value, {"host": "here"}) == {"id": "user-{{any_number}} of here"}
@@ -93,6 +93,6 @@ def test_placeholders_are_no_variables() -> None:
 @pytest.mark.parametrize(
     ("name", "told"), [("any_uid", "did you mean 'any_uuid'"), ("any_thing_at_all_really", "known: any_uuid")]
 )
-def test_an_unknown_placeholder_is_told(name: str, told: str) -> None:
+def test_an_unknown_placeholder_is_reported(name: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         check_placeholders({"a": [f"x {{{{{name}}}}}"]})

@@ -1,4 +1,4 @@
-"""The cache of verdicts: nobody pays twice for the same one, nobody gets another's, and faults are not kept."""
+"""The cache of verdicts: the same verdict is paid for once, verdicts are not mixed up, and faults are not kept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def written(kind: str, **more: Any) -> dict[str, Any]:
 
 @EVERY_KIND
 def test_two_models_and_four_trials_on_one_cache_are_eight_calls(kind: str) -> None:
-    """Where sampling is on, each trial has its own verdict: else K repeats would share one and look reliable."""
+    """With sampling, each trial has its own verdict: otherwise K repeats would share one and look reliable."""
     cache = InMemoryCache()
     llms = [HonestLlm(name="a/judge"), HonestLlm(name="b/judge")]
     for llm in llms:
@@ -106,7 +106,7 @@ class Reply(str):
         return "<a reply>"
 
 
-def test_texts_are_told_apart_by_their_letters_alone() -> None:
+def test_texts_are_distinguished_by_their_letters_alone() -> None:
     cache, llm = InMemoryCache(), HonestLlm()
     for output in (Reply("Ada"), Reply("Eve"), "Ada"):
         judge(written("model"), output, llm, cache=cache)
@@ -114,7 +114,7 @@ def test_texts_are_told_apart_by_their_letters_alone() -> None:
 
 
 def test_a_prompt_of_ones_own_is_another_one_though_its_words_are_ours() -> None:
-    """Paragraphs without anything in them are left out of ours only."""
+    """Empty paragraphs are left out of the built-in prompt only."""
     cache, llm = InMemoryCache(), HonestLlm()
     for options in ({}, {"prompt": read_prompt("scores")}):
         judge(written("model", **options), "Ada", llm, cache=cache)
@@ -144,7 +144,7 @@ def test_garbage_and_faults_are_never_kept(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kept", ["x", {}, {"said": {"overall_score": 7}, "model": "m"}, {"said": 5, "model": "m"}])
-def test_what_a_cache_holds_is_checked_like_a_reply(kept: Any) -> None:
+def test_what_a_cache_contains_is_checked_like_a_reply(kept: Any) -> None:
     class OddCache(InMemoryCache):
         async def get(self, key: str) -> Any:
             return kept

@@ -1,4 +1,4 @@
-"""Whatever a judge replies that is no verdict counts neither as a pass nor as a fail, whichever judge it is."""
+"""An invalid reply of any judge counts neither as a pass nor as a fail."""
 
 from __future__ import annotations
 
@@ -69,22 +69,22 @@ def test_every_criterion_is_scored_on_the_scale(scores: Any, told: str) -> None:
     grade = judge_once({"model": {"model": "m", "rubric": rubric}}, "Ada", llm)
     assert grade.state == "unscored"
     assert told in grade.reason
-    assert told in llm.requests[1].messages[-1].content, "so that the judge can mend it"
+    assert told in llm.requests[1].messages[-1].content, "so that the judge can fix it"
 
 
 @pytest.mark.parametrize("judge", JUDGES)
-def test_a_reply_that_is_mended_counts(judge: str) -> None:
+def test_a_reply_that_is_repaired_counts(judge: str) -> None:
     def say(request: ChatRequest) -> str:
         return json.dumps(sound(request)) if len(request.messages) > 1 else "I would let it pass."
 
     llm = SayingLlm(say)
     grade = judge_once(JUDGES[judge], "Ada", llm)
     assert grade.passed
-    assert grade.judging[0].calls == len(llm.requests) == (4 if judge == "pairwise" else 2), "refused ones cost, too"
+    assert grade.judging[0].calls == len(llm.requests) == (4 if judge == "pairwise" else 2), "refused replies cost, too"
 
 
 @pytest.mark.parametrize("reason", ["length", "refused"])
-def test_a_reply_that_was_cut_or_refused_is_no_verdict(reason: FinishReason) -> None:
+def test_a_reply_that_was_cut_or_refused_is_not_a_verdict(reason: FinishReason) -> None:
     class CutLlm(HonestLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
             return (await super().chat(request)).model_copy(update={"finish_reason": reason})
@@ -104,7 +104,7 @@ def test_a_verdict_beside_a_call_of_a_tool_is_not_the_only_one() -> None:
 @pytest.mark.parametrize(
     ("said", "state"), [("PASS", "pass"), ("Pass", "pass"), ("FAIL", "fail"), ("pass ", "unscored")]
 )
-def test_case_is_no_matter_in_a_result(said: str, state: str) -> None:
+def test_case_does_not_matter_in_a_result(said: str, state: str) -> None:
     llm = SayingLlm(lambda request: json.dumps({**sound(request), "result": said}))
     assert judge_once(JUDGES["relevance"], "Ada", llm).state == state
 

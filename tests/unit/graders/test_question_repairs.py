@@ -1,4 +1,4 @@
-"""A reply that is no verdict is asked for again, without a word of it: it may be what the judged text wants to say."""
+"""After an invalid reply the judge is asked again, without showing it the reply, which may repeat the judged text."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_half_of_a_surrogate_pair_spoils_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("written", [RELEVANCE, {"model": "m"}, {"pairwise": {"against": "Eve", "model": "m"}}])
-def test_what_was_paid_for_is_told_also_where_the_verdict_cannot_be_kept(written: Any) -> None:
+def test_what_was_paid_for_is_reported_also_where_the_verdict_cannot_be_kept(written: Any) -> None:
     class FullCache(InMemoryCache):
         async def set(self, key: str, value: Json) -> None:
             raise StoreError("the disk is full")
@@ -95,8 +95,8 @@ def test_equal_questions_asked_at_the_same_moment_are_one_call() -> None:
     assert [(each.judging.calls, each.judging.cached) for each in askings] == [(1, 0), (1, 0), (0, 1), (0, 1), (0, 1)]
 
 
-def test_a_fault_is_nobody_elses_verdict() -> None:
-    """Those who waited ask themselves."""
+def test_a_fault_is_not_shared_as_a_verdict() -> None:
+    """Callers that waited ask themselves."""
     replies = iter(["garbage"] * 3)
     llm = SayingLlm(lambda request: next(replies, verdict(request)))
     askings = asked_together(llm, "a", "a", "a")
@@ -111,7 +111,7 @@ def test_trials_of_one_grader_that_end_together_share_a_call() -> None:
     assert (len(llm.requests), grade.judging[0].calls, grade.judging[0].cached) == (1, 1, 1)
 
 
-def test_what_the_cache_holds_and_is_no_verdict_is_replaced() -> None:
+def test_what_the_cache_contains_and_is_not_a_verdict_is_replaced() -> None:
     async def ask() -> None:
         cache, llm = InMemoryCache(), HonestLlm()
         await Asking(llm, cache).ask(question())

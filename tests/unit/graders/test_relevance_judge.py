@@ -1,4 +1,4 @@
-"""relevance: a call for every statement, an answer with a reason to each, and no verdict where one is missing."""
+"""relevance: one call per statement, an answer with a reason for each, and no verdict if one is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITTEN = {"relevance": {"criteria": CRITERIA, "model": "m"}}
 
 
 class PickyLlm(HonestLlm):
-    """Confirms all but the statements it is given."""
+    """Confirms all statements except the given ones."""
 
     def __init__(self, *denied: str) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class PickyLlm(HonestLlm):
         return json.dumps({**self.verdict(request), **said})
 
 
-def test_all_statements_must_hold_and_each_is_told_in_order() -> None:
+def test_all_statements_must_be_true_and_each_is_reported_in_order() -> None:
     llm = PickyLlm("names Ada")
     grade = judge_once(WRITTEN, "Hello", llm)
     assert (grade.state, grade.score) == ("fail", pytest.approx(2 / 3))

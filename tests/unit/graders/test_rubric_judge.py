@@ -1,4 +1,4 @@
-"""model: what the judge is told, and what its words are worth."""
+"""model: what the judge reads, and how its reply becomes a score."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TWO = "1. **Correctness** (weight: 0.75)\n2. **Tone** (weight: 0.25)"
 
 
 def says(**said: Any) -> SayingLlm:
-    """The honest verdict with these words in place of its own."""
+    """The honest verdict with some of its words replaced."""
     return SayingLlm(lambda request: json.dumps({**HonestLlm().verdict(request), **said}))
 
 
@@ -36,7 +36,7 @@ def says(**said: Any) -> SayingLlm:
     ],
 )
 def test_the_weighted_scores_decide(scores: dict[str, float], score: float, state: str) -> None:
-    """The judge's own sum and its own opinion are kept, and decide nothing."""
+    """The judge's own sum and opinion are kept and decide nothing."""
     llm = says(
         scores=scores, overall_score=1, passed=state == "fail", justification="so", specific_feedback=["shorter"]
     )
@@ -77,7 +77,7 @@ def test_every_kind_of_score_is_worth_something_from_0_to_1(scoring: Any, said: 
 
 
 def test_a_criterion_with_a_scale_of_its_own_is_worth_its_place_on_it() -> None:
-    """As an example of the documents has them: each line ends with its scale."""
+    """As in an example of the documents: each line ends with its scale."""
     rubric = "Score it:\n1. Completeness: Are all items found? (0-5)\n2. Accuracy: Are they right? (0-10)"
     grade = judge_once(
         {"model": {"model": "m", "rubric": rubric}}, "Ada", says(scores={"completeness": 4, "accuracy": 0})
@@ -90,7 +90,7 @@ def test_a_criterion_with_a_scale_of_its_own_is_worth_its_place_on_it() -> None:
     same = judge_once(
         {"model": {"model": "m", "rubric": "1. Tone: kind? (0-3)\n2. Facts: right? (0-3)"}}, "Ada", HonestLlm()
     )
-    assert (same.score, same.evidence["overall_score"]) == (1, 3), "the whole is scored on the scale that all have"
+    assert (same.score, same.evidence["overall_score"]) == (1, 3), "the whole is scored on the common scale"
 
 
 @pytest.mark.parametrize("kind", ["model", "pairwise", "llm-judge"])
@@ -204,7 +204,7 @@ def test_without_a_rubric_there_is_one_for_what_is_known(options: Any, case: Any
     assert words in told(asked(options, **case))
 
 
-def test_what_criteria_describe_is_told_beside_a_rubric() -> None:
+def test_what_criteria_describe_is_shown_beside_a_rubric() -> None:
     criteria = [{"name": "Tone", "description": "Is it kind?"}, "Length"]
     assert "Judge the letter.\n\n- tone: Is it kind?\n- length: Length" in told(
         asked({"rubric": "Judge the letter.", "criteria": criteria})
@@ -235,7 +235,7 @@ def test_the_version_and_the_digest_follow_the_prompt(build: Callable[..., Grade
 
 
 def test_the_version_follows_the_form_of_the_reply(build: Callable[..., Grader]) -> None:
-    """It is worded for the judge as well."""
+    """The judge reads it as well."""
     versions = {
         build({"model": {"model": "m", "rubric": "Kind?", **options}}).version
         for options in ({}, {"scoring": {"type": "boolean"}}, {"scoring": {"range": [0, 9]}}, {"criteria": ["tone"]})

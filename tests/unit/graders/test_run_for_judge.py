@@ -1,4 +1,4 @@
-"""The transcript that a judge is given."""
+"""The transcript that a judge reads."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_a_claim_of_a_call_can_be_told_from_a_call(claim: str) -> None:
+def test_a_claim_of_a_call_can_be_distinguished_from_a_call(claim: str) -> None:
     text = f"Look:\n\n{claim}"
     escaped = f"Look:\n\n\\{claim}"
     assert without_headers(text) == escaped
@@ -148,7 +148,7 @@ ASKED = {
 }
 
 
-def test_a_run_without_events_is_told_from_its_calls() -> None:
+def test_a_run_without_events_is_described_by_its_calls() -> None:
     called_and_said = Transcript(output="Two.", tool_calls=(CALL, ToolCall(name="rm", error="refused")))
     assert run_for_judge(called_and_said, "Two.").split("\n\n") == [
         '[Agent unknown calls tool "ls" with arguments: {"path":"."}]',
@@ -160,7 +160,7 @@ def test_a_run_without_events_is_told_from_its_calls() -> None:
     assert run_for_judge(Transcript(output="Two."), "Two.") == "Two."
 
 
-def test_messages_tell_what_was_said_between_the_calls() -> None:
+def test_messages_report_what_was_said_between_the_calls() -> None:
     messages = (
         ASKED,
         {"role": "tool", "tool_call_id": "1", "content": "a b"},
@@ -174,4 +174,4 @@ def test_messages_tell_what_was_said_between_the_calls() -> None:
         "[Agent unknown says]: Two.",
     ]
     claimed = Transcript(output="Two.", messages=(ASKED, ASKED), tool_calls=(CALL,))
-    assert run_for_judge(claimed, "Two.").count("calls tool") == 1, "what was asked for and not done did not happen"
+    assert run_for_judge(claimed, "Two.").count("calls tool") == 1, "a requested call that was not made did not happen"

@@ -72,7 +72,7 @@ def test_the_code_of_an_answer(text: str, language: str, name: str | None, code:
     ],
 )
 def test_an_answer_is_only_looked_through(text: str) -> None:
-    """Neither parsed nor searched again and again: that would take minutes, or more memory than there is."""
+    """Neither parsed nor searched repeatedly: that would take minutes, or more memory than there is."""
     tracemalloc.start()
     try:
         code_in(text, "python", "f")
@@ -81,7 +81,7 @@ def test_an_answer_is_only_looked_through(text: str) -> None:
         tracemalloc.stop()
 
 
-def test_a_fault_of_our_own_has_no_place_in_somebodys_code(build: Callable[..., Grader], tmp_path: Path) -> None:
+def test_a_fault_of_the_harness_is_not_placed_in_the_users_code(build: Callable[..., Grader], tmp_path: Path) -> None:
     """So the reason does not end with empty parentheses."""
     spec = GraderSpec.model_validate({"code_tests": "assert f()"})
     context = GradeContext(Case(id="a", input="?"), Transcript(output="def f(): return 1"), index=0, seed=0)
@@ -90,7 +90,7 @@ def test_a_fault_of_our_own_has_no_place_in_somebodys_code(build: Callable[..., 
     assert reason.startswith("the grader raised AttributeError: ") and "()" not in reason
 
 
-def test_an_interpreter_that_is_missing_is_nobodys_failure(tmp_path: Path) -> None:
+def test_an_interpreter_that_is_missing_is_not_a_failure(tmp_path: Path) -> None:
     services = Services(tmp_path, NoSandbox(), Offloader(1), environment={})
     with pytest.raises(Unscored, match="no-such-interpreter is not installed"):
         find_program("no-such-interpreter", services)

@@ -52,7 +52,7 @@ def test_both_spellings_of_options() -> None:
     assert parsed({"similarity": camel_path}) == parsed({"similarity": {"output_path": "a.b", "expected_value": "c"}})
 
 
-def test_similarity_looks_at_the_answer_unless_told_where(grade: Callable[..., Grade]) -> None:
+def test_similarity_looks_at_the_answer_unless_a_path_is_given(grade: Callable[..., Grade]) -> None:
     assert grade({"similarity": "Ada"}, "Ada").score == 1
     elsewhere = {"expected_value": "Ada", "output_path": "nobody.text"}
     verdict = grade({"similarity": elsewhere}, "Ada")
@@ -98,7 +98,7 @@ def named(artifact):
 
 
 def graded_once(written: Any, build: Callable[..., Grader]) -> Grade:
-    """As the engine does it, which is where exceptions end."""
+    """As the engine does it, which handles exceptions."""
     context = GradeContext(Case(id="a", input="?"), Transcript(output="Ada"), index=0, seed=0)
     return asyncio.run(grade_once(GraderSpec.model_validate(written), build(written), context))
 
@@ -125,7 +125,7 @@ class TestOwn:
         assert (verdict.state, verdict.score, verdict.evidence) == ("pass", score, evidence)
 
     @pytest.mark.parametrize(("name", "problem"), [("too_much", "value"), ("text", "str"), ("named", "value")])
-    def test_what_is_no_score_is_unscored(self, name: str, problem: str, grade: Callable[..., Grade]) -> None:
+    def test_what_is_not_a_score_is_unscored(self, name: str, problem: str, grade: Callable[..., Grade]) -> None:
         with pytest.raises(Unscored, match=problem):
             grade({"scorer": f"own.py:{name}"}, "Ada")
 
@@ -146,7 +146,7 @@ class TestOwn:
 
     @pytest.mark.parametrize("name", ["raising", "too_much", "text"])
     def test_one_that_only_measures_and_fails_counts_as_0(self, name: str, build: Callable[..., Grader]) -> None:
-        """Left out of the mean it would raise a trial's score."""
+        """Leaving it out of the mean would raise a trial's score."""
         verdict = graded_once({"scorer": f"own.py:{name}", "required": False}, build)
         assert (verdict.state, verdict.score, verdict.required) == ("fail", 0.0, False)
         assert verdict.reason

@@ -42,7 +42,7 @@ def test_the_score_is_the_nearness_and_the_threshold_decides(grade: Callable[...
     assert (strict.state, strict.score) == ("fail", near.score)
     assert strict.reason == f"nearness 0.895 < 0.95 of '{SITTING}' to '{CAT}'"
     far = grade({"semantic_similarity": CAT}, MARKET)
-    assert (far.state, far.score) == ("fail", 0.0), "what points away scores 0, not less"
+    assert (far.state, far.score) == ("fail", 0.0), "an opposite direction scores 0, not less"
 
 
 def test_data_is_compared_as_text_and_of_a_response_the_body(grade: Callable[..., Grade]) -> None:
@@ -70,13 +70,13 @@ def test_without_a_value_the_answer_is_compared_with_the_cases_reference(build: 
 @pytest.mark.parametrize(
     "written", [{"threshhold": 0.5}, {"Threshold": 0.5}, {"threshold": 0.5, "modle": "vllm/half"}, {"threshold": True}]
 )
-def test_a_mapping_holds_options_and_is_never_the_expected_answer(written: Any) -> None:
+def test_a_mapping_contains_options_and_is_never_the_expected_answer(written: Any) -> None:
     with pytest.raises(ValueError, match=r"Extra inputs|a valid number"):
         registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
 
 
 @pytest.mark.parametrize(("written", "advice"), [(0.3, 0.3), (1, 1), (True, 0.8), (42, 0.8)])
-def test_a_bare_number_is_no_expected_answer(written: Any, advice: float) -> None:
+def test_a_bare_number_is_not_an_expected_answer(written: Any, advice: float) -> None:
     with pytest.raises(ValueError, match=rf"write \{{threshold: {advice}\}}, or the expected text"):
         registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options=written))
     registry.parse_options("grader", GraderSpec(kind="semantic_similarity", options={"value": written}))
@@ -88,7 +88,7 @@ def test_the_same_text_needs_no_model(build: Callable[..., Grader]) -> None:
 
 
 @pytest.mark.parametrize("written", [{"semantic_similarity": CAT}, {"similarity": CAT, "algorithm": "semantic"}])
-def test_where_embeddings_are_not_installed_the_grade_is_due(
+def test_where_embeddings_are_not_installed_the_grade_is_outstanding(
     written: Any, grade: Callable[..., Grade], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "wordllama", None)
@@ -131,7 +131,7 @@ def services(folder: Path, environment: dict[str, str], models: OpenModels | Non
 
 
 def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
-    """By an option, by a variable; the digest follows, since another model gives other scores."""
+    """By an option or by a variable; the digest changes too, since another model gives other scores."""
 
     async def embeddings(request: web.Request) -> web.Response:
         texts = (await request.json())["input"]
@@ -158,7 +158,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     same, other = asyncio.run(ask())
     assert (same.state, same.score, same.evidence["model"]) == ("pass", pytest.approx(1), "mine/tiny")
     assert other.state == "fail"
-    assert same.judging == (Judging(model="mine/tiny", calls=1, input_tokens=3),), "of a price that nobody knows"
+    assert same.judging == (Judging(model="mine/tiny", calls=1, input_tokens=3),), "with an unknown price"
 
     def digest(environment: dict[str, str], **options: Any) -> str:
         spec = GraderSpec.model_validate({"semantic_similarity": {"value": CAT, **options}})
@@ -176,7 +176,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("written", [{"semantic_similarity": CAT}, {"similarity": CAT, "algorithm": "semantic"}])
-def test_embeddings_that_say_nothing_are_no_verdict(
+def test_embeddings_that_say_nothing_are_not_a_verdict(
     tmp_path: Path, written: Any, vectors: list[list[float]], why: str, calls: int
 ) -> None:
     asked = []

@@ -1,4 +1,4 @@
-"""What recorded sessions are judged by: size, tool calls, relevance and assertions."""
+"""The graders of recorded sessions: size, tool calls, relevance and assertions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def calls(*names: str) -> list[dict[str, str]]:
     return [{"name": name} for name in names]
 
 
-def test_the_size_that_was_found_is_told(grade: Grading) -> None:
+def test_the_size_that_was_found_is_reported(grade: Grading) -> None:
     verdict = grade({"size_class": "M"}, "x" * 499)
     assert (verdict.reason, verdict.evidence) == ("size expected M, got S", {"actual": "S", "expected": "M"})
 
@@ -39,13 +39,13 @@ def test_tool_calls_pass_only_if_all_match(
     assert (verdict.state, verdict.score) == (state, pytest.approx(score))
 
 
-def test_a_score_is_told_with_the_calls(grade: Grading) -> None:
+def test_a_score_is_reported_with_the_calls(grade: Grading) -> None:
     assert (
         grade({"tool_calls_f1": ["a", "b"]}, tool_calls=calls("a", "c")).reason == "tool calls score 0.50; called: a, c"
     )
 
 
-def test_calls_that_nobody_expected_are_told_but_fail_nothing(grade: Grading) -> None:
+def test_calls_that_were_not_expected_are_reported_but_fail_nothing(grade: Grading) -> None:
     verdict = grade({"tool_calls_f1": []}, "ok", tool_calls=calls("search"))
     assert (verdict.state, verdict.score, verdict.evidence["f1"]) == ("pass", 1.0, 0.0)
     assert verdict.reason == "none were expected; called: search"

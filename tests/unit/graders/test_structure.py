@@ -111,7 +111,7 @@ class TestResponses:
     @pytest.mark.parametrize("wrap", [lambda body: {"status": 200, "body": body}, lambda body: body, json.dumps])
     @pytest.mark.parametrize("prefix", ["", "body."])
     def test_paths_start_at_the_body(self, body: Any, passes: bool, wrap: Any, prefix: str, grade: Grading) -> None:
-        """A target may give the whole response or its body alone."""
+        """A target may return the whole response or only its body."""
         ignored = [prefix + path for path in ("users.*.id", "users.*.created_at", "pagination.total")]
         verdict = grade(written(USERS, ignore_fields=ignored, allow_additional_fields=True), wrap(body))
         assert verdict.passed is passes, verdict.reason
@@ -134,7 +134,7 @@ class TestResponses:
         answer = {"status": 200, "headers": {"Content-Type": "application/json; charset=utf-8"}, "body": body}
         assert grade(written(LISTING, **options), answer).passed is passes
 
-    def test_a_key_that_is_missing_twice_over_is_told_once(self, grade: Grading) -> None:
+    def test_a_key_that_is_missing_twice_over_is_reported_once(self, grade: Grading) -> None:
         answer = {**LISTING, "body": {"meta": {"page": 1, "per_page": 20}}}
         assert grade(written(LISTING, require_keys=["data"]), answer).reason == "body.data is missing"
 
@@ -163,7 +163,7 @@ class TestResponses:
 
     @pytest.mark.parametrize("ignored", ["status", "*", "**"])
     def test_the_status_cannot_be_ignored_by_the_way(self, ignored: str, grade: Grading) -> None:
-        """`status` is a field of the body, as every path is."""
+        """`status` is a field of the body, like every path."""
         value = {"status": 200, "body": {"status": "ok"}}
         answer = {"status": 500, "body": {"status": "broken"}}
         assert grade(written(value, ignore_fields=[ignored]), answer).reason == "status is 500, expected 200"
@@ -178,7 +178,7 @@ class TestResponses:
         assert grade(written({"a": 1}), answer).passed
         assert grade(written({"a": 1}), {**answer, "body": '{"a": 1}'}).passed
 
-    def test_a_ticket_is_no_response(self, grade: Grading) -> None:
+    def test_a_ticket_is_not_a_response(self, grade: Grading) -> None:
         ticket = {"status": "open", "body": "It is broken.", "title": "Help"}
         assert grade(written(ticket, ignore_fields=["title"]), {"status": "open", "body": "It is broken."}).passed
         assert not grade(written(ticket), {**ticket, "status": "closed"}).passed

@@ -57,7 +57,7 @@ def test_case_counts_on_request(case_sensitive: bool, passes: bool, grade: Gradi
     assert grade({"includes": {"must_include": "ADA", "case_sensitive": case_sensitive}}, "ada").passed is passes
 
 
-def test_numbers_stand_for_their_text(grade: Grading) -> None:
+def test_numbers_mean_their_text(grade: Grading) -> None:
     assert grade({"includes": [14, True]}, "14 is true").passed
 
 
@@ -66,7 +66,7 @@ def test_forbidding_alone_is_enough(build: Callable[..., Grader], grade: Grading
     assert not grade({"includes": {"must_not_include": "legacy"}}, "LEGACY").passed
 
 
-def test_the_example_holds_what_must_be_there(build: Callable[..., Grader], grade: Grading) -> None:
+def test_the_example_contains_what_must_be_there(build: Callable[..., Grader], grade: Grading) -> None:
     example = build(EXTRACTION).example()
     assert example is not None
     assert grade(EXTRACTION, example.output).passed

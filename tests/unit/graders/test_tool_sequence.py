@@ -49,7 +49,7 @@ def calls(*names: str) -> list[dict[str, Any]]:
 def test_modes(mode: str, expected: str, called: str, passes: bool, f1: float, grade: Grading) -> None:
     verdict = grade({"tool_sequence": expected.split(), "mode": mode}, tool_calls=calls(*called.split()))
     assert verdict.passed is passes
-    assert verdict.score == pytest.approx(1 if passes else f1), "further calls are no loss where they are allowed"
+    assert verdict.score == pytest.approx(1 if passes else f1), "additional calls do no harm if they are allowed"
     assert verdict.evidence["f1"] == pytest.approx(f1)
     assert bool(verdict.reason) is not passes
 
@@ -161,7 +161,7 @@ masks = st.integers(0, 5).flatmap(
 
 @given(masks)
 def test_the_longest_common_subsequence_is_the_longest(asked: tuple[int, list[int]]) -> None:
-    """Against every way to choose steps and calls, in order."""
+    """Compared with every way to choose steps and calls, in order."""
     count, accepted = asked
     longest = max(
         size

@@ -1,4 +1,4 @@
-"""A judge is tried before it is relied on: one trivial statement, and a clear word where it cannot judge."""
+"""A judge is validated before it is used: one trivial statement, and a clear message if it cannot judge."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_one_that_slips_now_and_then_is_believed() -> None:
     assert len(llm.requests) == 3
 
 
-def test_one_that_cannot_be_reached_is_no_wrong_usage() -> None:
+def test_one_that_cannot_be_reached_is_not_wrong_usage() -> None:
     class BrokenLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
             raise ModelUnavailable("401: no such key")
@@ -53,7 +53,7 @@ def test_one_that_cannot_be_reached_is_no_wrong_usage() -> None:
 
 
 def test_one_that_keeps_silent_is_given_up_within_its_time() -> None:
-    """What the server said last is told, if it said anything."""
+    """The server's last message is reported, if there is one."""
 
     class HangingLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
@@ -71,7 +71,7 @@ def test_one_that_keeps_silent_is_given_up_within_its_time() -> None:
 
 
 @pytest.mark.parametrize(("status", "next_step"), [(401, "check the key"), (403, "the key"), (404, "the model's name")])
-def test_one_that_refuses_is_told_with_what_to_look_at(status: int, next_step: str) -> None:
+def test_one_that_refuses_is_reported_with_what_to_look_at(status: int, next_step: str) -> None:
     class RefusingLlm(JudgeLlm):
         async def chat(self, request: ChatRequest) -> ChatReply:
             raise ModelUnavailable(f"{status}: no", status=status)

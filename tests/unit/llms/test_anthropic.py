@@ -1,4 +1,4 @@
-"""Anthropic's messages: turns, tools, forced replies, and what is no reply."""
+"""Anthropic's messages: turns, tools, forced replies, and invalid replies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reply(*blocks: dict[str, Any], stop: str = "end_turn") -> dict[str, Any]:
     return {"type": "message", "model": "c-1", "content": list(blocks), "stop_reason": stop, "usage": usage}
 
 
-def test_turns_alternate_and_the_system_prompt_stands_apart() -> None:
+def test_turns_alternate_and_the_system_prompt_is_separate() -> None:
     request = ChatRequest(
         messages=(
             ChatMessage(role="system", content="be brief"),
@@ -115,7 +115,7 @@ def test_a_second_forced_reply_is_not_hidden() -> None:
         with pytest.raises(ValueError, match="first JSON value"):
             only_object(reply_of(reply(*blocks, stop="tool_use"), is_forced=True).text)
     said = reply_of(reply({"type": "text", "text": "Let me see."}, yes, stop="tool_use"), is_forced=True)
-    assert only_object(said.text) == {"a": "1"}, "words alone are no second reply"
+    assert only_object(said.text) == {"a": "1"}, "text alone is not a second reply"
 
 
 def test_beside_tools_of_ones_own_the_schema_is_said_in_words() -> None:
@@ -175,7 +175,7 @@ async def test_a_seed_is_left_out_and_thrown_away_replies_are_paid_for() -> None
         {"type": "error", "error": {"message": "overloaded"}},
     ],
 )
-def test_what_is_no_reply_is_refused(body: Any) -> None:
+def test_what_is_not_a_reply_is_refused(body: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         reply_of(body)
 

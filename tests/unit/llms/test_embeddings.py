@@ -62,7 +62,7 @@ def embed_at(handler: Handler, used: list[Usage]) -> Embedded:
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "total_tokens": 0}])
-def test_where_a_server_does_not_count_tokens_nobody_knows_them(usage: Any) -> None:
+def test_where_a_server_does_not_count_tokens_they_are_unknown(usage: Any) -> None:
     async def handler(_request: web.Request) -> web.Response:
         return web.json_response({"data": [item(0, [1.0])], "usage": usage})
 

@@ -1,4 +1,4 @@
-"""Refusals in words, and how long a server asks everybody to wait."""
+"""Refusals with a message, and how long a server asks everybody to wait."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_servers_words_are_found_in_whatever_they_are_wrapped(text: str, wor
         ([], None),
     ],
 )
-def test_a_status_that_is_told_with_http_200_is_understood(body: Any, status: int | None) -> None:
+def test_a_status_that_is_reported_with_http_200_is_understood(body: Any, status: int | None) -> None:
     assert status_in_body(body) == status
 
 

@@ -1,4 +1,4 @@
-"""A real model on this machine: SmolLM2 in a child process, there when it is asked and gone with the harness."""
+"""A real model on this machine: SmolLM2 in a child process that starts on request and ends with the harness."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_one_server_for_all_who_ask_and_another_when_it_dies(proc: None) -> None
     async def ask() -> None:
         posting = Posting()
         llm = Local("smollm2", access("local", posting=posting))
-        assert new_servers(before) == [], "nothing is started before it is asked"
+        assert new_servers(before) == [], "nothing is started before the first request"
         try:
             first, second = await asyncio.gather(llm.chat(HELLO), llm.chat(HELLO))
             [pid] = new_servers(before)
@@ -136,7 +136,7 @@ def test_replies_keep_to_a_schema(smollm2_url: str) -> None:
     assert verdict["nonce"] == "a1b2"
 
 
-def test_why_it_cannot_start_is_told(tmp_path: Path) -> None:
+def test_why_it_cannot_start_is_reported(tmp_path: Path) -> None:
     need_smollm2()
     (tmp_path / "bad.gguf").write_text("GGUF, but not really")
 
@@ -186,7 +186,7 @@ def test_texts_and_lists_of_a_structured_reply_have_an_end() -> None:
     assert properties["nonce"] == {"type": "string", "enum": ["a"]}
     assert properties["type"] == {"type": "string", "maxLength": 200}
     assert properties["lines"] == {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 5}}
-    assert "maxLength" not in str(schema["properties"]["type"]), "what was asked for is not changed"
+    assert "maxLength" not in str(schema["properties"]["type"]), "the request is not changed"
 
 
 def test_weights_of_the_same_name_and_size_are_another_revision(tmp_path: Path) -> None:

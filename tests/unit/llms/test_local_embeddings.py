@@ -1,4 +1,4 @@
-"""Embeddings on this machine: near where texts mean the same, and without a word to the rest of the program."""
+"""Embeddings on this machine: close if texts mean the same, and without output from the library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_texts_of_every_kind_have_a_vector(vectors: OfflineVectors) -> None:
     assert set(empty) == {0.0}
     assert any(letters)
     assert len(CAT) * 1500 > PIECE_CHARACTERS
-    assert cosine(long, half) > 0.999, "pieces of a long text are put together again"
+    assert cosine(long, half) > 0.999, "pieces of a long text are combined again"
 
 
 def test_an_embedder_answers_many_at_once() -> None:

@@ -1,4 +1,4 @@
-"""Models whose use is paid for: what the purse hears of calls that come to nothing."""
+"""Models whose use is paid for: what failed calls report to the budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))
 
 
 class Stumbling(Llm):
-    """Its first call comes to nothing; each other one takes 400 tokens."""
+    """Its first call fails; every other one takes 400 tokens."""
 
     name = "test/stumbling"
     calls = 0
@@ -72,7 +72,7 @@ def broken_off(llm: Stumbling) -> RunBudget:
     return purse
 
 
-def test_a_call_that_is_broken_off_is_charged_a_guess_of_its_input_and_told() -> None:
+def test_a_call_that_is_broken_off_is_charged_a_guess_of_its_input_and_reported() -> None:
     purse = broken_off(Silent())
     assert (purse.cost_usd, purse.tokens) == (0.002, 2)
     assert "1 request without a whole reply" in " ".join(map(say, purse.notes))
@@ -84,7 +84,7 @@ def test_a_call_that_was_kept_waiting_costs_nothing() -> None:
 
 
 async def test_who_never_got_its_turn_near_the_cap_says_so() -> None:
-    """Else the model would be blamed for the time that it was not asked."""
+    """Otherwise the model would be blamed for time in which it was not asked."""
     purse = RunBudget(max_cost_usd=1.0)
     metered = Metered(Silent(), Meter("test/m", Price(1000.0), purse))
 
@@ -110,10 +110,10 @@ class Uncounted(Embedder):
         return Embedded([[1.0] for _ in texts])
 
 
-async def test_embeddings_that_nobody_counted_are_charged_a_guess_and_keep_the_cap() -> None:
+async def test_embeddings_without_token_counts_are_charged_a_guess_and_keep_the_cap() -> None:
     purse = RunBudget(max_cost_usd=0.5)
     embedder = MeteredEmbedder(Uncounted(), Meter("test/e", Price(1000.0), purse))
 
     replies = await asyncio.gather(*(embedder.embed(["x" * 396]) for _ in range(50)), return_exceptions=True)
     assert 0.5 <= purse.cost_usd <= 0.6
-    assert all(reply.cost_usd is None for reply in replies if isinstance(reply, Embedded)), "a guess is no price"
+    assert all(reply.cost_usd is None for reply in replies if isinstance(reply, Embedded)), "an estimate is not a price"

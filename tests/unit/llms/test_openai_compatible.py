@@ -1,4 +1,4 @@
-"""Chat completions: what is sent, what is read, and what happens with servers that cannot do all of it."""
+"""Chat completions: what is sent, what is read, and how servers with missing features are handled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def message(content: Any = "hi", finish: str | None = "stop", **fields: Any) -> 
 def talk(
     answer: Callable[[dict[str, Any]], tuple[int, Any]], *requests: ChatRequest, **hooks: Callable[[Any], None]
 ) -> list[ChatReply]:
-    """The replies of one model, each request after the other, from a server that answers as told."""
+    """The replies of one model to one request after the other, from a server with prepared answers."""
 
     async def handler(request: web.Request) -> web.Response:
         assert request.path == "/v1/chat/completions"
@@ -211,12 +211,12 @@ def test_of_a_reply_in_parts_the_text_counts() -> None:
         {**message(), "error": {"message": "overloaded"}},
     ],
 )
-def test_what_is_no_reply_is_refused(body: Any) -> None:
+def test_what_is_not_a_reply_is_refused(body: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         reply_of(body)
 
 
-def test_a_server_without_schemas_is_told_in_words_and_asked_only_once_to_hold_one() -> None:
+def test_a_server_without_schemas_is_told_in_words_and_asked_for_one_only_once() -> None:
     bodies: list[dict[str, Any]] = []
 
     def answer(body: dict[str, Any]) -> tuple[int, Any]:
@@ -266,7 +266,7 @@ def test_parameters_a_model_does_not_have_are_left_out_from_then_on() -> None:
     assert [say(note) for note in notes] == [
         "openai/m takes no temperature: it was left out",
         "openai/m takes no seed: it was left out",
-    ], "the limit of tokens goes under another name"
+    ], "the token limit has another name"
     assert set(bodies[-1]) == {"model", "messages", "max_completion_tokens"}
     assert bodies[-1]["max_completion_tokens"] == 5
 
@@ -299,7 +299,7 @@ async def test_many_who_meet_a_refusal_at_once_all_get_their_reply() -> None:
         "no such model",
     ],
 )
-def test_mistakes_of_the_user_are_told_and_not_papered_over(words: str) -> None:
+def test_mistakes_of_the_user_are_reported_and_not_papered_over(words: str) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, Any]:
         is_whole = "temperature" in body and "max_tokens" in body
         return (400, {"error": {"message": words}}) if is_whole else (200, message())

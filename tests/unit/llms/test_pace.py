@@ -1,4 +1,4 @@
-"""The pace: grows with replies, halves once for what was under way together, and holds everybody back when told."""
+"""The pace: it grows with replies, halves once for requests that ran together, and pauses everybody on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def never() -> float:
 
 
 class Standing:
-    """A clock that moves when told."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -39,7 +39,7 @@ def test_it_starts_low_and_doubles_in_every_round_up_to_the_ceiling() -> None:
     assert pace.limit == 4 * FIRST_LIMIT
 
 
-def test_a_low_ceiling_holds_from_the_start() -> None:
+def test_a_low_ceiling_applies_from_the_start() -> None:
     assert Pace(3, Clock()).limit == 3
 
 
@@ -85,7 +85,7 @@ async def test_who_was_refused_goes_before_those_who_wait() -> None:
     assert order == ["refused before", "first", "second"]
 
 
-async def test_a_longer_wait_told_later_holds() -> None:
+async def test_a_longer_wait_reported_later_applies() -> None:
     clock = hurried(100)
 
     pace = Pace(10, clock)
@@ -128,7 +128,7 @@ async def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_b
             pass
 
 
-async def test_who_cannot_wait_so_long_is_told_at_once_before_and_after_the_server_said_so() -> None:
+async def test_a_call_that_cannot_wait_so_long_fails_at_once_before_and_after_the_server_said_so() -> None:
     standing = Standing()
     told: list[tuple[str, Fault | None]] = []
 

@@ -88,7 +88,7 @@ def test_a_model_of_unknown_price_has_no_cost_but_its_tokens_count(tmp_path: Pat
     assert wallet.charged == [(None, 15)]
 
 
-def test_nothing_is_asked_once_the_purse_is_empty(tmp_path: Path) -> None:
+def test_nothing_is_asked_once_the_budget_is_empty(tmp_path: Path) -> None:
     server = MisbehavingServer(QUIET)
 
     async def use(models: OpenModels) -> None:
@@ -103,7 +103,7 @@ def test_nothing_is_asked_once_the_purse_is_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("noun", ["llm", "embedder"])
-async def test_a_reply_that_makes_no_sense_is_not_asked_for_again_once_the_purse_is_empty(
+async def test_a_reply_that_makes_no_sense_is_not_asked_for_again_once_the_budget_is_empty(
     noun: str, tmp_path: Path
 ) -> None:
     asked: list[int] = []
@@ -153,7 +153,7 @@ def test_a_model_is_opened_once_under_all_its_names(tmp_path: Path) -> None:
         ("openai-compatible/x", "needs the address"),
     ],
 )
-def test_what_cannot_be_opened_is_told_before_anything_is_sent(name: str, message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_reported_before_anything_is_sent(name: str, message: str, tmp_path: Path) -> None:
     models = OpenModels({}, tmp_path, 1)
     with pytest.raises(UsageError, match=message):
         models.llm(name)
@@ -169,13 +169,13 @@ def test_a_hint_names_providers_and_no_way_of_talking_to_them(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("noun", ["llm", "embedder"])
-def test_prices_that_cannot_be_read_are_told_before_anything_is_sent(noun: str, tmp_path: Path) -> None:
+def test_prices_that_cannot_be_read_are_reported_before_anything_is_sent(noun: str, tmp_path: Path) -> None:
     models = OpenModels({"OPENAI_API_KEY": "key-of-mine-1234", "EVALHARNESS_PRICES": "missing.json"}, tmp_path, 1)
     with pytest.raises(UsageError, match=r"cannot read the prices in missing\.json"):
         getattr(models, noun)("openai/m")
 
 
-def test_a_provider_without_embeddings_is_told(tmp_path: Path) -> None:
+def test_a_provider_without_embeddings_is_reported(tmp_path: Path) -> None:
     models = OpenModels({"ANTHROPIC_API_KEY": "key-of-mine-1234"}, tmp_path, 1)
     with pytest.raises(UsageError, match="anthropic has no embeddings"):
         models.embedder("anthropic/claude-x")
@@ -209,7 +209,7 @@ async def test_a_reply_without_usage_is_charged_by_a_guess(tmp_path: Path) -> No
         reply = await models.llm("openai/m").chat(HELLO)
         await models.close()
         found = reply
-    assert found.cost_usd is None, "a guess is no price"
+    assert found.cost_usd is None, "an estimate is not a price"
     ((cost_usd, tokens),) = wallet.charged
     assert tokens > 100
     assert cost_usd is not None
@@ -217,7 +217,7 @@ async def test_a_reply_without_usage_is_charged_by_a_guess(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("written", ["soon", "0", "-3", "nan", "inf", "1e9"])
-def test_a_deadline_that_is_none_is_told(written: str, tmp_path: Path) -> None:
+def test_an_invalid_deadline_is_reported(written: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="EVALHARNESS_MODEL_DEADLINE"):
         deadline_s({"EVALHARNESS_MODEL_DEADLINE": written})
     models = OpenModels({"OPENAI_API_KEY": "key-of-mine-1234", "EVALHARNESS_MODEL_DEADLINE": written}, tmp_path, 1)
@@ -227,7 +227,7 @@ def test_a_deadline_that_is_none_is_told(written: str, tmp_path: Path) -> None:
 
 def test_a_deadline_can_be_set() -> None:
     assert deadline_s({"EVALHARNESS_MODEL_DEADLINE": "42.5"}) == 42.5
-    assert deadline_s({}) > 600, "longer than the longest wait a server can ask for"
+    assert deadline_s({}) > 600, "longer than the longest wait a server can request"
 
 
 async def test_what_a_model_was_not_asked_is_noted_once(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ async def test_a_reply_that_is_thrown_away_is_charged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["truncated", "reset", "nan", "garbage"])
 def test_a_request_whose_reply_is_lost_is_charged_a_guess_of_what_was_sent(kind: str, tmp_path: Path) -> None:
-    """It was asked, and may have to be paid for: a server that breaks every reply must not go on past the cap."""
+    """It was asked and may have to be paid: a server that breaks every reply must not continue past the cap."""
     wallet = Wallet(cap_usd=0.001)
     server = MisbehavingServer({**QUIET, kind: 1.0})
 

@@ -1,4 +1,4 @@
-"""Calls at a server that misbehaves: each gets its own reply, or an error that says why; and none asks too often."""
+"""Calls to a server that misbehaves: each gets its own reply, or an error that says why; none asks too often."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_every_call_gets_its_own_reply_and_no_request_is_wasted() -> None:
     async with server.here() as url:
         replies = await ask_all(posting, url, 300)
     assert replies == [f"question {number}" for number in range(300)]
-    assert set(server.faults) == set(RATES), "every kind of fault was met"
+    assert set(server.faults) == set(RATES), "every kind of fault occurred"
     assert server.requests <= 1.1 * (300 + server.injected_faults)
     assert server.most_under_way <= 40
 
@@ -70,7 +70,7 @@ async def test_an_outage_of_five_minutes_is_lived_through_without_a_stampede() -
     assert server.most_under_way <= 30
 
 
-async def test_nobody_asks_while_the_server_says_not_before() -> None:
+async def test_nothing_is_sent_while_the_server_says_not_before() -> None:
     clock = hurried(100)
     asked_at: list[float] = []
 
@@ -136,7 +136,7 @@ async def test_a_wait_that_is_longer_than_the_deadline_is_not_waited_for() -> No
     assert server.requests == 1
 
 
-async def test_the_deadline_holds_for_those_who_come_while_the_server_says_not_before() -> None:
+async def test_the_deadline_applies_to_requests_that_come_while_the_server_says_not_before() -> None:
     server = MisbehavingServer({**QUIET, "429 seconds": 1.0}, retry_after_s=100_000)
 
     posting = Posting(deadline_s=100)
@@ -151,7 +151,7 @@ async def test_the_deadline_holds_for_those_who_come_while_the_server_says_not_b
     assert server.requests == 1
 
 
-async def test_nobody_asks_again_once_nothing_may_be_spent() -> None:
+async def test_nothing_is_sent_again_once_nothing_may_be_spent() -> None:
     clock = hurried(500)
     server = MisbehavingServer({**QUIET, "garbage": 1.0}, clock=clock)
 
@@ -194,7 +194,7 @@ async def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -
         (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "HTTP 429: no money"),
     ],
 )
-async def test_what_will_not_pass_is_told_at_once(status: int, body: Json, said: str) -> None:
+async def test_what_will_not_pass_is_reported_at_once(status: int, body: Json, said: str) -> None:
     requests: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -225,7 +225,7 @@ async def test_a_server_that_never_spoke_is_given_up_soon() -> None:
     assert clock.now() < 450, "not the whole deadline"
 
 
-async def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
+async def test_a_hanging_connection_is_retried_within_the_deadline() -> None:
     requests: list[int] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -240,7 +240,7 @@ async def test_a_hanging_connection_is_tried_anew_within_the_deadline() -> None:
 
 
 async def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_line() -> None:
-    """Nor has one that is refused after waiting in line used up its time."""
+    """A request that is refused after waiting in line has not used up its time either."""
     in_turn = asyncio.Lock()
     requests: list[str] = []
 
@@ -259,7 +259,7 @@ async def test_a_server_that_takes_one_after_another_is_not_silent_to_those_in_l
     assert len(requests) == 11
 
 
-async def test_a_connection_that_hangs_is_tried_anew_though_others_get_replies() -> None:
+async def test_a_connection_that_hangs_is_retried_though_others_get_replies() -> None:
     asked: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -283,7 +283,7 @@ async def test_a_connection_that_hangs_is_tried_anew_though_others_get_replies()
     assert asked[-1] == "other" and asked.count("other") < 1000
 
 
-async def test_a_server_that_says_nothing_to_anybody_is_given_up_by_all_at_once() -> None:
+async def test_a_server_that_says_nothing_at_all_is_given_up_by_all_at_once() -> None:
     async def handler(_: web.Request) -> web.Response:
         await asyncio.sleep(60)
         raise AssertionError("nobody waits so long")
@@ -358,7 +358,7 @@ async def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
     ("status", "before_it", "waited_for"),
     [(429, 0, "HTTP 429"), (503, 0, "HTTP 503"), (None, 1, "turn"), (None, 0, None)],
 )
-async def test_whoever_ends_a_call_is_told_what_it_waited_for(
+async def test_the_code_that_ends_a_call_is_told_what_it_waited_for(
     status: int | None, before_it: int, waited_for: str | None
 ) -> None:
     waits = asyncio.Event()
@@ -386,12 +386,12 @@ async def test_whoever_ends_a_call_is_told_what_it_waited_for(
         found = caught.value
     cause = found.__cause__
     if waited_for is None:
-        assert cause is None, "the model itself took its time"
+        assert cause is None, "the model itself was slow"
     else:
         assert isinstance(cause, ModelUnavailable) and waited_for in str(cause)
 
 
-async def test_text_that_is_no_utf_8_is_no_reply() -> None:
+async def test_text_that_is_not_utf_8_is_not_a_reply() -> None:
     bodies = [b'{"choices": [{"message": {"content": "\xff"}}]}', b'{"choices": [{"message": {"content": "fine"}}]}']
 
     async def handler(request: web.Request) -> web.Response:
@@ -419,14 +419,14 @@ def test_a_server_in_a_thread_of_its_own_can_be_asked() -> None:
 
 
 class Longest(Random):
-    """As much as may be."""
+    """The maximum."""
 
     def uniform(self, a: float, b: float) -> float:
         return max(a, b)
 
 
 class WaitedClock:
-    """Its time passes by waiting alone, and it keeps every wait."""
+    """Its time passes only by waiting, and it records every wait."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []
@@ -495,7 +495,7 @@ async def test_a_server_that_is_full_but_replies_to_others_is_not_waited_for_lon
     assert waited.waits_s == [0.5, 1, 2, 4, 4]
 
 
-async def test_an_error_told_with_http_200_slows_down_like_its_status() -> None:
+async def test_an_error_reported_with_http_200_slows_down_like_its_status() -> None:
     async def handler(_request: web.Request) -> web.Response:
         return web.json_response({"error": {"code": 429, "message": "rate"}})
 
@@ -509,7 +509,7 @@ async def test_an_error_told_with_http_200_slows_down_like_its_status() -> None:
     assert limit < FIRST_LIMIT
 
 
-async def test_a_refusal_told_with_http_200_is_not_asked_again() -> None:
+async def test_a_refusal_reported_with_http_200_is_not_asked_again() -> None:
     asked: list[int] = []
 
     async def handler(_request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""One request: proxies are used where the environment names them, and never for this machine."""
+"""One request: proxies from the environment are used, but never for this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalharness.llms.post import Response, Sender
 
 
 def ask(url: str, **environment: str) -> tuple[Response | Fault, list[str]]:
-    """What came of one request, and what the proxy at `HTTP_PROXY` was asked."""
+    """The result of one request, and what the proxy at `HTTP_PROXY` received."""
     asked: list[str] = []
 
     async def proxy(request: web.Request) -> web.Response:

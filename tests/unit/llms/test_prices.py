@@ -1,4 +1,4 @@
-"""What a call costs, and for which models nobody knows."""
+"""What a call costs, and for which models that is unknown."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def test_own_prices_go_before_all_others(tmp_path: Path) -> None:
     ["", "[]", "{", {"m": 3}, {"m": {}}, {"m": {"input": "3"}}, {"m": {"input": True}}, {"m": {"input": -1}},
      '{"m": {"input": NaN}}', {"m": {"input": 10**400}}, {"m": {"input": 1, "outptu": 2}}],
 )  # fmt: skip
-def test_a_broken_file_of_prices_is_told(written: Any, tmp_path: Path) -> None:
+def test_a_broken_file_of_prices_is_reported(written: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="prices") as caught:
         own(tmp_path, written)
     assert "USD per million tokens" in caught.value.hint
 
 
-def test_a_missing_file_of_prices_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_of_prices_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read the prices in none\.json"):
         Prices.read({"EVALHARNESS_PRICES": "none.json"}, tmp_path)

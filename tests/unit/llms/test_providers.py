@@ -1,4 +1,4 @@
-"""Which server a model's name stands for, and what is said when something is missing."""
+"""Which server a model's name means, and the messages if something is missing."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_names(written: str, provider: str, model: str) -> None:
         ("/gpt-4o", "names no model", "provider/model"),
     ],
 )
-def test_what_names_no_model_is_told(written: str, message: str, hint: str) -> None:
+def test_what_names_no_model_is_reported(written: str, message: str, hint: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         parse_name(written)
     assert hint in caught.value.hint
 
 
-def test_an_unknown_provider_is_guessed_at_and_the_way_to_make_it_known_is_told() -> None:
+def test_an_unknown_provider_is_guessed_at_and_the_way_to_make_it_known_is_reported() -> None:
     with pytest.raises(UsageError, match="Did you mean 'openai'") as caught:
         endpoint("opnai/gpt-4o")
     assert "OPNAI_BASE_URL" in caught.value.hint
@@ -74,7 +74,7 @@ def test_any_name_with_an_address_is_a_provider() -> None:
         ("openrouter/m", "OPENROUTER_API_KEY"),
     ],
 )
-def test_a_missing_key_is_told_by_the_name_of_its_variable(name: str, variable: str) -> None:
+def test_a_missing_key_is_reported_by_the_name_of_its_variable(name: str, variable: str) -> None:
     with pytest.raises(UsageError, match=f"{variable} is not set"):
         endpoint(name, **{variable: "  "})
 
@@ -135,14 +135,14 @@ def test_azure_in_both_its_forms() -> None:
     "url", ["gate.example/v1", "ftp://gate.example", "https://", "http://a:b:c/", "https://me:hidden-9876@gate.example",
             "https://gate.example/v1?key=hidden-9876"]
 )  # fmt: skip
-def test_an_address_that_cannot_be_used_is_told_without_showing_it(url: str) -> None:
+def test_an_address_that_cannot_be_used_is_reported_without_showing_it(url: str) -> None:
     with pytest.raises(UsageError, match="OPENAI_BASE_URL") as caught:
         endpoint("openai/m", OPENAI_BASE_URL=url, OPENAI_API_KEY=KEY)
     assert "hidden-9876" not in caught.value.message + caught.value.hint
 
 
 @pytest.mark.parametrize("key", ["two words here", "line\nbreak-123", "schlüssel-1234"])
-def test_a_key_that_cannot_be_sent_is_told_without_showing_it(key: str) -> None:
+def test_a_key_that_cannot_be_sent_is_reported_without_showing_it(key: str) -> None:
     with pytest.raises(UsageError, match="OPENAI_API_KEY holds") as caught:
         endpoint("openai/m", OPENAI_API_KEY=key)
     assert key not in caught.value.message + caught.value.hint

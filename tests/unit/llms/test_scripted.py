@@ -1,4 +1,4 @@
-"""A model whose replies stand in a file: what is said when, and what is wrong with a script."""
+"""A model whose replies are in a file: which reply comes when, and mistakes in a script."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_pattern_cannot_hang_a_run(tmp_path: Path) -> None:
         ("replies: [{steps: [{tool_calls: x}]}]", ["replies.0.steps.0.tool_calls: must be a list"]),
     ],
 )
-def test_everything_that_is_wrong_with_a_script_is_told(script: str, problems: list[str], tmp_path: Path) -> None:
+def test_everything_that_is_wrong_with_a_script_is_reported(script: str, problems: list[str], tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(script)
     with pytest.raises(UsageError) as told:
         Scripted("s.yaml", access("scripted", tmp_path))

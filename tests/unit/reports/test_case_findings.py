@@ -1,4 +1,4 @@
-"""What a report says about its cases: flaky, quarantined, telling nobody apart; and what to do next, in few lines."""
+"""What a report says about its cases: flaky, quarantined, not separating targets; and what to do next, in few lines."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_flaky_cases_with_their_rates_and_how_many_are_new() -> None:
     assert line.small == "(chance that two trials of a case disagree, unbiased, over up to 4 comparable runs)"
 
 
-def test_a_rate_that_no_case_can_have_is_told_as_one_of_few_trials() -> None:
-    """Two trials of a coin disagree half of the time; a single pair, always or never."""
+def test_a_rate_that_no_case_can_have_is_reported_as_one_of_few_trials() -> None:
+    """Two trials of a coin disagree half of the time; a single pair always or never does."""
     [line] = flaky(told(flaky=(FlakyCase(case_id="pair", flip_rate=1.0, passed=1, trials=2), unsteady(2))))
     assert line.small.endswith("over this run; above 50 % only because trials are few)")
 
@@ -55,7 +55,7 @@ def test_many_flaky_cases_are_named_in_part() -> None:
     assert line.text.endswith("c2 50 % (3 of 6 trials passed) and 5 more")
 
 
-def test_cases_that_seldom_flip_are_told_apart() -> None:
+def test_cases_that_seldom_flip_are_distinguished() -> None:
     seldom = FlakyCase(case_id="rare", flip_rate=0.1, passed=19, trials=20)
     [line] = flaky(told(flaky=(seldom,)))
     assert line.text == "1 case (flip rate < 30 %): rare 10 % (19 of 20 trials passed)"
@@ -66,9 +66,9 @@ def test_cases_that_seldom_flip_are_told_apart() -> None:
     )
 
 
-def test_quarantined_cases_are_named_and_told_from_flaky_ones() -> None:
+def test_quarantined_cases_are_named_and_distinguished_from_flaky_ones() -> None:
     [line, held] = flaky(told(HELD, flaky=(unsteady(1),)))
-    assert "quarantined" not in line.text, "another case is held"
+    assert "quarantined" not in line.text, "another case is in quarantine"
     assert (held.label, held.text) == ("quarantined", "1 case that the gate does not count: b")
     [line, held] = flaky(told(HELD, flaky=(unsteady(1).model_copy(update={"case_id": "b"}),)))
     assert line.text.endswith(" – 1 quarantined")
@@ -80,7 +80,7 @@ def test_many_names_are_counted_like_all_numbers() -> None:
     assert line.text.startswith("1,036 cases") and line.text.endswith(" and 1,033 more")
 
 
-def test_only_flagged_items_are_shown_the_most_telling_first() -> None:
+def test_only_flagged_items_are_shown_the_most_informative_first() -> None:
     found = analysis(
         item("easy", "everyone passes", 1.0, None), item("odd", "negative discrimination"), item("fine", "", 0.5, 0.6)
     )

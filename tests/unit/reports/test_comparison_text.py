@@ -1,4 +1,4 @@
-"""What people read of a comparison: the verdict first, methods beside numbers, every case accounted for."""
+"""The text of a comparison: the verdict first, methods beside numbers, every case accounted for."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_changed_cases_are_counted_and_named() -> None:
     assert line(lines, "changed").startswith("c47, c48, c49   (asked or judged differently now")
 
 
-def test_method_n_and_level_stand_beside_each_number() -> None:
+def test_method_n_and_level_are_beside_each_number() -> None:
     lines = shown(compared())
     number = line(lines, "pass rate")
     assert number == "71.3 % → 60.6 %   -10.6 points   95 % interval -17 to -4   (REGRESSION)"
@@ -96,7 +96,7 @@ def test_gains_losses_of_cases_and_gaps_are_listed() -> None:
     assert told in line(lines, "compared")
 
 
-def test_times_and_costs_are_told_in_their_units() -> None:
+def test_times_and_costs_are_reported_in_their_units() -> None:
     old = report(*(case(f"c{n}", 1, 1, duration_s=1.0 + n / 10, cost_usd=0.01) for n in range(9)))
     new = report(*(case(f"c{n}", 1, 1, duration_s=1.5 + n / 10, cost_usd=0.01) for n in range(9)))
     lines = shown(compared(old, new))
@@ -106,7 +106,7 @@ def test_times_and_costs_are_told_in_their_units() -> None:
 
 
 def test_a_loss_of_everything_is_not_said_to_be_no_drop() -> None:
-    """Three of three cases broke: that is a drop, but one that chance brings about too often."""
+    """Three of three cases broke: that is a drop, but chance causes it too often."""
     lines = shown(compared(report(*alike(3, 1, 1)), report(*alike(3, 1, 0))))
     assert "-100 points" in line(lines, "pass rate")
     assert "no drop at all" not in "".join(lines)
@@ -174,7 +174,7 @@ def test_a_loss_of_score_alone_has_no_test_of_its_own() -> None:
 
 
 class TestWhatDecided:
-    """Where the interval seems to contradict the verdict, what decided stands beside it."""
+    """If the interval seems to contradict the verdict, the line says what decided."""
 
     def test_a_margin_ruled_out_by_the_one_sided_bound_alone(self) -> None:
         half = [report(*alike(50, 4, 2), *alike(50, 4, p, first=50), *alike(50, 4, 4 - p, first=100)) for p in (3, 1)]
@@ -200,7 +200,7 @@ class TestWhatDecided:
         assert found.verdict == "REGRESSION"
         pass_rate = found.differences["pass_rate"]
         assert pass_rate.high is not None
-        assert pass_rate.high > 0, "for others like these, no loss is certain"
+        assert pass_rate.high > 0, "for other cases like these, no loss is certain"
         assert "90 % interval -14.3 to -5.7 for these cases" in line(shown(found), "pass rate")
 
     def test_a_loss_that_just_reaches_the_level_has_an_interval_below_0(self) -> None:
@@ -234,7 +234,7 @@ class TestBaselineLine:
     def test_no_regression_names_its_margin(self) -> None:
         assert "NO REGRESSION of 20 points or more   against" in baseline_line(compared(OLD, OLD, margin=0.2))
 
-    def test_a_loss_among_critical_cases_is_the_one_that_is_told(self) -> None:
+    def test_a_loss_among_critical_cases_is_the_one_that_is_reported(self) -> None:
         tagged: dict[str, Any] = {"first": 300, "criticality": "critical"}
         old, new = (
             report(*alike(300, 4, 2), *alike(3, 4, 4, **tagged)),
@@ -244,7 +244,7 @@ class TestBaselineLine:
         assert told.startswith("critical cases -75 points")
         assert "   REGRESSION   " in told
 
-    def test_the_metric_that_decided_is_told_with_its_own_numbers(self) -> None:
+    def test_the_metric_that_decided_is_reported_with_its_own_numbers(self) -> None:
         old = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + n / 10) for n in range(12)))
         new = report(*(case(f"c{n}", 4, 4, duration_s=1.5 + n / 10) for n in range(12)))
         told = baseline_line(compared(old, new, metrics=("latency",)))
@@ -260,7 +260,7 @@ class TestBaselineLine:
         assert "points" not in told
 
 
-def test_a_time_that_counts_as_worse_is_told_to_vary_between_runs() -> None:
+def test_a_time_that_counts_as_worse_is_said_to_vary_between_runs() -> None:
     old = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + n / 10) for n in range(12)))
     new = report(*(case(f"c{n}", 4, 4, duration_s=1.5 + n / 10) for n in range(12)))
     told = "note         latency also differs between runs of the same target"
@@ -308,7 +308,7 @@ def test_both_ends_of_an_interval_have_as_many_digits() -> None:
         ),
     ],
 )
-def test_a_rise_from_nothing_is_told_first(before: list[float], now: list[float], told: str) -> None:
+def test_a_rise_from_nothing_is_reported_first(before: list[float], now: list[float], told: str) -> None:
     old, new = (
         report(*(case(f"c{n}", 4, 4, cost_usd=cost) for n, cost in enumerate(costs))) for costs in (before, now)
     )
@@ -323,7 +323,7 @@ def test_a_fall_to_nothing_is_counted() -> None:
     assert line(shown(compared(old, new)), "cost").startswith(told)
 
 
-def test_a_ratio_beyond_all_measure_is_told_in_words() -> None:
+def test_a_ratio_beyond_all_measure_is_reported_in_words() -> None:
     old = report(*alike(6, 1, 1, cost_usd=1e-9))
     new = report(*(case(f"c{n}", 1, 1, cost_usd=1e6 if n else 1e-9) for n in range(6)))
     found = compared(old, new, metrics=("cost",))

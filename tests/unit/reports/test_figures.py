@@ -1,4 +1,4 @@
-"""Figures as lines: in plain words first, with what they rest on beside them."""
+"""Figures as lines: plain words first, followed by what they are based on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_pass_rate_comes_with_its_interval_and_what_it_rests_on() -> None:
     assert rate.small.startswith("(Bayesian bootstrap plus one case, 3 cases, 6 trials, design effect ")
 
 
-def test_trials_that_are_counted_one_by_one_have_no_design_effect_to_tell() -> None:
+def test_trials_that_are_counted_one_by_one_have_no_design_effect_to_report() -> None:
     report, _ = reported({"a": [P, P], "b": [P, F]})
     rate = report.measurements["pass_rate"].model_copy(update={"n_eff": 4.0})
     line = next(figures(report.model_copy(update={"measurements": {"pass_rate": rate}})))
@@ -41,7 +41,7 @@ def test_nothing_judged_is_said_in_words() -> None:
     assert lines({"a": [A], "b": [A]})["pass rate"].text == "none: no trial was judged"
 
 
-def test_score_and_first_answers_are_told_only_where_they_differ() -> None:
+def test_score_and_first_answers_are_reported_only_where_they_differ() -> None:
     same = lines({"a": [P, F]})
     assert "score" not in same
     assert "pass@1" not in same
@@ -61,7 +61,7 @@ def test_pass_rate_score_and_first_answers_weigh_cases_alike() -> None:
     assert not {"score", "pass@1"} & found.keys()
 
 
-def test_weights_that_leave_the_value_alone_but_not_the_interval_are_told() -> None:
+def test_weights_that_leave_the_value_alone_but_not_the_interval_are_reported() -> None:
     cases = tuple(Case(id=f"c{number}", input="?", weight=1 if number else 1000) for number in range(60))
     states = {case.id: [P] for case in cases}
     weighed, alike = lines(states, cases=cases)["pass rate"], lines(states)["pass rate"]
@@ -69,7 +69,7 @@ def test_weights_that_leave_the_value_alone_but_not_the_interval_are_told() -> N
     assert weighed.text != alike.text
 
 
-def test_what_makes_first_answers_differ_is_told_and_nothing_else() -> None:
+def test_what_makes_first_answers_differ_is_reported_and_nothing_else() -> None:
     report, _ = reported({"a": [P, P], "b": [P, P]}, first_state=F)
     retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
     mended = {line.label: line for line in figures(retried)}
@@ -102,21 +102,21 @@ def test_tries_that_errors_left_too_few_of() -> None:
     assert found["in 2 tries"].text.startswith("at least one passes")
 
 
-def test_errors_tell_how_far_they_could_matter() -> None:
+def test_errors_show_how_far_they_could_matter() -> None:
     found = lines({"a": [P, P], "b": [P, E]})
     told = "1 trial could not be judged: had it failed, the pass rate would be 75 %; had it passed, 100 %"
     assert found["errors"].text == told
     assert "errors" not in lines({"a": [P, F]})
 
 
-def test_where_every_trial_erred_nothing_is_told_twice() -> None:
+def test_where_every_trial_erred_nothing_is_reported_twice() -> None:
     found = lines({"a": [E, E, E], "b": [E, E, E]})
     assert found["pass rate"].text == "none: no trial was judged"
     assert found["errors"].text == "6 trials could not be judged, so the pass rate may be anything"
     assert not {"pass@1", "in 3 tries"} & set(found)
 
 
-def test_categories_are_told_where_there_are_several() -> None:
+def test_categories_are_reported_where_there_are_several() -> None:
     cases = [Case(id=id_, input="?", category=category) for id_, category in (("a", "x"), ("b", "x"), ("c", "y"))]
     report, _ = reported({"a": [P], "b": [F], "c": [P]}, cases)
     told = [line.text for line in figures(report) if "pass rate" in line.text]
@@ -134,7 +134,7 @@ def test_times_and_costs() -> None:
     assert found["cost"].text.startswith("$0.7500 in all   3,000 tokens in, 3,000 out   a trial: median $0.2500")
 
 
-def test_where_no_tokens_were_told_none_are_shown() -> None:
+def test_where_no_tokens_were_reported_none_are_shown() -> None:
     silent = Judging(model="e/x", calls=2)
     assert judging_text(silent) == "e/x: 2 calls, tokens not told, at an unknown price"
     assert judging_text(silent.model_copy(update={"input_tokens": 7})).startswith("e/x: 2 calls, 7 tokens in, 0 out")
@@ -147,7 +147,7 @@ def test_a_median_counts_clusters_where_cases_share_them() -> None:
         assert found[label].small == "(20 cases in 2 clusters, too few for an interval)"
 
 
-def test_a_sum_of_costs_says_how_many_trials_told_none() -> None:
+def test_a_sum_of_costs_says_how_many_trials_report_none() -> None:
     report, _ = reported({"a": [P, P], "b": [P, E]})
     assert next(line for line in figures(report) if line.label == "cost").text.startswith("$0.0600 in all   ")
     told = report.measurements["cost_usd"].model_copy(update={"n_trials": 1})
@@ -174,7 +174,7 @@ def test_ends_of_an_interval_that_differ_read_unlike(label: str, low: float, hig
     assert next(line for line in figures(measured) if line.label == label).text.endswith(told)
 
 
-def test_no_cost_is_told_where_none_is_known() -> None:
+def test_no_cost_is_reported_where_none_is_known() -> None:
     assert "cost" not in lines({"a": [P]}, cost_usd=None, tokens=None)
 
 

@@ -1,4 +1,4 @@
-"""JUnit XML: what a CI server reads: well formed whatever a reason holds, counts that add up, the gate as a suite."""
+"""JUnit XML for CI servers: well formed whatever a reason contains, counts that add up, the gate as a suite."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_run_that_may_stop_early_is_marked() -> None:
     assert properties["sequential"].startswith("not decided so far, after 0 of 2 trials")
 
 
-def test_several_variants_can_be_told_apart() -> None:
+def test_several_variants_can_be_distinguished() -> None:
     report, _ = reported({"good": [P, P]}, gate={"thresholds": {"pass_rate": 0.5}})
     slow = report.model_copy(update={"metadata": report.metadata.model_copy(update={"variant": "slow"})})
     root = written(report, slow)
@@ -177,7 +177,7 @@ def test_what_a_gate_cannot_compute_is_an_error() -> None:
     assert verdicts == {"pass_rate": [], "regression": ["error"]}
 
 
-def test_several_runs_stand_side_by_side() -> None:
+def test_several_runs_are_side_by_side() -> None:
     first, _ = reported({"a": [P]})
     second, _ = reported({"a": [F]})
     assert [suite.attrib["failures"] for suite in written(first, second)] == ["0", "1"]

@@ -1,4 +1,4 @@
-"""What people read of regressions: tasks by what became of their scores, also where a score is not known."""
+"""The text of regressions: tasks by how their scores changed, also if a score is unknown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shown(*tasks: TaskChange) -> str:
     ("previous", "current", "told"),
     [(0.8, 0.8, "0.80 → 0.80"), (0.8, None, "0.80 → –"), (None, 0.5, "– → 0.50"), (None, None, "– → –")],
 )
-def test_a_task_that_fails_now_is_told_with_or_without_its_scores(
+def test_a_task_that_fails_now_is_reported_with_or_without_its_scores(
     previous: float | None, current: float | None, told: str
 ) -> None:
     task = TaskChange(

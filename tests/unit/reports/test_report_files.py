@@ -1,4 +1,4 @@
-"""`-o FILE`: checked before anything is run, written whole or not at all, as many as are asked for."""
+"""`-o FILE`: checked before anything is run, written completely or not at all, as many files as requested."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
     assert path.is_file()
 
 
-def test_what_cannot_be_a_folder_is_told_before_anything_is_run(tmp_path: Path) -> None:
+def test_what_cannot_be_a_folder_is_reported_before_anything_is_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="file is not a folder"):
         check_outputs([str(tmp_path / "file" / "missing" / "report.json")])
@@ -70,7 +70,7 @@ def test_endings_count_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("raw.xml", "eval_report"),
     ],
 )
-def test_a_file_that_is_no_report_is_not_replaced(name: str, content: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_report_is_not_replaced(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(UsageError, match="exists and contains something else"):
@@ -96,7 +96,7 @@ def test_several_files_are_written_each_in_its_form(tmp_path: Path) -> None:
     assert ElementTree.parse(paths[1]).getroot().tag == "testsuites"
 
 
-def test_trials_may_be_left_out_and_several_runs_be_told(tmp_path: Path) -> None:
+def test_trials_may_be_left_out_and_several_runs_be_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_reports([path], [ReportedRun(REPORT), ReportedRun(REPORT, trials=trials)], Presentation())
     first, second = json.loads(path.read_text())["eval_reports"]
@@ -112,7 +112,7 @@ def test_secrets_do_not_reach_the_file(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["eval_report"]["metadata"]["run_name"] == "[redacted]"
 
 
-def test_a_file_that_cannot_be_written_is_told_by_its_own_name(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_by_its_own_name(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.mkdir()
     with pytest.raises(IsADirectoryError) as raised:
@@ -173,7 +173,7 @@ class Words(Reporter):
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed distribution with an entry point, as pip would leave it."""
+    """An installed distribution with an entry point, as pip creates it."""
     site = tmp_path / "site"
     information = site / "words-1.0.dist-info"
     information.mkdir(parents=True)

@@ -9,7 +9,7 @@ from evalharness.reports.sequential_text import outcome_of
 
 
 @pytest.mark.parametrize(("trials_run", "told"), [(0, False), (40, False), (44, True)])
-def test_trials_that_did_not_count_are_told_where_their_number_is_known(trials_run: int, told: bool) -> None:
+def test_trials_that_did_not_count_are_reported_where_their_number_is_known(trials_run: int, told: bool) -> None:
     """Older reports do not say how many were run."""
     result = SequentialResult(
         seed=1,

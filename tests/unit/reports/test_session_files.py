@@ -1,4 +1,4 @@
-"""What is kept of a run of sessions in files: read back with nothing but json and sqlite3."""
+"""The files of a run of sessions, read back with nothing but json and sqlite3."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_items_are_stored_as_the_schema_says(run: EvalRun, tmp_path: Path) -> No
     assert rows(path, "PRAGMA foreign_key_check") == []
 
 
-def test_the_database_holds_criteria_results_and_the_run(run: EvalRun, tmp_path: Path) -> None:
+def test_the_database_contains_criteria_results_and_the_run(run: EvalRun, tmp_path: Path) -> None:
     """The original's drops them."""
     path = save_run_sessions(run, tmp_path, NOTHING)
     [(evals, judged, result)] = rows(path, "SELECT evals, eval_result, result FROM eval_results WHERE title = 'one'")
@@ -136,7 +136,7 @@ def test_results_have_the_documented_names(run: EvalRun, tmp_path: Path) -> None
 
 
 def test_every_eval_is_among_the_saved_sessions(run: EvalRun, tmp_path: Path) -> None:
-    """Those that erred are missing from the original's file."""
+    """The original's file does not contain those in error."""
     path = save_run_sessions_json(run, tmp_path, NOTHING)
     data = json.loads(path.read_text(encoding="utf-8"))
     assert path.name == "brave-otter-042-sessions.json"
@@ -161,7 +161,7 @@ def test_every_saved_session_has_an_id_that_stays(run: EvalRun, tmp_path: Path) 
     assert rows(database, "SELECT session_id FROM eval_results ORDER BY id") == [(None,), (first[1],)]
 
 
-def test_the_log_tells_each_eval_and_the_summary(run: EvalRun, tmp_path: Path) -> None:
+def test_the_log_reports_each_eval_and_the_summary(run: EvalRun, tmp_path: Path) -> None:
     lines = save_run_log(run, tmp_path, NOTHING).read_text(encoding="utf-8").splitlines()
     assert lines[:3] == [
         "=== Evaluation Run: brave-otter-042 ===",
@@ -174,7 +174,7 @@ def test_the_log_tells_each_eval_and_the_summary(run: EvalRun, tmp_path: Path) -
     assert lines[-1] == "Total Time: 2m0s"
 
 
-def test_what_was_skipped_or_waits_is_no_failure(tmp_path: Path) -> None:
+def test_what_was_skipped_or_waits_is_not_a_failure(tmp_path: Path) -> None:
     run = eval_run(
         Result(title="one", state="skipped", error="skipped: needs containers"),
         Result(title="two", state="awaiting", relevance_expected=1),
@@ -191,7 +191,7 @@ def test_what_was_skipped_or_waits_is_no_failure(tmp_path: Path) -> None:
     assert not any("failures" in row["eval_result"] for row in sessions)
 
 
-def test_the_summary_tells_what_there_are_numbers_for() -> None:
+def test_the_summary_reports_what_there_are_numbers_for() -> None:
     summary = Summary(total_evals=10, failed_evals=5, total_cost=0.05)
     assert list(summary_lines(summary, timedelta(minutes=2))) == [
         "",
@@ -225,7 +225,7 @@ def test_half_a_character_breaks_no_file(tmp_path: Path) -> None:
         assert write(run, tmp_path, NOTHING).stat().st_size
 
 
-def test_a_folder_that_cannot_be_written_is_told(run: EvalRun, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(run: EvalRun, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for write in (save_run_sessions, save_run_json):
         with pytest.raises(UsageError, match="file"):

@@ -1,4 +1,4 @@
-"""How a transcript is shown: a tool call as one would write it."""
+"""How a transcript is shown: a tool call looks like a call in code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_call_is_shown_with_its_arguments_if_it_has_any(arguments: Any, call: 
 
 
 @pytest.mark.parametrize(("result", "told"), [(None, "ls() ✗ refused"), ("half", "ls() → half ✗ refused")])
-def test_a_failed_call_is_told_apart_from_its_error(result: str | None, told: str) -> None:
+def test_a_failed_call_is_distinguished_from_its_error(result: str | None, told: str) -> None:
     assert f"tool: {told}\n" in shown(ToolCall(name="ls", result=result, error="refused"))
 
 

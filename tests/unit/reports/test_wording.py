@@ -1,4 +1,4 @@
-"""Texts of others on a terminal."""
+"""Untrusted text on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One table of words: every code has its own, is used, and takes what those who conclude it hand over."""
+"""One table of words: every code has its own words, is used, and accepts the parameters it is given."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def codes_in(node: ast.expr) -> Iterator[str]:
 
 
 def literals() -> set[str]:
-    """Every text of the source that is a code, but for the lists of all codes and of all words."""
+    """Every text of the source that is a code, except the lists of all codes and of all words."""
     found = set()
     for path in SOURCE.rglob("*.py"):
         if path.parent.name == "reports" or path.name == "finding_codes.py":
@@ -297,7 +297,7 @@ def test_every_code_is_worded(code: str) -> None:
     assert not [name for name in names if sample(code, name) is None and name not in ("apart", "max_tokens")]
     params = {name: sample(code, name) for name in names}
     text = say(Finding.model_validate({"code": code, "params": params}))
-    assert text and not text.startswith(f"{code} {{"), "that is what is said of a finding that is broken"
+    assert text and not text.startswith(f"{code} {{"), "this is the text for a broken finding"
     assert "Finding(" not in text and "None" not in text
 
 
@@ -306,7 +306,7 @@ def test_what_a_hint_and_a_text_say() -> None:
     assert (say("as it is"), say(None)) == ("as it is", "")
 
 
-def test_a_finding_that_somebody_broke_is_still_shown() -> None:
+def test_a_finding_that_is_broken_is_still_shown() -> None:
     for params in ({}, {"pending": "many", "planned": []}, {"pending": 1, "planned": 2, "more": 3}):
         broken = Finding(code="run.unfinished", params=params)
         assert say(broken).startswith("run.unfinished {")

@@ -1,4 +1,4 @@
-"""Values on their way between two processes: equal data arrives, of built-in types, and objects stay at home."""
+"""Values sent between two processes: data arrives as equal values of built-in types; objects are not moved."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_a_virtual_environment_and_the_interpreter_behind_it(tmp_path: Path) -> 
     (venv / "pyvenv.cfg").write_text(f"home = {python.parent}\nversion = 3.11\n")
     expected = {str(venv), str(python.parent), str(tmp_path / "home/versions/3/lib")}
     assert found(venv / "bin/python") == expected
-    assert found("sh", Path("/usr/bin"), venv / "bin") == expected, "also when only the PATH leads to it"
+    assert found("sh", Path("/usr/bin"), venv / "bin") == expected, "also if it is found only through the PATH"
 
 
 def test_an_environment_of_the_systems_own_interpreter(tmp_path: Path) -> None:

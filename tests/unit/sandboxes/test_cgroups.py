@@ -1,4 +1,4 @@
-"""What the kernel's files say, in both versions of the interface, and whose groups are left over."""
+"""Reading the kernel's files, in both versions of the interface, and finding leftover groups."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_only_groups_whose_harness_is_gone_are_left_over(tmp_path: Path) -> None
     for name in (mine, reused, gone, "evalharness-other", "user.slice"):
         (tmp_path / name).mkdir()
     (tmp_path / "evalharness-999999998-1-dd").mkdir()
-    (tmp_path / "evalharness-999999998-1-dd/busy").write_text("")  # as one that still holds a process
+    (tmp_path / "evalharness-999999998-1-dd/busy").write_text("")  # like one that still contains a process
     Cgroups(tmp_path, tmp_path).remove_leftovers()
     assert {path.name for path in tmp_path.iterdir()} == {
         mine,

@@ -1,4 +1,4 @@
-"""How much a folder holds, whatever a program does in it."""
+"""How much space a folder uses, whatever a program does in it."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def test_too_many_to_be_counted_is_too_large(tmp_path: Path, monkeypatch: pytest
     assert is_larger_than(tmp_path, 10**12)
 
 
-def test_a_folder_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_contains_nothing(tmp_path: Path) -> None:
     assert not is_larger_than(tmp_path / "gone", 0)

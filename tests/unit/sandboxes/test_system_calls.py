@@ -1,4 +1,4 @@
-"""The kernel's filter, run by a small interpreter of its language: what each architecture may call and what not."""
+"""The kernel's filter, run by a small interpreter of its language: which calls each architecture allows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestFilter:
         assert self.call(machine, "fchmod", 3, mode) == expected
         assert self.call(machine, "openat", 3, 0, O_CREAT | O_WRONLY, mode) == expected
         assert self.call(machine, "openat", 3, 0, O_TMPFILE | O_WRONLY, mode) == expected
-        assert self.call(machine, "openat", 3, 0, O_WRONLY, mode) == ALLOWED, "without creation a mode means nothing"
+        assert self.call(machine, "openat", 3, 0, O_WRONLY, mode) == ALLOWED, "without creation, a mode means nothing"
 
     def test_families_of_sockets(self, machine: str) -> None:
         common = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16}

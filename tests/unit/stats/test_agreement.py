@@ -85,7 +85,7 @@ def test_the_scale_decides_how_near_is_near() -> None:
         cohen_kappa(ratings, "linear", ["low", "high"])
 
 
-def test_categories_nobody_chose_count_for_ac1() -> None:
+def test_categories_without_ratings_count_for_ac1() -> None:
     ratings = [(1, 1), (2, 2), (1, 2), (1, 1)]
     assert gwet_ac1(ratings, [1, 2, 3]) != gwet_ac1(ratings)
     # shares 5/8 and 3/8; chance 2·(15/64)/(q - 1)
@@ -93,7 +93,7 @@ def test_categories_nobody_chose_count_for_ac1() -> None:
 
 
 @pytest.mark.parametrize("ratings", [[("yes", "yes")] * 9, [("yes", None), (None, "no")], [], [(None, None)]])
-def test_no_variation_is_no_agreement(ratings: list[tuple[Hashable, Hashable]]) -> None:
+def test_no_variation_is_not_agreement(ratings: list[tuple[Hashable, Hashable]]) -> None:
     assert cohen_kappa(ratings) is None
     assert gwet_ac1(ratings) is None
     assert krippendorff_alpha(ratings) is None

@@ -47,7 +47,7 @@ def test_quantiles_with_closed_forms() -> None:
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, -0.1, math.nan])
-def test_quantile_refuses_what_is_no_probability(p: float) -> None:
+def test_quantile_refuses_what_is_not_a_probability(p: float) -> None:
     with pytest.raises(UsageError):
         beta_quantile(p, 2, 3)
 

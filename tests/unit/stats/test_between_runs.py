@@ -1,4 +1,4 @@
-"""Noise between runs: the test of one more run, its interval, its power, and what a history shows."""
+"""Noise between runs: the test for one more run, its interval, its power, and what a history shows."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_power_rises_with_runs_and_falls_with_noise() -> None:
 
 
 def history(*rates: int) -> NoiseBetweenRuns | None:
-    """Of 40 cases × 5 trials, all of one rate in a run."""
+    """40 cases × 5 trials, all with the same rate in a run."""
     return noise_between_runs([dict.fromkeys(range(40), (5, rate)) for rate in rates])
 
 

@@ -55,7 +55,7 @@ def test_equal_items_fall_back_to_percentiles() -> None:
     assert found.low == found.high == pytest.approx(0.1)
 
 
-def test_one_item_tells_nothing() -> None:
+def test_one_item_says_nothing() -> None:
     assert bootstrap_interval([1.0], fmean) is None
     assert bootstrap_interval([], fmean) is None
 

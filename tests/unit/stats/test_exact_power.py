@@ -1,4 +1,4 @@
-"""The drop that a comparison names must be found as often as it promises: by simulation, with the test itself."""
+"""The drop that a comparison names must be found as often as promised: by simulation, with the test itself."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_named_drop_is_found_four_times_of_five(
 
 
 def test_one_trial_of_each_case_is_the_power_of_a_sign_test() -> None:
-    """All cases sure to pass: five failures are needed, and a shift of d brings each about with chance d."""
+    """All cases always pass: five failures are needed, and a shift of d causes each with chance d."""
     shift = smallest_shift(laws_of_history([(1000, 1000)] * 100, 100, 1), ALPHA, POWER)
     draw = random.Random(1)
     assert shift is not None

@@ -45,7 +45,7 @@ def test_impossible_counts_are_refused() -> None:
     ],
     ids=["nothing", "one trial each", "three trials of one", "four cases"],
 )
-def test_what_too_few_trials_or_cases_do_not_tell_is_not_known(known: list[tuple[int, int]]) -> None:
+def test_what_too_few_trials_or_cases_do_not_show_is_not_known(known: list[tuple[int, int]]) -> None:
     assert flip_alarm_range(known, [True] * len(known), 4) is None
 
 
@@ -54,7 +54,7 @@ def test_a_published_agent_raises_it_nearly_always() -> None:
     found = flip_alarm_range(AIRLINE, [passes == 4 for _, passes in AIRLINE], 4)
     assert found is not None
     low, high = found
-    assert low == 0, "all ten may be sure ones"
+    assert low == 0, "all ten may be reliable"
     assert high > 0.95
 
 
@@ -66,7 +66,7 @@ def test_a_faultless_baseline_promises_neither_alarm_nor_quiet() -> None:
 
 
 def test_a_history_narrows_it() -> None:
-    """Fifty cases that pass 98 times of 100: one trial in the baseline, and what is known of each."""
+    """Fifty cases that pass 98 times of 100: one trial in the baseline, and the history of each."""
     counts = {
         earlier: [(earlier, earlier)] * (50 - earlier) + [(earlier, earlier - 1)] * earlier for earlier in (4, 20, 40)
     }

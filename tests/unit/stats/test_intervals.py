@@ -77,7 +77,7 @@ def test_with_one_trial_per_case_it_is_between_an_exact_interval_and_its_mid_p_v
     passed: int, cases: int, level: float
 ) -> None:
     low, high = bounds(clustered([1.0] * passed + [0.0] * (cases - passed), cases, level=level))
-    if passed:  # at a true rate of `low`, so many passes or more come up just rarely enough
+    if passed:  # at a true rate of `low`, this many passes or more occur just rarely enough
         chance = 0.75 * stats.binom.sf(passed - 1, cases, low) + 0.25 * stats.binom.sf(passed, cases, low)
         assert chance == pytest.approx((1 - level) / 2, rel=1e-8)
     if passed < cases:
@@ -87,7 +87,7 @@ def test_with_one_trial_per_case_it_is_between_an_exact_interval_and_its_mid_p_v
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_many_different_estimates_give_what_a_slow_exact_method_gives(weighted: bool) -> None:
-    """Above 200 cases a grid bounds the time; it may widen the interval, by much less than is printed."""
+    """Above 200 cases a grid limits the time; it may widen the interval, by much less than is printed."""
     random = Random(4)
     estimates = [random.random() for _ in range(300)]
     weights = [random.lognormvariate(0, 1) for _ in range(300)] if weighted else [1.0] * 300
@@ -170,7 +170,7 @@ def test_weighted_effective_trials_by_hand() -> None:
     assert clustered([1.0, 0.0], 8, weights=[3, 1]).n_eff == pytest.approx(0.6, rel=1e-14)
 
 
-def test_one_overwhelming_weight_tells_little() -> None:
+def test_one_overwhelming_weight_says_little() -> None:
     interval = clustered([1.0, 0.0, 0.5], 300, weights=[1e9, 1, 1])
     assert interval.low == pytest.approx(1 / 30, abs=1e-6)  # as of one passing case: 0.75 times the rate is 2.5 %
     assert interval.high == pytest.approx(1.0, abs=1e-6)

@@ -35,7 +35,7 @@ def test_an_interval_names_its_method_level_and_trials() -> None:
 
 @pytest.mark.parametrize(("n", "p"), [(10, 0.9), (10, 0.99), (20, 0.95), (50, 0.99), (100, 0.95), (300, 0.99)])
 def test_coverage_as_published(n: int, p: float) -> None:
-    """The reference's table of exact coverages, which Clopper-Pearson alone holds everywhere."""
+    """The reference's table of exact coverages, which only Clopper-Pearson reaches everywhere."""
     published = {
         (10, 0.9): (0.987, 0.930), (10, 0.99): (0.996, 0.904), (20, 0.95): (0.984, 0.925),
         (50, 0.99): (0.986, 0.911), (100, 0.95): (0.983, 0.966), (300, 0.99): (0.989, 0.967),

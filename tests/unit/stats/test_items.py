@@ -7,7 +7,7 @@ import pytest
 from evalharness.errors import UsageError
 from evalharness.stats.items import Item, ItemAnalysis, item_analysis
 
-# Six targets from strong to weak; "reversed" is passed by the weak ones only.
+# Six targets from strong to weak; only the weak ones pass "reversed".
 TABLE = {
     "sure": [1, 1, 1, 1, 1, 1],
     "never": [0, 0, 0, 0, 0, 0],
@@ -59,7 +59,7 @@ def test_discrimination_is_the_correlation_with_all_other_cases() -> None:
     table = {case: column for case, column in TABLE.items() if case not in ("never", "fair")}
     found = by_case(analysis(targets(table)))["medium"]
     assert found.discrimination == pytest.approx(want, rel=1e-12)
-    assert found.flag is None, "with six targets that is nothing but chance"
+    assert found.flag is None, "with six targets this is only chance"
 
 
 @pytest.mark.parametrize(("targets_tried", "least"), [(5, 0.8054), (6, 0.7293), (10, 0.5494)])

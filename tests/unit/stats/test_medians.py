@@ -14,7 +14,7 @@ def known(estimate: Estimate | None) -> Estimate:
     return estimate
 
 
-def test_a_median_lies_between_two_of_the_values() -> None:
+def test_a_median_is_between_two_of_the_values() -> None:
     found = known(median([float(value) for value in range(1, 51)]))
     # Textbook ranks for n = 50: the 18th and the 33rd value, 96.7 %.
     assert (found.value, found.low, found.high) == (25.5, 18.0, 33.0)
@@ -44,7 +44,7 @@ def test_one_slow_trial_moves_no_median() -> None:
     assert median(latencies) == median([*latencies[:-1], 3_600.0])
 
 
-def test_many_values_are_no_burden() -> None:
+def test_many_values_are_not_a_burden() -> None:
     random = Random(5)
     found = known(median([random.random() for _ in range(100_000)]))
     assert found.low is not None

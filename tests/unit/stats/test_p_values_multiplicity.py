@@ -35,7 +35,7 @@ def test_no_adjusted_value_exceeds_one() -> None:
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
-def test_what_is_no_probability_is_refused(bad: float) -> None:
+def test_what_is_not_a_probability_is_refused(bad: float) -> None:
     with pytest.raises(UsageError):
         holm([0.5, bad])
     with pytest.raises(UsageError):

@@ -39,7 +39,7 @@ def test_mcnemar_mirrors() -> None:
     assert two_sided(mcnemar_exact(3, 3)) == 1.0
 
 
-def test_mcnemar_without_changes_is_no_alarm() -> None:
+def test_mcnemar_without_changes_is_not_an_alarm() -> None:
     assert (mcnemar_exact(0, 0).p_less, mcnemar_exact(0, 0).p_greater) == (1.0, 1.0)
 
 

@@ -24,7 +24,7 @@ def test_reference(vector: dict[str, Any]) -> None:
         assert found.objection is None
 
 
-def test_an_impossible_row_is_told_by_what_cannot_be() -> None:
+def test_an_impossible_row_is_reported_by_what_cannot_be() -> None:
     found = histogram_from_pass_hats([0.0979, 0.0722, 0.0567, 0.0309], 97, decimals=4)
     assert not found.possible
     assert found.histogram is None
@@ -36,12 +36,12 @@ def test_an_impossible_row_is_told_by_what_cannot_be() -> None:
 def test_a_row_rounded_to_three_decimals_is_recognised() -> None:
     published = [0.420, 0.273, 0.220, 0.200]
     assert histogram_from_pass_hats(published, 50, decimals=3).histogram == (14, 12, 10, 4, 10)
-    assert not histogram_from_pass_hats(published, 50).possible, "taken in full it is not what any trials give"
+    assert not histogram_from_pass_hats(published, 50).possible, "no trials give exactly this"
     assert not histogram_from_pass_hats([0.420, 0.278, 0.220, 0.200], 50, decimals=3).possible
 
 
 def test_figures_that_fit_one_by_one_may_not_fit_together() -> None:
-    # pass^2 = 1 means both cases passed twice, so that pass^1 cannot be below 1.
+    # pass^2 = 1 means both cases passed twice, so pass^1 cannot be below 1.
     assert not histogram_from_pass_hats([0.5, 1.0], 2).possible
 
 

@@ -40,7 +40,7 @@ def test_seven_losses_in_a_row_are_enough_and_six_are_not() -> None:
 def test_large_counts_neither_overflow_nor_vanish() -> None:
     assert e_value_discordant_pairs(2_000_000, 1_000_000) == sys.float_info.max
     assert e_value_floor(1_000, 1_000_000, 0.9) == sys.float_info.max
-    # All chances from ½ to 1 explain the wins badly, the least bad at ½: about 1 / (wins - losses).
+    # All chances from ½ to 1 explain the wins badly, ½ the least badly: about 1 / (wins - losses).
     assert e_value_discordant_pairs(1_000_000, 2_000_000) == pytest.approx(1e-6, rel=1e-4)
     # At a tie the mixture is half a bell of height 1 and deviation 1/√(8n), doubled as the chances span ½ only.
     assert e_value_discordant_pairs(10**6, 10**6) == pytest.approx(math.sqrt(2 * math.pi / 8e6), rel=1e-4)
@@ -52,7 +52,7 @@ def test_a_kept_floor_gives_no_evidence() -> None:
 
 
 @pytest.mark.parametrize("p0", [0.0, 1.0, math.nan])
-def test_a_floor_lies_between_0_and_1(p0: float) -> None:
+def test_a_floor_is_between_0_and_1(p0: float) -> None:
     with pytest.raises(UsageError):
         e_value_floor(1, 1, p0)
 
@@ -86,7 +86,7 @@ def test_a_confidence_sequence_starts_with_everything_and_never_closes() -> None
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
-def test_a_confidence_sequence_refuses_what_is_no_level(level: float) -> None:
+def test_a_confidence_sequence_refuses_what_is_not_a_level(level: float) -> None:
     with pytest.raises(UsageError):
         confidence_sequence(1, 1, level)
 
@@ -124,6 +124,6 @@ def test_impossible_designs_are_refused(p0: float, p1: float, alpha: float, beta
         fixed_design(p0, p1, alpha, beta)
 
 
-def test_rates_too_close_to_be_told_apart_are_refused() -> None:
+def test_rates_too_close_to_be_distinguished_are_refused() -> None:
     with pytest.raises(UsageError, match="too close"):
         fixed_design(0.5, 0.4999)

@@ -15,7 +15,7 @@ VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-ve
 
 
 def uneven(count: int) -> list[float]:
-    """Differences that share no grid."""
+    """Differences without a common grid."""
     return [math.sin(place * place) - 0.05 for place in range(1, count + 1)]
 
 
@@ -28,7 +28,7 @@ def test_reference(vector: dict[str, Any]) -> None:
 
 def test_equal_sums_count_as_equal_whatever_floats_make_of_them() -> None:
     assert 0.1 + 0.2 != 0.3
-    # Of the 8 sums two are 0 in truth: 0.1 + 0.2 - 0.3 and its mirror.
+    # Two of the 8 sums are really 0: 0.1 + 0.2 - 0.3 and its mirror image.
     assert sign_flip([0.1, 0.2, -0.3]).p_less == 5 / 8
     assert sign_flip([0.1, 0.2, -0.3]).p_greater == 5 / 8
     assert sign_flip([0.1 * math.pi, 0.2 * math.pi, -0.3 * math.pi]).p_less == 5 / 8
@@ -77,7 +77,7 @@ def test_many_cases_on_a_grid_are_still_exact() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0]])
-def test_no_change_is_no_alarm(values: list[float]) -> None:
+def test_no_change_is_not_an_alarm(values: list[float]) -> None:
     assert (sign_flip(values).p_less, sign_flip(values).p_greater, sign_flip(values).n) == (1.0, 1.0, 0)
 
 
@@ -89,6 +89,6 @@ def test_zeros_drop_out_and_the_scale_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_what_is_no_number_is_refused(bad: float) -> None:
+def test_what_is_not_a_number_is_refused(bad: float) -> None:
     with pytest.raises(UsageError):
         sign_flip([0.5, bad])

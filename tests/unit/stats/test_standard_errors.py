@@ -49,7 +49,7 @@ def test_unequal_trials() -> None:
     assert spread.between == pytest.approx(13 / 48 - (3 / 12) / 4 / 3, rel=1e-14)
 
 
-def test_what_cannot_be_told_apart_is_not() -> None:
+def test_what_cannot_be_distinguished_is_not() -> None:
     assert variance_components([(1, 1), (1, 0), (1, 1)]) is None
     assert variance_components([(10, 5)]) is None
     assert variance_components([]) is None

@@ -35,7 +35,7 @@ def test_cases_that_cannot_show_a_change_drop_out() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [(4, 4, 4, 4)], [(0, 0, 4, 1)]])
-def test_nothing_to_learn_is_said_and_is_no_alarm(rows: list[tuple[int, int, int, int]]) -> None:
+def test_nothing_to_learn_is_said_and_is_not_an_alarm(rows: list[tuple[int, int, int, int]]) -> None:
     nothing = stratified_exact(rows)
     assert (nothing.p_less, nothing.p_greater, nothing.n) == (1.0, 1.0, 0)
     assert "no case could show a change" in nothing.method
@@ -84,7 +84,7 @@ def test_smallest_p_is_the_p_value_of_the_worst_run() -> None:
 
 @pytest.mark.parametrize("case", [(1, 1, 1), (3, 3, 3), (4, 4, 4), (4, 3, 2), (19, 1, 1)])
 @pytest.mark.parametrize("repeats", [1, 2, 5])
-def test_smallest_p_is_no_rounding_above_the_test(case: tuple[int, int, int], repeats: int) -> None:
+def test_smallest_p_is_not_rounded_above_the_test(case: tuple[int, int, int], repeats: int) -> None:
     """One case that falls from 3 of 3 to 0 of 3 has p = 1/20, which is just rare enough for 0.05."""
     assert smallest_p([case] * repeats) == stratified_exact([(*case, 0)] * repeats).p_less
 

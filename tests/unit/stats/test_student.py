@@ -49,7 +49,7 @@ def test_many_degrees_approach_the_normal_law() -> None:
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, -0.1, 1.1, math.nan])
-def test_quantiles_refuse_what_is_no_probability(p: float) -> None:
+def test_quantiles_refuse_what_is_not_a_probability(p: float) -> None:
     with pytest.raises(UsageError):
         student_t_quantile(p, 5)
     with pytest.raises(UsageError):

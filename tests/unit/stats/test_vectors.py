@@ -1,4 +1,4 @@
-"""No reference value is forgotten: every kind of vector is used by a test of this folder, and no test wants another."""
+"""Every kind of reference vector is used by a test of this folder, and no test uses a missing kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VECTORS = json.loads((HERE.parents[1] / "fixtures" / "statistics-vectors.json").
 
 
 def used_in(path: Path) -> set[str]:
-    """The kinds that a file takes out of `VECTORS`; a mention in a comment or a text is no use."""
+    """The kinds that a file takes out of `VECTORS`; a mention in a comment or a text does not count."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     taken = [
         node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "VECTORS"

@@ -1,4 +1,4 @@
-"""Scorers as people ask for them: on the command line and from Python."""
+"""How people select scorers: on the command line and in Python."""
 
 from __future__ import annotations
 

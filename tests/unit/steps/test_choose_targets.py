@@ -1,4 +1,4 @@
-"""Which targets a suite is run on, and what they are called."""
+"""Which targets a suite is run on, and their names."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_files_of_one_name_in_two_folders_are_two_targets(tmp_path: Path, monkey
     assert names("a/agent.yaml", "b/agent.yaml", "a/agent.yaml") == ["agent", "b/agent.yaml"]
 
 
-def test_functions_of_one_name_are_told_apart() -> None:
+def test_functions_of_one_name_are_distinguished() -> None:
     first, second = names(lambda _: "a", lambda _: "b")
     assert second == f"{first} (2)"
 
 
-def test_variables_of_a_target_file_and_an_address_are_filled_in_whatever_the_suite_holds(tmp_path: Path) -> None:
+def test_variables_of_a_target_file_and_an_address_are_filled_in_whatever_the_suite_contains(tmp_path: Path) -> None:
     path = tmp_path / "agent.yaml"
     path.write_text("command: 'echo {{town}}'\n")
     literal = SUITE.model_copy(update={"cases": (Case(id="a", input="literal {{x}}"),)})

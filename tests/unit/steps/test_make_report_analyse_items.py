@@ -1,4 +1,4 @@
-"""Items: only runs that several targets made count, and only so many are looked at."""
+"""Items: only runs of several targets count, and only a limited number is examined."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_runs_that_do_not_count_are_looked_at_all_the_same(store: SqlStore) -> N
     newest = tried(store, "e", "oracle", trials=MOST_TRIALS // 4)
     assert analyse_items(store, newest) is not None
     newest = tried(store, "e", "oracle", trials=MOST_TRIALS // 4)
-    assert analyse_items(store, newest) is None, "every run looked at costs, used or not"
+    assert analyse_items(store, newest) is None, "every examined run costs time, used or not"
 
 
 def test_reports_of_python_callers_have_it_too(tmp_path: Path) -> None:

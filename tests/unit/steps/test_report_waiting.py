@@ -1,4 +1,4 @@
-"""Somebody who watches is told what is waited for."""
+"""While a command waits, it reports what it is waiting for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from evalharness.steps.report_waiting import report_waiting
 
 
-def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
+def test_it_is_reported_as_long_as_nothing_moves_and_not_before() -> None:
     told: list[str] = []
     answered = 0
 
@@ -26,7 +26,7 @@ def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
             await heard.wait()
         before = len(told)
         await asyncio.sleep(0.05)
-        assert len(told) == before, "nothing is told any more"
+        assert len(told) == before, "nothing more is reported"
         async with report_waiting(say, lambda: "moving", lambda: next(moving), patience_s=0.01):
             await asyncio.sleep(0.05)
 
@@ -35,7 +35,7 @@ def test_it_is_told_as_long_as_nothing_moves_and_not_before() -> None:
     assert set(told) == {"0 answered"}
 
 
-def test_one_who_cannot_be_told_is_noticed() -> None:
+def test_a_reader_that_is_gone_is_noticed() -> None:
     async def main() -> None:
         async with report_waiting(say, lambda: "waiting", lambda: 0, patience_s=0.01):
             await heard.wait()

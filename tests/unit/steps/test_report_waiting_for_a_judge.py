@@ -1,4 +1,4 @@
-"""Somebody who waits for a calibration is told for whom."""
+"""While a calibration waits, it reports for which judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A claim has one holder, whatever the others do at the same moment."""
+"""A claim has one owner, whatever other processes do at the same moment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db-eval-1.lock"
 
 
-def test_a_claim_is_refused_while_it_is_held_and_leaves_no_file(path: Path) -> None:
+def test_a_claim_is_refused_while_it_is_taken_and_leaves_no_file(path: Path) -> None:
     with (
         claimed(path, "brave-otter-042"),
         pytest.raises(RunBusy, match="brave-otter-042 is being run"),
@@ -70,7 +70,7 @@ def test_a_claim_ends_with_its_process_even_by_kill_9(path: Path) -> None:
 
 
 class SlowlyOpened(type(Path())):  # type: ignore[misc]
-    """A path at which somebody has opened the file and takes a while to lock it."""
+    """A path where another process has opened the file and takes a while to lock it."""
 
     is_open: threading.Event
     go_on: threading.Event

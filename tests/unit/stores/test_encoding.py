@@ -1,4 +1,4 @@
-"""The single write door: what is in the file afterwards, looked at byte by byte, and that it can be read back."""
+"""The only way to write: what is in the file afterwards, byte by byte, and that it can be read back."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def report_full_of(run: Run, text: str) -> Report:
 
 
 def everything_in(folder: Path) -> bytes:
-    """The bytes of all files of the store, and what its compressed columns hold."""
+    """The bytes of all files of the store, and the contents of its compressed columns."""
     found = [path.read_bytes() for path in sorted(folder.iterdir())]
     assert any(path.name.endswith("-wal") for path in folder.iterdir())
     with closing(sqlite3.connect(folder / "store.db")) as connection:
@@ -300,7 +300,7 @@ def nested(levels: int) -> object:
     ids=lambda value: f"{type(value).__name__}",
 )
 def test_what_is_written_can_be_read_back(value: object) -> None:
-    """JSON's readers have limits: what goes beyond them is written so that they are kept."""
+    """JSON readers have limits: values beyond them are written so that the limits are met."""
     grade = Grade(state="pass", evidence={"found": value})
     for attempt in (
         Attempt(state="passed", grades=(grade,)),
@@ -326,7 +326,7 @@ class Silent:
     ids=["usage", "files", "output"],
 )
 def test_a_result_that_cannot_be_stored_ends_its_trial_in_error(spoilt: dict[str, object], told: str) -> None:
-    """Its cost is still told."""
+    """Its cost is still reported."""
     transcript = Transcript(output="x", cost_usd=0.5).model_copy(update=spoilt)
     attempt = Attempt(state="passed", transcript=transcript)
     row = trial_row(1, Trial(case_id="c", index=0, seed=1, attempts=(attempt,)), Redactor.none())

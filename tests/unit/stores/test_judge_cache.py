@@ -1,4 +1,4 @@
-"""The verdicts of judges in SQL: found again after reopening, read ahead, and asked for by several event loops."""
+"""Judges' verdicts in SQL: found again after reopening, read ahead, and requested by several event loops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_verdict_is_found_after_reopening(tmp_path: Path) -> None:
 
 
 def test_who_asks_often_gets_what_is_kept_now(tmp_path: Path) -> None:
-    """Many are read ahead; what was replaced, forgotten or added since is seen all the same, and all twice."""
+    """Many are read ahead; what was replaced, deleted or added since is still seen, and everything is read twice."""
     keys = [f"k{number}" for number in range(3 * OFTEN)]
 
     async def fill() -> None:
@@ -48,7 +48,7 @@ def test_who_asks_often_gets_what_is_kept_now(tmp_path: Path) -> None:
     async def ask_on() -> None:
         assert [await kept(store, key) for key in keys[: OFTEN + 10]] == keys[: OFTEN + 10]
         await store.judge_cache.set(keys[-1], "replaced")
-        store.judge_cache.line()  # waits for what is to be written
+        store.judge_cache.line()  # waits for pending writes
         await beside.judge_cache.set("added", "by another")
         beside.judge_cache.line()
         assert await kept(store, keys[-1]) == "replaced"
@@ -71,7 +71,7 @@ def test_no_secret_is_kept(tmp_path: Path) -> None:
 
 
 def test_event_loops_of_several_threads_are_all_answered(tmp_path: Path) -> None:
-    """Each loop is woken by itself: a reply set by another loop's thread would leave it asleep."""
+    """Each loop is woken separately: a reply set by another loop's thread would leave it asleep."""
     store = opened(tmp_path / "store.db")
     keys = [f"k{number}" for number in range(200)]
 
@@ -117,7 +117,7 @@ def test_what_is_read_ahead_is_not_older_than_what_waits_to_be_written(tmp_path:
             await store.judge_cache.set(keys[-1], "replaced")
             for key in keys[:OFTEN]:
                 assert await kept(store, key) == key
-        store.judge_cache.line()  # waits for what is to be written
+        store.judge_cache.line()  # waits for pending writes
         return await kept(store, keys[-1])
 
     assert asyncio.run(replace_and_ask()) == "replaced"

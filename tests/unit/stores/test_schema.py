@@ -1,4 +1,4 @@
-"""Migrations: from nothing, from every earlier version, and what a newer or foreign file gets."""
+"""Migrations: from nothing, from every earlier version, and how a newer or foreign file is handled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
 from evalharness.testing.stored_records import make_report
 
-# What the first version wrote, to the letter. It is never changed: stores of that version are on people's disks.
+# Exactly what the first version wrote. It is never changed: stores of that version are on people's disks.
 VERSION_1 = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);
 INSERT INTO schema_version VALUES (1);
@@ -116,7 +116,7 @@ def plain(place: str) -> Iterator[sqlite3.Connection]:
 
 
 def schema_of(place: str) -> list[tuple[str, str]]:
-    """Every table and index, with its text stripped of how it is laid out."""
+    """Every table and index, with its text without formatting."""
     with plain(place) as connection:
         rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
         return [(name, " ".join(sql.replace("(", " ( ").replace(")", " ) ").split())) for name, sql in rows]

@@ -1,4 +1,4 @@
-"""The store as it lies on disk: what is kept of secrets, what is found after reopening, what damage does."""
+"""The store on disk: how secrets are stored, what is found after reopening, and what damage does."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_no_secret_reaches_the_file_from_any_field(tmp_path: Path) -> None:
         assert SECRET.encode() not in name.read_bytes()
 
 
-def test_a_suite_is_found_under_its_own_name_even_where_that_holds_a_secret(tmp_path: Path) -> None:
+def test_a_suite_is_found_under_its_own_name_even_where_that_contains_a_secret(tmp_path: Path) -> None:
     store = SqlStore(":memory:", redactor=Redactor({"API_KEY": SECRET}))
     store.register_suites([RegisteredSuite(suite_of(SECRET), "/")])
     found = store.registered_suite(f"capitals {SECRET}")
@@ -49,7 +49,7 @@ def test_a_suite_is_found_under_its_own_name_even_where_that_holds_a_secret(tmp_
     store.close()
 
 
-def test_a_damaged_suite_is_told_by_name(tmp_path: Path) -> None:
+def test_a_damaged_suite_is_reported_by_name(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     store = SqlStore(place, redactor=Redactor.none())
     store.register_suites([RegisteredSuite(suite_of("x"), "/")])
@@ -101,7 +101,7 @@ def test_trials_that_cannot_be_written_take_neither_sums_nor_verdicts_with_them(
 
 
 def test_runs_of_one_store_write_no_secret_of_each_other_to_the_file(tmp_path: Path) -> None:
-    """Both have a secret that the other one, and the store itself, knows nothing of."""
+    """Each has a secret that the other one, and the store itself, do not know."""
     secrets = {"ONE_KEY": "correct-horse-battery", "TWO_KEY": "staple-of-another-kind"}
     store = opened(tmp_path / "store.db")
     for name, value in secrets.items():

@@ -1,4 +1,4 @@
-"""Opening a store in all kinds of places, alone and at once, and what a transaction promises."""
+"""Opening a store in all kinds of places, alone and concurrently, and what a transaction guarantees."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from evalharness.stores.writing import GROUP_SIZE, GroupWriter
 
 
 class Ledger:
-    """Keeps groups; refuses those that hold the word `bad`, and waits at a gate while that is shut."""
+    """Keeps groups; refuses those that contain the word `bad`, and waits at a gate while it is closed."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -68,7 +68,7 @@ def test_what_waits_while_a_group_is_written_is_the_next_group(ledger: Ledger, w
     writer.close()
 
 
-def test_a_trial_is_written_without_anybody_asking(ledger: Ledger) -> None:
+def test_a_trial_is_written_without_a_request(ledger: Ledger) -> None:
     written = threading.Event()
     writer = GroupWriter(lambda group: written.set())
     writer.put("x")
@@ -85,14 +85,14 @@ def test_closing_writes_what_is_left(ledger: Ledger, writer: GroupWriter) -> Non
 def test_flush_and_close_of_an_unused_writer_do_nothing(ledger: Ledger, writer: GroupWriter) -> None:
     threads = threading.active_count()
     writer.flush()
-    assert threading.active_count() <= threads, "no thread is started to write nothing"
+    assert threading.active_count() <= threads, "no thread is started if there is nothing to write"
     writer.close()
     writer.close()
     assert ledger.groups == []
 
 
 class Waits(threading.Event):
-    """On its clock no time passes; it remembers how long the writer would have waited."""
+    """Time does not pass on its clock; it records how long the writer would have waited."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ def test_a_trial_waits_20_ms_for_others_and_no_longer(ledger: Ledger, writer: Gr
     assert set(waits.waited_s) == {0.02}
 
 
-def test_after_a_failed_commit_everybody_is_told_and_nothing_more_is_written(
+def test_after_a_failed_commit_every_caller_gets_the_error_and_nothing_more_is_written(
     ledger: Ledger, writer: GroupWriter
 ) -> None:
     writer.put("good")
@@ -129,14 +129,14 @@ def test_after_a_failed_commit_everybody_is_told_and_nothing_more_is_written(
     writer.close()
 
 
-def test_a_failure_nobody_was_told_of_comes_out_when_closing(writer: GroupWriter) -> None:
+def test_an_unreported_failure_is_raised_when_closing(writer: GroupWriter) -> None:
     writer.put("bad")
     with pytest.raises(StoreError, match="no space"):
         writer.close()
     writer.close()
 
 
-def test_a_failure_leaves_nobody_waiting(ledger: Ledger, writer: GroupWriter) -> None:
+def test_a_failure_leaves_no_caller_waiting(ledger: Ledger, writer: GroupWriter) -> None:
     ledger.gate.clear()
     writer.put("bad")
     failures: list[str] = []
@@ -161,7 +161,7 @@ def test_a_failure_leaves_nobody_waiting(ledger: Ledger, writer: GroupWriter) ->
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_even_a_bug_in_the_thread_leaves_nobody_waiting(writer: GroupWriter) -> None:
+def test_even_a_bug_in_the_thread_leaves_no_caller_waiting(writer: GroupWriter) -> None:
     writer.put("bug")
     with pytest.raises(StoreError, match="thread has died"):
         writer.flush()
@@ -202,7 +202,7 @@ def test_what_is_put_while_it_is_closed_is_written_or_refused(
 
 
 class EventsAreTakenAtOnce(SimpleQueue[object]):
-    """Whoever puts an event goes on only after the writer has dealt with it."""
+    """A caller that puts an event continues only after the writer has handled it."""
 
     def put(self, item: object, block: bool = True, timeout: float | None = None) -> None:
         super().put(item)
@@ -211,7 +211,7 @@ class EventsAreTakenAtOnce(SimpleQueue[object]):
 
 
 def test_a_flush_makes_haste_once_and_no_longer(ledger: Ledger, writer: GroupWriter) -> None:
-    """Else every later trial would be written by itself."""
+    """Otherwise every later trial would be written separately."""
     writer._queue = EventsAreTakenAtOnce()
     writer.put("x")
     writer.flush()

@@ -64,7 +64,7 @@ def case(max_rounds: int | None = None, **files: str) -> Case:
 
 
 def run_shell(root: Path, command: str, **options: Any) -> dict[str, Any]:
-    """What the model is told of a command."""
+    """What the model sees of a command's result."""
     llm = Talking(called("run_shell", command=command), said("done"))
     asked = ask(root, llm, {"agent": {"model": "test/m", **options}}, case(note_txt="hello"))
     result: dict[str, Any] = asked.transcript.tool_calls[0].result
@@ -149,7 +149,7 @@ def test_a_flood_of_calls_is_stemmed(root: Path) -> None:
         (requested("strange", "{}"), "a value of type set"),
     ],
 )
-def test_what_a_model_does_wrong_is_told_to_it_and_it_may_go_on(root: Path, request_: Any, told: str) -> None:
+def test_what_a_model_does_wrong_is_reported_to_it_and_it_may_go_on(root: Path, request_: Any, told: str) -> None:
     llm = Talking(said(tool_requests=(request_,)), said("done"))
     tools = ["read_file", "run_shell", "tools.py:breaks", "tools.py:strange"]
     asked = ask(root, llm, {"agent": {"model": "test/m", "tools": tools}})
@@ -179,7 +179,7 @@ def test_rounds_are_counted_and_end_the_trial(root: Path, option: int, of_the_ca
     llm = Talking(called("list_files"))
     asked = ask(root, llm, {"agent": {"model": "test/m", "max_rounds": option}}, case(max_rounds=of_the_case))
     assert asked.failure == f"no answer within {most} round{'' if most == 1 else 's'} of tool calls"
-    assert len(asked.transcript.tool_calls) == most, "what was done until then is kept"
+    assert len(asked.transcript.tool_calls) == most, "everything done until then is kept"
     assert len(llm.requests) == most + 1
 
 
@@ -200,7 +200,7 @@ def test_a_conversation_with_an_agent_is_held_turn_by_turn(root: Path) -> None:
     assert [call.name for call in asked.transcript.tool_calls] == ["list_files", "read_file"]
 
 
-def test_the_shell_works_in_the_workspace_and_tells_its_exit_code(root: Path) -> None:
+def test_the_shell_works_in_the_workspace_and_reports_its_exit_code(root: Path) -> None:
     assert run_shell(root, "cat note.txt; echo oops >&2; exit 3") == {
         "exit_code": 3,
         "stdout": "hello",
@@ -271,7 +271,7 @@ def test_a_link_made_by_the_shell_leads_no_tool_out(root: Path) -> None:
 
 
 def test_a_model_cannot_make_its_failure_an_error_of_the_harness(root: Path) -> None:
-    """A folder that nothing can be started in, a command with half a character, one that kills all it can."""
+    """A folder in which nothing can be started, a command with half a character, one that kills everything it can."""
     half = requested("run_shell", '{"command": "echo \\ud83d"}')
     llm = Talking(
         called("run_shell", command="chmod 000 ."),
@@ -341,7 +341,7 @@ def test_without_a_sandbox_nothing_is_asked(root: Path) -> None:
         (["broken.py:tool"], TargetUnavailable, "ZeroDivisionError"),
     ],
 )
-def test_a_tool_that_cannot_be_had_is_told_before_anything_is_asked(
+def test_a_tool_that_cannot_be_had_is_reported_before_anything_is_asked(
     root: Path, tools: list[str], error: type[Exception], told: str
 ) -> None:
     (root / "broken.py").write_text("1 / 0")

@@ -53,7 +53,7 @@ def test_the_model_is_told_what_signature_and_docstring_say() -> None:
     parameters = tool.parameters
     assert parameters["required"] == ["start"]
     assert parameters["properties"]["unit"] == {"enum": ["m", "km"], "type": "string"}
-    assert "context" not in parameters["properties"], "the context is not the model's to fill in"
+    assert "context" not in parameters["properties"], "the model cannot fill in the context"
     described = ToolFunction.of(describe, "describe").tool.parameters["properties"]
     assert described["what"] == {"description": "whom to describe", "maxLength": 5, "type": "string"}
     assert described["how"] == {}
@@ -88,7 +88,7 @@ def test_what_is_wrong_with_arguments_is_said_in_words(arguments: str, told: str
         ToolFunction.of(measure, "measure").checked(arguments)
 
 
-def test_half_of_a_character_is_no_argument() -> None:
+def test_half_of_a_character_is_not_an_argument() -> None:
     with pytest.raises(ValueError, match="not of the schema"):
         ToolFunction.of(describe, "describe").checked('{"what": "\\ud800", "how": 1}')
 

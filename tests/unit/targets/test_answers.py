@@ -18,7 +18,7 @@ def with_file(text: Any) -> Transcript:
 
 
 class Reply(str):
-    """A text with ideas of its own."""
+    """A str subclass with its own behaviour."""
 
     def __str__(self) -> str:
         return "another"
@@ -70,7 +70,7 @@ def nested(levels: int) -> Any:
 
 
 @pytest.mark.parametrize("told", ["an integer of more than", "nested too deeply"])
-def test_what_could_not_be_read_back_as_it_was_is_no_answer(told: str) -> None:
+def test_what_could_not_be_read_back_as_it_was_is_not_an_answer(told: str) -> None:
     value = nested(190) if "nested" in told else 10**4300
     for returned in (value, Answer(output=value)):
         with pytest.raises(TargetFailed, match=told):

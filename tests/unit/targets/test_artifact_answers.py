@@ -26,7 +26,7 @@ ARTIFACT: dict[str, Any] = {
 }
 
 
-def test_a_reply_is_read_as_an_artifact_when_told_so() -> None:
+def test_a_reply_is_read_as_an_artifact_when_requested() -> None:
     transcript = read_result(json.dumps(ARTIFACT), "artifact", Transcript(exit_code=0, stderr="log"))
     assert transcript.output == {"main": {"text": "hi"}}
     assert transcript.snapshot == {**ARTIFACT["snapshot"], "runId": "run-1"}
@@ -70,6 +70,6 @@ def test_a_function_that_returns_a_broken_one_has_failed(events: Any) -> None:
         transcript_of({"snapshot": {}, "events": events})
 
 
-def test_an_artifact_that_json_cannot_hold_has_failed() -> None:
+def test_an_artifact_that_json_cannot_represent_has_failed() -> None:
     with pytest.raises(TargetFailed, match="type set"):
         transcript_of(EvalArtifact(snapshot={"outputs": {"a": {1, 2}}}, events=()))

@@ -1,4 +1,4 @@
-"""The index of artifacts: built once, asked for every trial."""
+"""The index of artifacts: built once, used for every trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalharness.targets.artifact_files import ArtifactIndex, StoredArtifact
 
 
 class Events(tuple[dict[str, Any], ...]):
-    """Counts how often somebody goes through all events."""
+    """Counts how often all events are iterated."""
 
     seen = 0
 
@@ -26,7 +26,7 @@ def linked(case_id: str, variant: str, line: int) -> StoredArtifact:
 
 
 def test_no_event_is_looked_at_again_for_a_trial() -> None:
-    """Looking through all of them for every trial took 19 s for 1,000 cases."""
+    """Searching all of them for every trial took 19 s for 1,000 cases."""
     artifacts = [linked(f"case-{number}", variant, number) for number in range(30) for variant in ("big", "small")]
     index = ArtifactIndex(artifacts, "ds")
     built = Events.seen

@@ -90,7 +90,7 @@ def test_one_alone_that_names_no_case_answers_whatever_is_asked(place: Place) ->
         place.answer([artifact("A"), artifact("B")], "a")
 
 
-def test_the_case_can_be_told(place: Place) -> None:
+def test_the_case_can_be_named(place: Place) -> None:
     assert place.answer(artifact("A", runId="eval-ds-b-claude"), "a", case="a").output == "A"
     with pytest.raises(TrialSkipped):
         place.answer(artifact("A"), "b", case="a")
@@ -120,7 +120,7 @@ def test_several_artifacts_of_a_case_are_those_of_its_trials(place: Place) -> No
 
 
 def test_a_case_id_does_not_outdo_the_variant_and_the_dataset_that_recordings_name(place: Place) -> None:
-    """Such an artifact once answered for every variant."""
+    """Such an artifact used to answer for every variant."""
     written = [linked("A", "a", "big", caseId="a"), linked("B", "a", "small"), linked("C", "z", "tiny", caseId="a")]
     for variant, text in (("big", "A"), ("small", "B"), ("tiny", "C")):
         assert place.answer(written, "a", variant=variant).output == text
@@ -142,7 +142,7 @@ def test_the_run_id_of_a_failed_run_names_its_variant_too(place: Place) -> None:
         place.answer([written[1]], "a", dataset="ds", variant="big")
 
 
-def test_a_run_id_full_of_dashes_is_no_trouble(place: Place) -> None:
+def test_a_run_id_full_of_dashes_is_not_a_problem(place: Place) -> None:
     with pytest.raises(TrialSkipped):
         place.answer([artifact("A", runId="eval-" + "a-" * 50_000)], "a")
 
@@ -174,12 +174,12 @@ def test_what_its_agents_took_is_reported(place: Place) -> None:
     ],
     ids=lambda text: text[:30],
 )
-def test_a_broken_file_is_told_before_any_trial(written: str, problem: str, place: Place) -> None:
+def test_a_broken_file_is_reported_before_any_trial(written: str, problem: str, place: Place) -> None:
     with pytest.raises(TargetUnavailable, match=problem):
         asyncio.run(place.target(written).open())
 
 
-def test_every_problem_of_a_file_is_told_with_advice_but_not_thousands(place: Place) -> None:
+def test_every_problem_of_a_file_is_reported_with_advice_but_not_thousands(place: Place) -> None:
     sound = json.dumps(artifact("A"))
     with pytest.raises(TargetUnavailable) as raised:
         asyncio.run(place.target(f"{sound}\n5\n{{\n{sound}\n[]", file="run.jsonl").open())
@@ -191,11 +191,11 @@ def test_every_problem_of_a_file_is_told_with_advice_but_not_thousands(place: Pl
     assert raised.value.message.endswith("… and 2,980 more like these")
 
 
-def test_a_byte_order_mark_is_no_problem(place: Place) -> None:
+def test_a_byte_order_mark_is_not_a_problem(place: Place) -> None:
     assert place.answer("\ufeff" + json.dumps(artifact("A")), "a").output == "A"
 
 
-def test_a_missing_file_is_told_before_any_trial(place: Place) -> None:
+def test_a_missing_file_is_reported_before_any_trial(place: Place) -> None:
     target = place.target(artifact("A"))
     (place.folder / "run.json").unlink()
     with pytest.raises(TargetUnavailable, match="No such file"):
@@ -208,7 +208,7 @@ def test_its_digest_covers_the_file(place: Place) -> None:
 
 
 class TestWhereTheFileLies:
-    """A suite may come from anybody: it names what lies in its own folder. Users name what they like."""
+    """A suite may come from anywhere, so it can name only files in its own folder. Users can name any file."""
 
     def opened(self, root: str, file: str, suite_folder: Path) -> str:
         spec = TargetSpec(kind="artifact", options={"file": file}, root=root)

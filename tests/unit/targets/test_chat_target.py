@@ -34,7 +34,7 @@ def test_the_last_reply_is_the_answer_and_everything_paid_is_kept(tmp_path: Path
     assert event["model"] == "model-2024" and event["finish_reason"] == "stop"
 
 
-def test_a_model_that_only_asks_for_a_tool_has_failed_and_it_is_told_why(tmp_path: Path) -> None:
+def test_a_model_that_only_asks_for_a_tool_has_failed_and_it_is_reported_why(tmp_path: Path) -> None:
     asked = ask(tmp_path, Talking(called("rm", path="/")), "chat:openai/gpt-4o")
     assert "said nothing and asked for a tool (rm)" in asked.failure
     assert asked.transcript.cost_usd == 0.25
@@ -53,7 +53,7 @@ def test_what_decides_a_reply_is_in_the_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("target", "kind"), [("chat:mygate", "chat"), ({"agent": "mygate"}, "agent")])
-def test_a_name_that_names_no_model_is_told_when_a_suite_is_loaded(target: Any, kind: str) -> None:
+def test_a_name_that_names_no_model_is_reported_when_a_suite_is_loaded(target: Any, kind: str) -> None:
     spec = TargetSpec.model_validate(target)
     assert spec.kind == kind
     with pytest.raises(ValidationError, match="'mygate' names no model"):
@@ -83,7 +83,7 @@ def test_the_seed_is_sent_only_where_it_is_asked_for(tmp_path: Path, written: An
         ("In {context.year}.", "In 1843."),
     ],
 )
-def test_what_the_case_says_beside_its_question_is_told(tmp_path: Path, system: str, sent: str) -> None:
+def test_what_the_case_says_beside_its_question_is_sent(tmp_path: Path, system: str, sent: str) -> None:
     llm = Talking(said("4"))
     case = Case(id="a", input={"type": "text", "content": "When?", "context": {"year": 1843}}, expected="4")
     ask(tmp_path, llm, {"chat": {"model": "test/m", "system": system}}, case)
@@ -107,7 +107,7 @@ def test_a_conversation_is_held_turn_by_turn(tmp_path: Path) -> None:
     assert asked.transcript.usage is not None and asked.transcript.usage.input_tokens == 20
 
 
-def test_nobody_is_asked_where_there_are_no_messages(tmp_path: Path) -> None:
+def test_no_model_is_asked_without_messages(tmp_path: Path) -> None:
     llm = Talking(said("4"))
     asked = ask(tmp_path, llm, "chat:test/model", Case(id="a", input={"messages": []}, expected="4"))
     assert "there are none" in asked.failure
@@ -124,7 +124,7 @@ def test_a_schema_makes_the_answer_an_object(tmp_path: Path) -> None:
     llm = Talking(said('{"answer": "4"}'), said('```json\n{"answer": 4}\n```'))
     asked = ask(tmp_path, llm, {"chat": {"model": "test/m", "json_schema": ANSWER_SCHEMA}})
     assert asked.transcript.output == {"answer": 4}
-    assert asked.transcript.cost_usd == 0.5, "the reply that could not be used was paid for, too"
+    assert asked.transcript.cost_usd == 0.5, "the invalid reply cost something, too"
     assert llm.requests[0].reply_schema == ANSWER_SCHEMA
     assert "$.answer" in llm.requests[1].messages[-1].content
 
@@ -203,12 +203,12 @@ def test_at_the_time_limit_what_was_said_is_kept(tmp_path: Path) -> None:
     assert asked.transcript.output == "a" and asked.transcript.cost_usd == 0.25
 
 
-def test_a_model_that_was_never_free_is_no_time_limit_of_the_target(tmp_path: Path) -> None:
+def test_a_model_that_was_never_free_is_not_a_time_limit_of_the_target(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="429 until the end"):
         ask(tmp_path, Talking(busy), "chat:test/model", timeout_s=0.1)
 
 
-def test_an_unknown_model_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+def test_an_unknown_model_is_reported_before_anything_is_asked(tmp_path: Path) -> None:
     llm = Talking(said("4"))
     with pytest.raises(UsageError, match="unknown/model"):
         ask(tmp_path, llm, "chat:unknown/model")
@@ -246,7 +246,7 @@ def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
         ("chat", "chat", None),
     ],
 )
-def test_short_forms_of_models_and_functions_are_told_apart(text: str, kind: str, options: str | None) -> None:
+def test_short_forms_of_models_and_functions_are_distinguished(text: str, kind: str, options: str | None) -> None:
     spec = TargetSpec.model_validate(text)
     assert (spec.kind, spec.options) == (kind, options)
 
@@ -274,7 +274,7 @@ def test_a_model_named_by_a_file_is_another_one_when_the_file_changes(tmp_path: 
 def test_a_file_that_names_a_model_is_looked_for_where_the_model_is(
     written_in: str, target: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the project's folder, wherever the target's own is, then in the current one."""
+    """In the project's folder, wherever the target's own folder is, then in the current one."""
     for name in ("here", "suites", "elsewhere"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "here")

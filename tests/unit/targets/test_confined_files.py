@@ -1,4 +1,4 @@
-"""Files of a workspace: no path leads out of it, and what is no file is not opened."""
+"""Files of a workspace: no path leads out of it, and only regular files are opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalharness.targets.confined_files import Content
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """Beside it lies a secret; in it lie ways that seem to lead there."""
+    """There is a secret beside it; inside are paths that seem to lead there."""
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.txt").write_text("hunter2")
     folder = tmp_path / "workspace"
@@ -84,12 +84,12 @@ def test_a_link_is_called_one(workspace: Path, name: str, which: str) -> None:
         confined_files.read(workspace, name, 10)
 
 
-def test_what_is_wrong_with_a_path_that_holds_no_link_is_told_without_links(workspace: Path) -> None:
+def test_what_is_wrong_with_a_path_that_contains_no_link_is_reported_without_links(workspace: Path) -> None:
     with pytest.raises(ValueError, match=r"^inner/a\.txt/b: not a directory$"):
         confined_files.read(workspace, "inner/a.txt/b", 10)
 
 
-def test_a_socket_is_no_file(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_not_a_file(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workspace)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("door")

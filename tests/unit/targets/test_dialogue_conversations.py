@@ -34,7 +34,7 @@ def shape(content: Any) -> list[list[tuple[str, str]]]:
         (None, "null"),
     ],
 )
-def test_what_is_no_conversation_is_one_question(content: Any, text: str) -> None:
+def test_what_is_not_a_conversation_is_one_question(content: Any, text: str) -> None:
     assert shape(content) == [[("user", text)]]
 
 
@@ -53,7 +53,7 @@ def test_a_conversation_that_says_nothing_is_not_asked(messages: Any, reason: st
         turns_of({"messages": messages})
 
 
-def test_what_stands_beside_messages_is_not_sent_as_text_in_silence() -> None:
+def test_what_is_beside_messages_is_not_sent_as_text_in_silence() -> None:
     with pytest.raises(TargetFailed, match="beside them there is user_id"):
         turns_of({"messages": [user("a")], "user_id": 7})
 

@@ -1,4 +1,4 @@
-"""The oracle as a run uses it: what it answers must please the graders it was made from."""
+"""The oracle as a run uses it: its answers must satisfy the graders that they were built from."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from evalharness.targets.workspace_tools import (
 
 
 class Place:
-    """As much of a task as these tools look at."""
+    """The part of a task that these tools use."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -53,7 +53,7 @@ def test_a_long_file_says_where_to_read_on(context: ToolContext) -> None:
     first = read_file(context, "long.txt")
     assert first.startswith("000000001\n")
     assert first.endswith("000000090\n\n[cut here: go on with start_line 91 of 300]")
-    assert len(first) <= context.longest_result, "else whoever asked would cut off where to read on"
+    assert len(first) <= context.longest_result, "otherwise the caller would cut off where to continue reading"
     assert read_file(context, "long.txt", 91).startswith("000000091\n")
     assert read_file(context, "long.txt", 250).endswith("000000300\n")
 
@@ -131,10 +131,10 @@ def test_a_search_that_finds_too_much_is_cut(context: ToolContext) -> None:
     assert len(lines) == workspace_tools.MOST_FOUND + 1
     assert lines[-1].startswith("[more than 200 lines match")
     write_file(context, "many.txt", "x\n" * workspace_tools.MOST_FOUND)
-    assert search(context, "^x$").splitlines()[-1] == "many.txt:200: x", "no more than that match"
+    assert search(context, "^x$").splitlines()[-1] == "many.txt:200: x", "no more than this many match"
 
 
-def test_a_search_skips_what_is_no_text_and_says_what_it_left_out(context: ToolContext) -> None:
+def test_a_search_skips_what_is_not_text_and_says_what_it_left_out(context: ToolContext) -> None:
     (context.folder / "image").write_bytes(b"MAX\0")
     with (context.folder / "huge").open("wb") as file:
         file.write(b"MAX_HUGE\n")

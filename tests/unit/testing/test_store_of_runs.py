@@ -1,4 +1,4 @@
-"""A fake store carries whole runs: run, resume, regrade and compare, as a database does."""
+"""A fake store supports whole runs: run, resume, regrade and compare, like a database."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def said(text: str, **more: Any) -> dict[str, Any]:
     return claude_message("assistant", {"type": "text", "text": text}, **more)
 
 
-def test_what_the_result_tells() -> None:
+def test_what_the_result_reports() -> None:
     found = parse(CLAUDE_CODE)
     assert found.output == ANSWER
     assert found.usage == Usage(input_tokens=12 + 100 + 2000, output_tokens=77)
@@ -102,7 +102,7 @@ def test_of_a_sub_agent_only_the_calls_are_taken() -> None:
     assert found.output == "Three."
 
 
-def test_a_cut_stream_tells_what_its_messages_tell() -> None:
+def test_a_cut_stream_reports_what_its_messages_report() -> None:
     found = parse(lines(*CLAUDE_EVENTS))
     assert found.output == ANSWER
     assert found.usage == Usage(input_tokens=4 * 43, output_tokens=4 * 5), "a message in pieces counts once"

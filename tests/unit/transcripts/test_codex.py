@@ -75,7 +75,7 @@ def test_a_file_that_is_changed_afterwards_is_not_known_any_more() -> None:
 
 
 def test_usage_is_the_last_total_of_each_thread() -> None:
-    """Every `turn.completed` tells the total of its thread so far."""
+    """Every `turn.completed` contains the total of its thread so far."""
 
     def turn(tokens: int) -> dict[str, Any]:
         return {"type": "turn.completed", "usage": {"input_tokens": tokens, "output_tokens": tokens // 10}}
@@ -122,7 +122,7 @@ def test_a_command_that_never_ended_is_still_a_call() -> None:
     assert call == ToolCall(name="command_execution", arguments={"command": "sleep 9"})
 
 
-def test_an_item_is_one_call_however_often_it_is_told_of() -> None:
+def test_an_item_is_one_call_however_often_it_is_reported() -> None:
     states = ("started", "updated", "updated", "completed")
     found = parse(lines(*(item("web_search", state, query="milk") for state in states)))
     assert [(call.name, call.arguments) for call in found.tool_calls] == [("web_search", {"query": "milk"})]

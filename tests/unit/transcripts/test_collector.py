@@ -1,4 +1,4 @@
-"""The bounds of what is kept of a stream."""
+"""The limits of what is kept of a stream."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_messages() -> None:
 
 
 def test_two_agents_are_never_merged_into_one_message() -> None:
-    """The original put the text of both under the last one's name where no tool call came between them."""
+    """The original put both texts under the last one's name if no tool call came between them."""
     messages = parse(lines(choice("a"), choice("b"), choice("c", "helper"))).messages
     assert [(message["name"], message["content"]) for message in messages] == [("root", "ab"), ("helper", "c")]
 
@@ -75,7 +75,7 @@ def test_two_agents_are_never_merged_into_one_message() -> None:
     ],
 )
 def test_usage_is_the_last_total_and_not_the_sum_of_totals(events: Any, tokens: Any, cost: float | None) -> None:
-    """The original added up output tokens over events that each tell the total so far."""
+    """The original added up output tokens over events that each contain the total so far."""
     found = parse(lines(*events))
     assert found.usage == Usage(input_tokens=tokens[0], output_tokens=tokens[1])
     assert found.cost_usd == cost
@@ -93,7 +93,7 @@ def test_sub_agents_have_totals_of_their_own() -> None:
     assert (found.usage, found.cost_usd) == (Usage(input_tokens=25, output_tokens=5), 1.25)
 
 
-def test_a_stream_without_usage_tells_none() -> None:
+def test_a_stream_without_usage_reports_none() -> None:
     found = parse(lines(choice("hi")))
     assert (found.usage, found.cost_usd) == (None, None)
 

@@ -1,4 +1,4 @@
-"""What every transcript parser promises, on one small job that each agent did."""
+"""The contract of every transcript parser, on one small job that each agent did."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_spans_printed_one_after_another() -> None:
     assert parse(printed).usage == Usage(input_tokens=3)
 
 
-def test_the_agents_own_span_tells_conversation_and_not_the_tokens_twice() -> None:
+def test_the_agents_own_span_reports_conversation_and_not_the_tokens_twice() -> None:
     def spoken(text: str, tokens: int) -> dict[str, Any]:
         output = [{"role": "assistant", "parts": [{"type": "text", "content": text}]}]
         return {"gen_ai.output.messages": output, "gen_ai.usage.input_tokens": tokens}
@@ -84,7 +84,7 @@ def test_span_events_of_the_older_conventions() -> None:
     assert found.usage == Usage(input_tokens=4, output_tokens=2)
 
 
-def test_details_may_be_told_by_an_event() -> None:
+def test_details_may_be_reported_by_an_event() -> None:
     told = {
         "gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}],
         "gen_ai.output.messages": OTEL_OUTPUT,

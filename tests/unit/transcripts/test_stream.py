@@ -1,4 +1,4 @@
-"""JSON out of whatever was printed."""
+"""Extracting JSON from any printed text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas that refer to themselves: which of them say nothing."""
+"""Schemas that refer to themselves: which of them check nothing."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def test_a_reference_that_says_something(schema: Any) -> None:
     assert circular_reference(schema) is None
 
 
-def test_a_long_chain_is_no_circle() -> None:
+def test_a_long_chain_is_not_a_circle() -> None:
     links = {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(5000)}
     assert circular_reference({"$ref": "#/$defs/0", "$defs": {**links, "5000": {"type": "string"}}}) is None

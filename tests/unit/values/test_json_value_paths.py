@@ -1,4 +1,4 @@
-"""Paths into JSON values: which steps a text means, and what lies behind a step."""
+"""Paths into JSON values: which steps a text means, and what a step leads to."""
 
 from __future__ import annotations
 
@@ -71,6 +71,6 @@ def test_the_answer_in_a_servers_reply(path: str) -> None:
 
 @pytest.mark.parametrize("step", ["²", "٠", "9" * 5000, "-2", "a"])
 def test_a_step_that_leads_nowhere_is_named(step: str) -> None:
-    """Digits that Python takes for digits but not for numbers once were a crash."""
+    """Characters that Python counts as digits but not as numbers used to crash."""
     with pytest.raises(LookupError, match=f"no '{step}' on the path"):
         look_up({"choices": [{"text": "hi"}]}, f"choices.{step}.text")

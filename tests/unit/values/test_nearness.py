@@ -1,4 +1,4 @@
-"""How near two texts are: with and without vectors."""
+"""How close two texts are: with and without vectors."""
 
 from __future__ import annotations
 

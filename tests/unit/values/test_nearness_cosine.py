@@ -27,6 +27,6 @@ def test_the_angle_alone_counts(one: list[float], other: list[float], expected: 
     assert -1 <= cosine(one, other) <= 1
 
 
-def test_vectors_of_two_lengths_are_no_pair() -> None:
+def test_vectors_of_two_lengths_are_not_a_pair() -> None:
     with pytest.raises(ValueError, match="zip"):
         cosine([1, 2], [1, 2, 3])

@@ -1,4 +1,4 @@
-"""Regular expressions from people and models: whatever is wrong with one is told as a ValueError."""
+"""Regular expressions from people and models: everything wrong with one is reported as a ValueError."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BROKEN = ["(", "a{99999999999999999999}", "(" * 20_000]
 
 
 @pytest.mark.parametrize("pattern", BROKEN)
-def test_what_is_no_pattern_is_told(pattern: str) -> None:
+def test_what_is_not_a_pattern_is_reported(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         compile_pattern(pattern)
     with pytest.raises(ValidationError, match="is not a regular expression"):

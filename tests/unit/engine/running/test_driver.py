@@ -1,4 +1,4 @@
-"""Driving trials: retries, stops, limits, order; and that the states always add up, whatever targets do."""
+"""Driving trials: retries, stops, limits, order; and the states always add up, whatever targets do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from evalharness.testing.store import FakeStore
 
 @dataclass(frozen=True)
 class Ended:
-    """What came of a run: why it stopped, its trials as stored, and what a report would say of them."""
+    """The result of a run: why it stopped, its stored trials, and what a report would say about them."""
 
     stopped: str
     trials: tuple[Trial, ...]
@@ -66,7 +66,7 @@ def run_watched(
     store: Store | None = None,
     time_left_s: float | None = None,
 ) -> Ended:
-    """The driver on a real store, with somebody who hears of each trial and may stop the run."""
+    """The driver on a real store, with a callback for each trial that may stop the run."""
 
     async def work(store: Store) -> Ended:
         spec = TargetSpec.model_validate(target)
@@ -116,7 +116,7 @@ def states(run: Run | Ended) -> list[str]:
 
 
 class Answers:
-    """A target that gives its answers in turn; an exception among them is raised."""
+    """A target that gives its answers in turn; exceptions among them are raised."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -225,14 +225,14 @@ class TestStops:
 
         run = run_watched(suite_of(6), target, tell=stop_at_once, max_concurrency=3)
         assert [trial.case_id for trial in run.trials] == ["c0"]
-        assert len(asked) <= 4, "no further trial was begun"
+        assert len(asked) <= 4, "no further trial was started"
 
     def test_stopping_before_the_start_begins_nothing(self) -> None:
         target = Answers("4")
         run = run_watched(suite_of(3), target, stop_first=True)
         assert (run.exit_code, run.trials, target.asked) == (130, (), 0)
 
-    def test_a_sync_function_under_way_does_not_hold_up_the_stop(self) -> None:
+    def test_a_sync_function_under_way_does_not_delay_the_stop(self) -> None:
         release = threading.Event()
 
         def target(question: str) -> str:
@@ -265,12 +265,12 @@ class TestStops:
         ]
         assert (run.stopped, run.exit_code, run.summary.trials.pending) == ("max failures", 1, 6)
 
-    def test_errors_are_no_failures(self) -> None:
+    def test_errors_are_not_failures(self) -> None:
         target = Answers(TargetUnavailable("down"))
         run = run_watched(suite_of(4), target, max_concurrency=1, max_failures=1)
         assert states(run) == ["error"] * 4
 
-    def test_a_first_trial_without_an_answer_tells_nothing_of_what_others_cost(self) -> None:
+    def test_a_first_trial_without_an_answer_says_nothing_about_what_others_cost(self) -> None:
         async def target(question: str) -> Answer:
             await asyncio.sleep(0.01)
             if question == "c0":
@@ -420,7 +420,7 @@ def test_others_run_as_far_ahead_of_a_slow_trial_as_they_may_and_no_further() ->
 
 
 def test_a_cap_that_the_last_trial_reached_is_what_stopped_the_run(tmp_path: Path) -> None:
-    """Else a resume would not know that nothing may be spent any more."""
+    """Otherwise a resume would not know that nothing more may be spent."""
 
     def target(question: str) -> Answer:
         return Answer(output="4", cost_usd=0.25)
@@ -455,7 +455,7 @@ def test_an_answer_that_is_graded_again_is_paid_for_once() -> None:
 
 
 class SlowStore(FakeStore):
-    """Says that it has fallen behind until it was asked often enough."""
+    """Reports that it has fallen behind until it was asked often enough."""
 
     def __init__(self, patience: int) -> None:
         super().__init__()
@@ -469,7 +469,7 @@ class SlowStore(FakeStore):
 
 
 def test_a_store_that_falls_behind_is_waited_for() -> None:
-    """Else a fast target fills the memory with what a slow disk has not taken yet."""
+    """Otherwise a fast target fills the memory with trials that a slow disk has not stored yet."""
     begun_while_behind: list[int] = []
     store = SlowStore(patience=20)
     begun = 0
@@ -483,7 +483,7 @@ def test_a_store_that_falls_behind_is_waited_for() -> None:
 
     run = run_watched(suite_of(50), fast, max_concurrency=2, store=store)
     assert states(run) == ["passed"] * 50
-    assert 1 <= len(begun_while_behind) <= 6, "those under way, those handed over, and no more"
+    assert 1 <= len(begun_while_behind) <= 6, "the running ones, those handed over, and no more"
 
 
 @settings(max_examples=40)
@@ -530,8 +530,8 @@ def test_states_always_add_up(
         assert run.exit_code != 0 or counts["failed"] + counts["pending"] == 0
 
 
-def test_a_slow_trial_that_cannot_be_paid_for_holds_nobody_up() -> None:
-    """The others have run as far ahead of it as they may, and wait for its end."""
+def test_a_slow_trial_that_cannot_be_paid_for_delays_no_other() -> None:
+    """The others have run as far ahead of it as they may, and wait for it to end."""
 
     async def target(question: str) -> str:
         if question == "c0":
@@ -546,7 +546,7 @@ def test_a_slow_trial_that_cannot_be_paid_for_holds_nobody_up() -> None:
 
 
 def test_trials_that_are_not_tried_share_what_became_of_them() -> None:
-    """There may be a hundred thousand of them, and each has a seed of its own."""
+    """There may be a hundred thousand of them, and each has its own seed."""
     left = pending_units(["a", "b"], 2, 7, {"a": 0b01}, {})
     skipped = list(skipped_trials(left, "decided", {("a", 1)}))
     assert [(trial.case_id, trial.index, trial.reason) for trial in skipped] == [
