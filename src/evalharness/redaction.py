@@ -29,7 +29,7 @@ _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECAS
 # valid. No part scans the same text twice, because an adversary may have written the text.
 _KEY_SHAPES = re.compile(
     r"""
-    (?: (?<![A-Za-z0-9]) | (?<=\\[nrt]) )       # a word of its own, also right after an escaped line break
+    (?: (?<![A-Za-z0-9]) | (?<=\\[nrt]) )       # at the start of a word, also right after an escaped line break
     (?: sk-(?=[\w-]{16})[\w-]{0,40}?[A-Za-z0-9]{12}[\w-]*   # the unbroken run keeps `sk-` CSS classes out
       | gh[pousr]_[A-Za-z0-9]{20,}
       | github_pat_\w{20,}

@@ -71,7 +71,7 @@ def test_the_flag_sandbox_decides_nothing(
 
 def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
     context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
-    with pytest.raises(Unscored, match="needs one"):
+    with pytest.raises(Unscored, match="needs a sandbox"):
         asyncio.run(build(FACTORIAL).grade(context))
 
 
