@@ -8,26 +8,26 @@
     │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
-    │   ├── NoVerdict              2  a judge that is calibrated never gives a verdict
+    │   ├── NoVerdict              2  a judge that is being calibrated never gives a verdict
     │   ├── CannotResume           2  the run cannot be continued as asked
     │   └── RunBusy                2  another process is running this run
-    ├── Interrupted              130  stopped by the user in the middle of what `resume` cannot continue
+    ├── Interrupted              130  stopped by the user during work that `resume` cannot continue
     ├── StoreError                 3  the store cannot be read or written
     ├── IncompleteVerdict          3  a judge gave no verdict on some criteria; carries those it gave
     ├── SpendCapReached            3  the run may cost no more; what is finished is kept, the rest stays pending
     └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
         ├── ModelUnavailable       3  a language model gave no reply: limits, faults, refused keys
-        ├── ImpossibleFigure       3  an answer's cost, token count or duration cannot be: the trial ends in `error`
-        └── SandboxUnavailable     3  what must be isolated cannot be: it is not run at all
+        ├── ImpossibleFigure       3  an answer's cost, token count or duration is impossible: the trial ends in `error`
+        └── SandboxUnavailable     3  untrusted code cannot be isolated, so it is not run
 
     TrialFault                        inside one trial, never leaves the engine
     ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
     ├── TrialSkipped                  the trial cannot be judged: `skipped` with this reason
-    ├── BadReply                      a model's reply is not what was asked for, also after repairs
+    ├── BadReply                      a model's reply is not valid, even after repairs
     └── Unscored                      the grader could not decide: an `unscored` grade with this reason
 
-This module holds no behaviour beyond messages; where an exception is turned into a trial's state is
-`engine/running/attempt.py`, where it is turned into an exit code is `cli/main.py`.
+This module has no behaviour beyond messages. `engine/running/attempt.py` turns an exception into a trial's state,
+`cli/main.py` into an exit code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OUR_FOLDER = __file__.removesuffix("errors.py")
 
 
 class Hint:
-    """What to do next, where it takes a command or a flag to say so: worded in `reports/words.py`, as findings are."""
+    """What to do next, if that is a command or a flag. Like findings, hints are worded in `reports/words.py`."""
 
     def __init__(self, code: str, /, **params: Any) -> None:
         """`code` is one of `domain.finding_codes.HintCode`."""
@@ -66,7 +66,7 @@ class HarnessError(Exception):
 
     @property
     def plain_hint(self) -> str:
-        """The hint, unless it has to be worded by a report: for reasons of trials and grades, which are texts."""
+        """The hint if it is a text, else empty; for reasons of trials and grades, which are texts."""
         return self.hint if isinstance(self.hint, str) else ""
 
 
@@ -75,10 +75,9 @@ class UsageError(HarnessError):
 
 
 class InvalidFile(UsageError):
-    """Files with problems; `problems` holds every one of them (`domain.problem.Problem`).
+    """Files with problems; `problems` has all of them (`domain.problem.Problem`).
 
-    `rest` is what could be read all the same (a `Source` of `formats.syntax`), so that its problems can be reported,
-    too.
+    `rest` is what could be read anyway (a `Source` of `formats.syntax`), so that its problems can be reported too.
     """
 
     def __init__(self, problems: Sequence[Any], rest: Any = None) -> None:
@@ -93,7 +92,7 @@ class InvalidFile(UsageError):
 
 
 class DatasetValidationError(UsageError):
-    """A workflow dataset that is not one; `issues` holds every reason (`datasets.DatasetIssue`), a line each."""
+    """An invalid workflow dataset; `issues` has every reason (`datasets.DatasetIssue`), one per line."""
 
     def __init__(self, issues: Sequence[Any]) -> None:
         super().__init__("\n".join(map(str, issues)))
@@ -111,7 +110,7 @@ class MissingVariable(UsageError):
 
 
 class UnknownName(UsageError):
-    """`kind` and `name` as the user wrote them, with every valid choice, those first that are most likely meant."""
+    """`kind` and `name` as the user wrote them, with every valid choice and the most likely one."""
 
     hint: str
 
@@ -127,14 +126,14 @@ class UnknownName(UsageError):
 
 
 def _listed(choices: Sequence[str]) -> str:
-    """All of a few; of many only the first, since nobody reads the rest."""
+    """All choices if they are few, else only the first ones."""
     if len(choices) <= LISTED_IN_FULL:
         return ", ".join(choices)
     return f"{', '.join(choices[:LISTED_OF_MANY])} and {len(choices) - LISTED_OF_MANY} more"
 
 
 class ImportFailed(UsageError):
-    """Importing somebody's code raised `error`; the message ends with the place."""
+    """Importing a user's code raised `error`; the message ends with the place."""
 
     def __init__(self, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -179,16 +178,16 @@ class SpendCapReached(HarnessError):
 
 
 class TargetUnavailable(HarnessError):
-    """Raise this from a target when the fault is not the target's: the trial becomes `error` and may be retried.
+    """Raise this from a target if the target is not at fault: the trial becomes `error` and may be retried.
 
-    `evidence` (a partial transcript, if the target left one) is kept with the trial.
+    `evidence` (a partial transcript, if there is one) is kept with the trial.
     """
 
     evidence: Any = None
 
 
 class ModelUnavailable(TargetUnavailable):
-    """A language model gave no reply, whatever was tried. `status` is the HTTP status of the last refusal, if any."""
+    """A language model gave no reply after all attempts. `status` is the HTTP status of the last refusal, if any."""
 
     def __init__(self, message: str, *, hint: str | Hint = "", status: int | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -196,7 +195,7 @@ class ModelUnavailable(TargetUnavailable):
 
 
 class ImpossibleFigure(TargetUnavailable):
-    """What an answer says it took cannot be; whether the answer is right is not known by that."""
+    """An answer reports an impossible cost, token count or duration; the answer itself may be right."""
 
     def __init__(self, field: str, value: object, *, evidence: Any = None) -> None:
         super().__init__(f"the answer's {field} cannot be {_number(value)}")
@@ -211,15 +210,15 @@ def _number(value: object) -> str:
 
 
 class SandboxUnavailable(TargetUnavailable):
-    """What must be isolated cannot be, so it is not run."""
+    """Untrusted code cannot be isolated, so it is not run."""
 
 
 class TrialFault(Exception):
-    """Ends one trial or one grade; the run goes on."""
+    """Ends one trial or one grade; the run continues."""
 
 
 class TargetFailed(TrialFault):
-    """`evidence` (a partial transcript, if the target left one) is kept with the trial."""
+    """`evidence` (a partial transcript, if there is one) is kept with the trial."""
 
     def __init__(self, reason: str, *, evidence: Any = None) -> None:
         super().__init__(reason)
@@ -239,7 +238,7 @@ class Unscored(TrialFault):
 
 
 def waited_for(error: BaseException) -> ModelUnavailable | None:
-    """What a model was kept waiting by when its time was up, if it says so: the cause of its cancellation."""
+    """What a model was waiting for when its time was up, from the cause of the cancellation; None if unknown."""
     cause = error.__cause__
     while cause is not None and not isinstance(cause, ModelUnavailable):
         cause = cause.__cause__
@@ -247,7 +246,7 @@ def waited_for(error: BaseException) -> ModelUnavailable | None:
 
 
 def raised_at(error: BaseException) -> str:
-    """The last line of code involved, as file:line. An exception of another process brings its own."""
+    """The last line of code involved, as file:line. An exception from another process has its own."""
     if isinstance(brought := getattr(error, "raised_at", None), str):
         return brought
     if isinstance(error, SyntaxError) and error.filename:
@@ -256,14 +255,14 @@ def raised_at(error: BaseException) -> str:
     place = ""
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if not file.startswith(_OUR_FOLDER):  # our own frames are no help to somebody who looks for a fault of theirs
+        if not file.startswith(_OUR_FOLDER):  # the harness's own frames do not help users find their fault
             place = f"{file}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 
 
 def closest(name: str, choices: Iterable[str]) -> str | None:
-    """The choice the user most likely meant, or None when nothing is near."""
+    """The choice that the user most likely meant, or None if none is similar."""
     candidates = list(choices)
     by_lower = {choice.lower(): choice for choice in candidates}
     if name.lower() in by_lower:

@@ -1,10 +1,10 @@
-"""Secrets taken out of text: first by value, in every encoding a value travels in, then by well-known key shapes.
+"""Removes secrets from text: first by value, in all common encodings, then by well-known key formats.
 
-Everything the harness writes (store, recordings, reports, logs) goes through one `Redactor`; graders see raw text.
-This module is handed the values and reads no environment (`settings.secrets` collects them), and it does not decode
-what it reads: it looks for the encoded forms themselves, so a value under two different encodings at once (other
-than JSON in JSON) or broken over lines is not found. What was cut before it came here ends in a … (`values/text.py`):
-right before it (or after it) also the beginning (or the end) of a value is found.
+Everything the harness writes (store, recordings, reports, logs) goes through one `Redactor`; graders see raw text. The
+values are passed in (`settings.secrets` collects them); the environment is not read here. Texts are not decoded; the
+encoded forms themselves are searched for. So a value in two different encodings at once (other than JSON in JSON) or
+broken over lines is not found. Shortened texts have a … where they were cut (`values/text.py`). Directly before it the
+beginning of a value is found too, and directly after it the end.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CUT = "…"
 
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
-# No part can match a bracket, a quote or half of an escape, so that a second pass finds nothing new and JSON stays
-# JSON; no part can scan the same text twice, because the text may be written by an adversary.
+# No part matches a bracket, a quote or half of an escape, so that a second pass finds nothing new and JSON stays
+# valid. No part scans the same text twice, because an adversary may have written the text.
 _KEY_SHAPES = re.compile(
     r"""
-    (?: (?<![A-Za-z0-9]) | (?<=\\[nrt]) )       # a word of its own, also right after an escaped line break
+    (?: (?<![A-Za-z0-9]) | (?<=\\[nrt]) )       # at the start of a word, also right after an escaped line break
     (?: sk-(?=[\w-]{16})[\w-]{0,40}?[A-Za-z0-9]{12}[\w-]*   # the unbroken run keeps `sk-` CSS classes out
       | gh[pousr]_[A-Za-z0-9]{20,}
       | github_pat_\w{20,}
@@ -52,35 +52,35 @@ _LOGIN_IN_URL = re.compile(r"""(?<=://)[^\s/:@"'\\\[\]]+:[^\s/@"'\\\[\]]+(?=@)""
 _SECRET_IN_QUERY = re.compile("(?:key|token|password)=")
 _GITHUB_BEGINNING = re.compile("g(?:h[pousr]_|ithub_pat_)")
 
-# What those escape in JSON who think of HTML: Go and Python, Java's Gson, .NET.
+# What HTML-safe JSON writers escape: Go and Python, Java's Gson, .NET.
 _SIGNS_OF_HTML = [{ord(sign): f"\\u{ord(sign):04x}" for sign in signs} for signs in ("<>&", "<>&'", "<>&='", "<>&'+`")]
 _IN_DOUBLE_QUOTES = re.compile(r"""["$\\`]""")
 _SPECIAL_IN_SHELLS = re.compile(r"""[ \t\n'"\\|&;()<>!{}*\[\]?^$`,]""")  # as `printf %q` of bash has it
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
-# What servers and clients leave unescaped: everything reserved is escaped; Python's `quote`; JavaScript's
+# What servers and clients leave unescaped: nothing reserved; Python's `quote`; JavaScript's
 # `encodeURIComponent`; a path segment of RFC 3986; JavaScript's `encodeURI`.
 _PERCENT_SAFE = ("", "/", "!'()*", "!$&'()*+,;=:@", "!#$&'()*+,/:;=?@")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a secret: *KEY*, *TOKEN*, *SECRET*, *PASSW*, *CREDENTIAL*, *AUTH*."""
+    """Whether a variable of this name contains a secret: *KEY*, *TOKEN*, *SECRET*, *PASSW*, *CREDENTIAL*, *AUTH*."""
     return _SECRET_NAME.search(name) is not None
 
 
 class Redactor:
-    """Replaces secrets by `[redacted:NAME]` and well-known key shapes by `[redacted]`.
+    """Replaces secrets by `[redacted:NAME]` and well-known key formats by `[redacted]`.
 
-    Truthy when it knows at least one value; key shapes are replaced either way.
+    Truthy if it knows at least one value; key formats are replaced in any case.
     """
 
     __slots__ = ("_forms", "_gram_size", "_grams", "_in_numbers", "_pieces", "_placeholder", "_short_forms", "_stride")
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        """`secrets`: name → value. Values of fewer than 8 characters (spaces around them not counted) are ignored."""
+        """`secrets`: name → value. Values of fewer than 8 characters, not counting surrounding spaces, are ignored."""
         names: dict[str, str] = {}
         for name, value in secrets.items():
-            # Each form of a padded value contains the same form of the bare one.
+            # Each form of a padded value contains the same form of the stripped one.
             bare = value.strip()
             if len(bare) >= SHORTEST_SECRET:
                 for form in _encoded_forms(bare):
@@ -89,9 +89,10 @@ class Redactor:
         self._forms = {form: chosen[name] for form, name in names.items()}
         self._placeholder = _placeholder("", names)
         self._in_numbers = any(re.fullmatch(r"[0-9.eE+-]+", form) for form in names)
-        # Texts without a secret are nearly all texts. Testing 100 forms one by one costs 5 µs on a short text, an
-        # alternation of them as much and 10 ms to compile; the long ones, nearly all, can be tested at once: every
-        # occurrence covers one of the text's every `stride`-th grams, and it is one of the form's first `stride` grams.
+        # Almost no text contains a secret, so that check must be fast. Testing 100 forms one by one costs 5 µs on a
+        # short text; an alternation costs as much, and 10 ms to compile. The long forms, nearly all, are tested at
+        # once: each occurrence covers one of every `stride`-th grams of the text, which is one of the form's first
+        # `stride` grams.
         self._short_forms = tuple(form for form in names if len(form) < _LONG_FORM)
         long_forms = [form for form in names if len(form) >= _LONG_FORM]
         shortest = min(map(len, long_forms), default=_LONG_FORM)
@@ -106,21 +107,21 @@ class Redactor:
         return cls({})
 
     def redact(self, text: str) -> str:
-        """`text` without secrets. A text that is a JSON object, array or string is one afterwards."""
+        """`text` without secrets. A JSON object, array or string stays valid JSON."""
         redacted = self._replace(text)
         if redacted == text or text.lstrip()[:1] not in {"{", "[", '"'}:
             return redacted
         return self._as_json(text, redacted)
 
     def redact_value(self, value: Any) -> Any:
-        """JSON-like data without secrets, mapping keys included; a number that holds one becomes a text."""
+        """JSON-like data without secrets, including mapping keys; a number that contains one becomes a text."""
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, Mapping):
             clean: dict[Any, Any] = {}
             for key, item in value.items():
                 new_key = self.redact_value(key)
-                while new_key in clean:  # two keys that now read the same are still two entries
+                while new_key in clean:  # keys that are equal after redaction are still two entries
                     new_key += "'"
                 clean[new_key] = self.redact_value(item)
             return clean
@@ -149,7 +150,7 @@ class Redactor:
         return not self._grams.isdisjoint([text[i : i + length] for i in range(0, len(text), self._stride)])
 
     def _replace_values(self, text: str) -> str:
-        """Where occurrences overlap, all of them go, under the name of the first and longest."""
+        """Replace all values; overlapping occurrences get the name of the first and longest."""
         found = [(start, -stop, form) for form in self._forms for start, stop in _spans(form, text)]
         found = sorted([*found, *self._cut_spans(text)])
         if not found:
@@ -163,8 +164,8 @@ class Redactor:
         return "".join(pieces) + text[done:]
 
     def _cut_spans(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """What a cut has left of a value, where that is as much as would be a secret by itself."""
-        if self._pieces is None and _CUT in text:  # made when first needed: there are many
+        """The rest of a value at a cut, if it is long enough to be a secret by itself."""
+        if self._pieces is None and _CUT in text:  # created on first use, because there are many
             size = SHORTEST_SECRET
             self._pieces = frozenset(form[i : i + size] for form in self._forms for i in range(len(form) - size + 1))
         pieces = self._pieces or frozenset()
@@ -176,7 +177,7 @@ class Redactor:
                 yield from ((after, -after - n, form) for form in self._forms if (n := _ending(form, text, after)))
 
     def _as_json(self, text: str, redacted: str) -> str:
-        """Replacing can break JSON where a secret is a number, or holds quotes or half of an escape."""
+        """Restore valid JSON: replacing breaks it if a secret is a number, or contains quotes or half of an escape."""
         if not _is_json(text) or _is_json(redacted):
             return redacted
         nothing_left = f'"{self._placeholder}"'
@@ -184,12 +185,12 @@ class Redactor:
             rewritten = json.dumps(self.redact_value(json.loads(text)), ensure_ascii=False)
         except RecursionError:
             return nothing_left
-        # A secret that is itself a piece of JSON can still stand there, spread over several values.
+        # A secret that is itself a piece of JSON can still be there, spread over several values.
         return rewritten if self._replace(rewritten) == rewritten else nothing_left
 
 
 def _may_hold_key_shape(text: str) -> bool:
-    # A regular expression with all these beginnings takes several times as long.
+    # One regular expression for all of these takes several times as long.
     return (
         ("-" in text and ("sk-" in text or "xox" in text or "PRIVATE KEY" in text))
         or ("_" in text and _GITHUB_BEGINNING.search(text) is not None)
@@ -200,7 +201,7 @@ def _may_hold_key_shape(text: str) -> bool:
 
 
 def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where `form` stands; occurrences that overlap (`aaaaaaaa` in a long row of a's) are one span."""
+    """Where `form` occurs; overlapping occurrences (`aaaaaaaa` in a long row of a's) are one span."""
     start = stop = -1
     found = text.find(form)
     while found >= 0:
@@ -215,13 +216,13 @@ def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _beginning(form: str, text: str, stop: int) -> int:
-    """How many characters of the beginning of `form` stand before `stop`."""
+    """How many characters from the beginning of `form` are directly before `stop`."""
     lengths = range(min(len(form), stop), SHORTEST_SECRET - 1, -1)
     return next((n for n in lengths if text.startswith(form[:n], stop - n)), 0)
 
 
 def _ending(form: str, text: str, start: int) -> int:
-    """How many characters of the end of `form` stand from `start` on."""
+    """How many characters from the end of `form` are directly after `start`."""
     lengths = range(min(len(form), len(text) - start), SHORTEST_SECRET - 1, -1)
     return next((n for n in lengths if text.startswith(form[-n:], start)), 0)
 
@@ -235,7 +236,7 @@ def _is_json(text: str) -> bool:
 
 
 def _placeholder(name: str, forms: Iterable[str]) -> str:
-    """What stands for the secret `name`; a word that neither holds a secret nor makes one with its neighbours."""
+    """The replacement for the secret `name`; it contains no secret and forms none with its neighbours."""
     plain_name = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
     candidates = [f"[redacted:{plain_name}]"] if plain_name else []
     candidates.append("[redacted]")
@@ -246,7 +247,7 @@ def _placeholder(name: str, forms: Iterable[str]) -> str:
 
 
 def _can_touch(form: str, word: str) -> bool:
-    """Whether an occurrence of `form` in some text could share a character with an occurrence of `word`."""
+    """Whether an occurrence of `form` could share a character with an occurrence of `word` in some text."""
     if form in word:
         return True
     if word[0] not in form and word[-1] not in form:
@@ -274,7 +275,7 @@ def _encoded_forms(secret: str) -> set[str]:
 
 
 def _json_escaped(text: str) -> set[str]:
-    """As most libraries write it, with and without `ensure_ascii`, and those that escape `/` or signs of HTML, too."""
+    """As most libraries write it, with and without `ensure_ascii`, also with escaped `/` or HTML characters."""
     written = {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)}
     safe = {each.translate(signs) for each in written for signs in _SIGNS_OF_HTML}
     safe |= {each.replace('\\"', "\\u0022") for each in safe}
@@ -283,15 +284,15 @@ def _json_escaped(text: str) -> set[str]:
 
 
 def _html_escaped(text: str) -> set[str]:
-    """As most libraries write it, with and without quotes."""
+    """As most libraries write it, with and without escaped quotes."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     quoted = {plain.replace('"', mark) for mark in ('"', "&quot;", "&#34;")}
     return {each.replace("'", mark) for each in quoted for mark in ("'", "&#39;", "&#x27;", "&apos;")}
 
 
 def _python_escaped(text: str, data: bytes) -> set[str]:
-    """As `repr` and `ascii` write a text or its bytes. Which quotes they escape depends on its neighbours."""
-    both = "'\""  # a mark of each kind before it makes them escape the single ones
+    """As `repr` and `ascii` write a text or its bytes. Which quotes they escape depends on the surrounding text."""
+    both = "'\""  # with both kinds before it, the single ones are escaped
     before = len(repr(both)) - 1
     escaped = {repr(both + text)[before:-1], ascii(both + text)[before:-1]}
     escaped.add(repr(both.encode() + data)[1 + before : -1])
@@ -299,7 +300,7 @@ def _python_escaped(text: str, data: bytes) -> set[str]:
 
 
 def _shell_quoted(text: str) -> set[str]:
-    """In single quotes as Python and as shells write them, in double quotes, and with backslashes alone."""
+    """In single quotes as Python and shells write them, in double quotes, and with backslashes only."""
     return {
         text.replace("'", """'"'"'"""),
         text.replace("'", r"'\''"),
@@ -309,7 +310,7 @@ def _shell_quoted(text: str) -> set[str]:
 
 
 def _base64_cores(data: bytes) -> Iterator[str]:
-    """Per alignment, the characters whose six bits all come from `data`, so that neighbours do not change them."""
+    """For each alignment, the characters whose six bits all come from `data`, so that neighbours do not change them."""
     for bytes_before in range(3):
         encoded = b2a_base64(bytes(bytes_before) + data + bytes(2), newline=False).decode()
         first = -(-8 * bytes_before // 6)
@@ -318,7 +319,7 @@ def _base64_cores(data: bytes) -> Iterator[str]:
 
 
 def _as_bytes(text: str) -> bytes:
-    """The bytes as the environment held them; a text that no environment can hold keeps its lone surrogates."""
+    """The bytes as in the environment; a text that no environment can contain keeps its lone surrogates."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -327,7 +328,7 @@ def _as_bytes(text: str) -> bytes:
 
 @contextmanager
 def errors_redacted(redactor: Redactor) -> Iterator[None]:
-    """What is raised inside may quote a server, and that the key it was sent: whoever shows it, it is redacted."""
+    """Redact exceptions raised inside, because they may quote a server that quotes the key it was sent."""
     try:
         yield
     except HarnessError as error:

@@ -1,7 +1,7 @@
-"""Somebody's own Python function: found by its reference, told apart by its code, called as what it is.
+"""Users' Python functions: imports them by reference, identifies them by their code, and calls them.
 
-A reference is `module:attr` or `path/to/file.py:attr`. Parts that have a name are the business of `registry.py`; what
-a function's arguments and its return value mean is decided by the part that calls it.
+A reference is `module:attr` or `path/to/file.py:attr`. Named parts are in `registry.py`. The part that calls a function
+decides what its arguments and return value mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evalharness.values.digest import digest_file
 
 
 def split_reference(reference: str) -> tuple[str, str]:
-    """`module:attr` or `path/to/file.py:attr` → its two halves."""
+    """The two halves of `module:attr` or `path/to/file.py:attr`."""
     place, colon, attribute = reference.rpartition(":")
     if not colon or not place or not attribute.replace(".", "").isidentifier():
         raise UsageError(f"'{reference}' is not a reference to a function", hint="write module:attr or file.py:attr")
@@ -30,13 +30,13 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def reference_file(reference: str, root: Path) -> Path | None:
-    """The file a reference names, or None when it names a module."""
+    """The file of a reference, or None if it names a module."""
     place, _ = split_reference(reference)
     return (root / place) if place.endswith(".py") or "/" in place else None
 
 
 def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
-    """Import what a reference names; whatever the imported code raises becomes ImportFailed."""
+    """Import what a reference names; exceptions of the imported code become ImportFailed."""
     place, attribute = split_reference(reference)
     file = reference_file(reference, root)
     try:
@@ -56,7 +56,7 @@ def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
 def _import_file(file: Path, root: Path, modules: UserModules) -> Any:
     if not file.is_file():
         raise UsageError(
-            f"no file {file}", hint="paths start at the suite file, on the command line at the current folder"
+            f"no file {file}", hint="paths are relative to the suite file, or on the command line to the current folder"
         )
     if importlib.util.spec_from_file_location("", file) is None:
         raise UsageError(f"{file} is not a Python file")
@@ -64,15 +64,15 @@ def _import_file(file: Path, root: Path, modules: UserModules) -> Any:
 
 
 def only_its_program_has(noun: str, name: str) -> str:
-    """Why a function that was handed in from Python cannot be had elsewhere."""
-    return f"the {noun} {name} is a Python function that only its own program has"
+    """Why a function that was passed in from Python is not available elsewhere."""
+    return f"the {noun} {name} is a Python function that exists only in the program that created it"
 
 
 def code_of(function: Callable[..., Any] | None, reference: str, root: Path) -> str | None:
-    """What a digest takes for a function's code; None when there is none to be found. Nothing is imported.
+    """What a digest uses as a function's code; None if it is not found. Nothing is imported.
 
-    Of a function that was handed in it is the source; of a reference the digest of the whole file, since what stands
-    beside the function decides its answers too.
+    For a function that was passed in, it is the source. For a reference, it is the digest of the whole file, since
+    other code in the file affects its answers too.
     """
     if function is not None:
         return function_source(function)
@@ -85,7 +85,7 @@ def code_of(function: Callable[..., Any] | None, reference: str, root: Path) -> 
 
 
 def _module_file(name: str, root: Path) -> Path | None:
-    """The file of a module, found without importing the packages it is in: their code is not run for a digest."""
+    """The file of a module, found without importing its packages, so that no code runs for a digest."""
     top, *rest = name.split(".")
     try:
         found = own_spec(top, root) or importlib.util.find_spec(top)
@@ -99,7 +99,7 @@ def _module_file(name: str, root: Path) -> Path | None:
 
 
 def function_source(function: Callable[..., Any]) -> str:
-    """What decides a function's answers, as far as Python can tell: its source (or its class's), else its name."""
+    """What decides a function's answers, as far as Python knows: its source (or its class's), else its name."""
     while isinstance(function, partial):
         function = function.func
     for source in (function, type(function)):
@@ -109,7 +109,7 @@ def function_source(function: Callable[..., Any]) -> str:
 
 
 async def call_function(in_thread: Threads, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """What a function returns: an async one is called on the loop, a sync one on a thread."""
+    """Call a function: an async one on the event loop, a sync one in a thread."""
     if _is_async(function):
         return await function(*arguments, **keywords)
     returned = await in_thread(function, *arguments, **keywords)

@@ -1,8 +1,8 @@
-"""Names → parts. Built-ins are one table of strings, so that nothing is imported before it is used.
+"""Maps names to parts. Built-in parts are one table of strings, so that nothing is imported before it is used.
 
-Found in this order: built-ins, entry points (groups `evalharness.graders`, `evalharness.targets`, …). A class found by
-an entry point must inherit from the contract of its role, which gives it a default for every optional member. An
-unknown name raises with a did-you-mean. Users' own functions have no name here: `references.py` finds them.
+The search order is: built-ins, then entry points (groups `evalharness.graders`, `evalharness.targets`, …). A class from
+an entry point must inherit from the contract of its role, which has a default for every optional member. An unknown
+name raises an error with a suggestion. Users' own functions have no name here; `references.py` finds them.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ CONTRACTS: Mapping[Noun, type] = {
     "store": Store,
     "executor": Executor,
 }
-"""What the classes of a role inherit from. A transcript's parser is a function."""
+"""The base classes of the roles. A transcript's parser is a function."""
 
 
 def names(noun: Noun) -> list[str]:
@@ -147,7 +147,7 @@ def names(noun: Noun) -> list[str]:
 
 
 def load(noun: Noun, name: str) -> Any:
-    """The class behind a name; raises UnknownName, and UsageError for a plug-in that cannot be used."""
+    """The class with this name; raises UnknownName, and UsageError for an unusable plug-in."""
     path = BUILT_IN[noun].get(name)
     if path is not None:
         return _imported(path)
@@ -158,7 +158,7 @@ def load(noun: Noun, name: str) -> Any:
 
 
 def _checked(noun: Noun, point: Any) -> Any:
-    """Checked here, so that what a plug-in lacks is reported before anything runs, and by its name."""
+    """Load and check a plug-in, so that problems are reported by name before anything runs."""
     try:
         part = point.load()
     except (ImportError, AttributeError) as error:
@@ -179,19 +179,19 @@ def _checked(noun: Noun, point: Any) -> Any:
 
 @cache
 def _imported(path: str) -> Any:
-    """Remembered: every grader of every case is looked up several times."""
+    """Cached, because every grader of every case is looked up several times."""
     module, _, attribute = path.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def parse_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
-    """The part's options, checked; raises pydantic's ValidationError with every problem."""
+    """The part's checked options; raises pydantic's ValidationError with every problem."""
     options: type[Options] = load(noun, spec.kind).Options
     return options.model_validate(written_options(options, spec))
 
 
 def written_options(options: type[Options], spec: GraderSpec | TargetSpec) -> Json:
-    """`{command: [...], result: json}` was kept with the kind as a key: here it gets the main option's name."""
+    """The options, with the kind as a key (`{command: [...], result: json}`) renamed to the main option."""
     written = spec.options
     if not isinstance(written, Mapping) or spec.kind not in written or spec.kind in options.known_keys():
         return written
@@ -209,7 +209,7 @@ def build_target(spec: TargetSpec, services: Services) -> Target:
 
 
 def build_sandbox(name: str, options: Json = None) -> Sandbox:
-    """`options` as they would be written in a file."""
+    """Create a sandbox; `options` are as in a file."""
     part: type[Sandbox] = load("sandbox", name)
     try:
         return part(part.Options.model_validate(options))
@@ -226,13 +226,13 @@ def build_executor(name: str) -> Executor:
 
 
 def reporters() -> Iterator[Reporter]:
-    """Each when it is asked for: built-ins first, so that a file they can write needs no plug-in to be loaded."""
+    """Yield the reporters, built-ins first, so that a file they can write loads no plug-in."""
     for name in dict.fromkeys((*BUILT_IN["reporter"], *names("reporter"))):
         yield build_reporter(name)
 
 
 def declared_tools(spec: TargetSpec) -> tuple[str, ...] | None:
-    """The tools that a target says it has; None for one that does not say."""
+    """The tools that a target declares; None if it declares none."""
     target: type[Target] = load("target", spec.kind)
     return target.declared_tools(_checked_options("target", spec), spec)
 
@@ -242,7 +242,7 @@ def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any
 
 
 def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
-    """Files were checked when they were loaded; this meets what came later: variables, flags, Python callers."""
+    """The options. Files were checked when loaded; this catches later problems: variables, flags, Python callers."""
     try:
         return parse_options(noun, spec)
     except ValidationError as error:
@@ -264,8 +264,8 @@ def _plugged_in(noun: Noun) -> Any:
 
 
 @cache
-def _entry_points(group: str, path: tuple[str, ...]) -> Any:  # noqa: ARG001 - where packages are looked for
-    """Remembered: a plug-in's grader may stand in thousands of cases, and every look reads all packages' files."""
-    from importlib.metadata import entry_points  # slow to load, and few runs use a plug-in
+def _entry_points(group: str, path: tuple[str, ...]) -> Any:  # noqa: ARG001 - part of the cache key
+    """Cached, because thousands of cases may use a plug-in's grader, and every lookup reads all packages' files."""
+    from importlib.metadata import entry_points  # lazy: slow to load, and few runs use a plug-in
 
     return entry_points(group=group)

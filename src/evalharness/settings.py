@@ -1,6 +1,6 @@
-"""Settings: the environment as it was when they were read, the `.env` file, the usual clock, and other knobs.
+"""Settings: a copy of the environment, the `.env` file, the default clock, and other settings.
 
-The only reader of the environment. It writes nothing back; taking secrets out of texts is `redaction.py`.
+Only this module reads the environment. It changes nothing in it; `redaction.py` removes secrets from texts.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A copy of the environment: later changes of `os.environ` are not seen."""
+    """A copy of the environment; later changes of `os.environ` have no effect."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path | None = None) -> Settings:
-        """The environment, and what `folder/.env` adds to it: variables that are set keep their values."""
+        """The environment plus variables of `folder/.env` that are not set yet."""
         return cls({**(read_dotenv(folder) if folder else {}), **os.environ})
 
     @classmethod
@@ -65,14 +65,14 @@ class Settings:
 
     @property
     def no_color(self) -> bool:
-        """Whether the user asked for plain output, in the way no-color.org describes: set and not empty."""
+        """Whether the user wants plain output, as defined by no-color.org: set and not empty."""
         return self.environment.get("NO_COLOR", "") != ""
 
     def secrets(self, extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
         """Name → value of every secret variable of the environment and of `extra`, which was given for one call.
 
-        Secret are the names that `is_secret_name` knows and those in `extra_names`, in any case. Where both hold
-        another value under one name, both are kept, the one of `extra` as `NAME.given`.
+        A name is secret if `is_secret_name` recognises it or it is in `extra_names`, in any case. If both have
+        different values for a name, both are kept, the one of `extra` as `NAME.given`.
         """
         listed = {name.casefold() for name in extra_names}
 
@@ -86,7 +86,7 @@ class Settings:
         return found
 
     def redactor(self, extra_names: Iterable[str] = (), extra: Mapping[str, str] = _NOTHING) -> Redactor:
-        """Knows every secret of `secrets`."""
+        """A redactor for all of `secrets`."""
         return Redactor(self.secrets(extra_names, extra))
 
 
@@ -95,12 +95,12 @@ def now() -> datetime:
 
 
 def timestamp(moment: datetime) -> str:
-    """As reports and stores write it."""
+    """The time in the format of reports and stores."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_dotenv(folder: Path) -> dict[str, str]:
-    """What `folder/.env` says, if there is one."""
+    """The variables of `folder/.env`; empty if there is no such file."""
     path = folder / ".env"
     if not path.exists() or path.is_dir():
         return {}

@@ -1,8 +1,8 @@
-"""One JSON object from a language model: asked for, checked, and asked for again where it is not what was wanted.
+"""Requests one JSON object from a language model, checks it, and asks again if it is not valid.
 
-A server that holds replies to a schema seldom needs this; one that does not, often. What the object must be is said
-by whoever asks: `check` returns the value made of it, or raises ValueError with what is wrong, in words that the
-model is reported. What is wrong with the JSON itself is reported in words that hold nothing of the reply.
+Servers that enforce a schema seldom need this; others often do. The caller decides what is valid: `check` returns the
+value made of the object, or raises ValueError with a message for the model. Messages about the JSON itself quote
+nothing from the reply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPAIRS = 2
 SHOWN = 200
 Value = TypeVar("Value")
 Repair = Callable[[ChatReply, str], tuple[ChatMessage, ...]]
-"""What follows the first request: made of the reply that cannot be used, and why it cannot."""
+"""The messages that follow the first request, made of the unusable reply and the problem."""
 AGAIN = (
     "That reply cannot be used: {why}. Reply again with one JSON object of the form asked for, and nothing else: "
     "no text before or after it, no code fence."
@@ -28,7 +28,7 @@ AGAIN = (
 
 
 def shown_again(reply: ChatReply, why: str) -> tuple[ChatMessage, ...]:
-    """Without calls of tools: nobody will answer them."""
+    """The reply without its tool calls, which will not be answered, and a request to reply again."""
     said = reply.message.model_copy(update={"tool_requests": ()})
     return (said, ChatMessage(role="user", content=AGAIN.format(why=why)))
 
@@ -41,9 +41,9 @@ async def ask_for_object(
     heard: Callable[[ChatReply], None],
     repair: Repair = shown_again,
 ) -> Value:
-    """Raises BadReply when the last repair has failed, too; what `llm.chat` raises goes through.
+    """The value. Raises BadReply if the last repair fails too; exceptions of `llm.chat` are passed on.
 
-    `heard` is told of every reply: those that cannot be used cost as much as the one that can.
+    `heard` is called with every reply, because unusable ones cost as much as others.
     """
     why, said, asked = "", "", request.messages
     for _ in range(REPAIRS + 1):
@@ -54,7 +54,7 @@ async def ask_for_object(
             return check(_object_of(reply))
         except ValueError as error:
             why = str(error)
-        # Only the newest failure is reported: the replies before it are no better, and cost tokens.
+        # Only the newest failure is sent: earlier replies are no better, and cost tokens.
         request = request.model_copy(update={"messages": (*asked, *repair(reply, why))})
     reported = head(said.strip(), SHOWN).encode(errors="replace").decode() or "nothing"
     raise BadReply(f"{llm.name} gave no usable reply in {REPAIRS + 1} attempts: {why}; it said: {reported}")
@@ -66,5 +66,5 @@ def _object_of(reply: ChatReply) -> dict[str, Any]:
     if reply.finish_reason == "refused":
         raise ValueError("the model refused to answer")
     if reply.tool_requests:
-        raise ValueError("it calls a tool, and there is none")
+        raise ValueError("it calls a tool, but there are no tools")
     return only_object(reply.text)

@@ -1,11 +1,11 @@
-"""Modules beside people's own functions: imported for one call of the harness, and forgotten after it.
+"""Imports the modules next to users' functions for one call of the harness, and discards them afterwards.
 
-A folder is imported as a package with a name of its own, and import statements of its code look in that folder first,
-then in the suite's, then where every program looks. So two runs whose folders have modules of the same name do not
-meet, code that was edited between two runs is imported again, and `sys.path` stays as it is. What is not found there
-(what is installed, say) is imported as usual, once for the process.
+A folder is imported as a package with a unique name. Import statements of its code search that folder first, then the
+suite's folder, then the usual places. So folders of two runs may have modules of the same name, code edited between two
+runs is imported again, and `sys.path` does not change. What is not found there (such as installed packages) is imported
+as usual, once per process.
 
-It knows nothing of functions and references: they are the business of `references.py`.
+Functions and references are handled by `references.py`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _being_imported: ContextVar[frozenset[str]] = ContextVar("being imported", defau
 
 
 def own_spec(top: str, folder: Path) -> ModuleSpec | None:
-    """Where code in `folder` finds the module or package `top` beside itself; None for what is imported as usual.
+    """The module or package `top` in `folder`; None if it is to be imported as usual.
 
-    As on `sys.path`, a folder without `__init__.py` is a package only where nothing else has its name.
+    As on `sys.path`, a folder without `__init__.py` is a package only if nothing else has its name.
     """
     spec = None if top in NEVER_OWN else FileFinder(str(folder), *_LOADERS).find_spec(top)
     if spec is not None and spec.loader is None and _is_found_elsewhere(top):
@@ -59,7 +59,7 @@ def _is_found_elsewhere(top: str) -> bool:
 
 
 class UserModules:
-    """Every module that the functions of one call need. To be closed when none of them is called any more."""
+    """The modules that the functions of one call need. Close it when none of them is called any more."""
 
     def __init__(self) -> None:
         self._folders: dict[tuple[Path, Path], _Folder] = {}
@@ -74,19 +74,19 @@ class UserModules:
         self.close()
 
     def import_file(self, file: Path, root: Path) -> ModuleType:
-        """`root` is the suite's folder. Raises whatever the code raises."""
+        """Import a file; `root` is the suite's folder. Raises whatever the code raises."""
         path = file.resolve()
         with _not_by_itself(str(path)):
             return self._folder(path.parent, root.resolve()).import_file(path)
 
     def import_module(self, name: str, root: Path) -> ModuleType:
-        """One of the suite's folder, else one that every program can import. Raises whatever the code raises."""
+        """Import a module of the suite's folder, else one from the usual places. Raises whatever the code raises."""
         root = root.resolve()
         with _not_by_itself(f"{root}:{name}"):
             return self._folder(root, root).import_module(name)
 
     def close(self) -> None:
-        """May be called again."""
+        """Discard the modules. May be called more than once."""
         self._finder.remove()
         names = tuple(self._finder.folders)
         for name in [name for name in sys.modules if name.partition(".")[0] in names]:
@@ -106,7 +106,7 @@ class UserModules:
 
 @contextmanager
 def _not_by_itself(key: str) -> Iterator[None]:
-    """Code that starts a run of itself when it is imported would do so for ever."""
+    """Prevent endless recursion if code starts a run of itself when it is imported."""
     before = _being_imported.get()
     if key in before:
         raise UsageError(
@@ -121,7 +121,7 @@ def _not_by_itself(key: str) -> Iterator[None]:
 
 
 class _Folder:
-    """A folder as a package. `behind` are folders in which its code looks for what it does not find here."""
+    """A folder as a package. `behind` are folders that its code searches next."""
 
     def __init__(self, place: Path, behind: tuple[_Folder, ...]) -> None:
         self.place = place
@@ -132,7 +132,7 @@ class _Folder:
         self._builtins = {**vars(builtins), "__import__": self._import}
 
     def import_file(self, file: Path) -> ModuleType:
-        """Under the name that an import statement would find it by, where there is one."""
+        """Import a file, under the name that an import statement would use if possible."""
         spec = own_spec(file.stem, self.place) if "." not in file.stem else None
         if spec is not None and spec.origin == str(file):
             return self._imported(f"{self.name}.{file.stem}")
@@ -181,12 +181,12 @@ class _Folder:
     def _import(
         self,
         name: str,
-        globals: Any = None,  # noqa: A002 - the names of the built-in function that it stands for
+        globals: Any = None,  # noqa: A002 - the names of the built-in function that it replaces
         locals: Any = None,  # noqa: A002
         fromlist: Sequence[str] = (),
         level: int = 0,
     ) -> ModuleType:
-        """What `import` means in the code of this folder, also inside of a function that is called later."""
+        """The meaning of `import` in the code of this folder, also inside functions that are called later."""
         top = name.partition(".")[0]
         folder = self._folder_of(top) if level == 0 else None
         if folder is not None:
@@ -194,12 +194,12 @@ class _Folder:
             return found if fromlist else sys.modules[f"{folder.name}.{top}"]
         found = __import__(name, globals, locals, fromlist, level)
         if level == 0:
-            self._foreign.add(top)  # a file of that name which appears later is not what was meant
+            self._foreign.add(top)  # ignore a file of that name that appears later
         return found
 
 
 def _new_package(place: Path) -> str:
-    """The same name for the same folder, so that messages do not differ; numbered while another call has it."""
+    """The same name for the same folder, so that messages do not differ; numbered while another call uses it."""
     for number in count(1):
         name = f"evalharness_user_{digest(str(place))}{'' if number == 1 else f'_{number}'}"
         package = ModuleType(name)
@@ -212,7 +212,7 @@ def _new_package(place: Path) -> str:
 
 
 class _Finder(MetaPathFinder):
-    """Finds modules below the packages of its folders, and nothing else: other imports never notice it."""
+    """Finds modules below the packages of its folders, and nothing else; other imports are not affected."""
 
     def __init__(self) -> None:
         self.folders: dict[str, _Folder] = {}
@@ -239,7 +239,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(SourceFileLoader):
-    """`names` are the built-in names of the code, with an `__import__` of its own."""
+    """`names` are the built-in names for the code, with its own `__import__`."""
 
     def __init__(self, fullname: str, path: str, names: dict[str, Any]) -> None:
         super().__init__(fullname, path)
@@ -250,7 +250,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
 
     def path_stats(self, path: str) -> Any:
-        """Compiled code says to the second which source it was made of, so that of a young one is not trusted."""
+        """Do not use compiled code for a recent source, because it stores the source's time only to the second."""
         stats = super().path_stats(path)
         if time.time() - stats["mtime"] < YOUNG_S:
             raise OSError("too young")

@@ -1,7 +1,7 @@
-"""Where the files of a suite, a model and a trial may lie, what a program changed in its workspace, and how to go
-through what it left there.
+"""Files of suites, models and trials: where they may be, and what a program changed in its workspace.
 
-Changes are reported by a picture before and a comparison after, all of it bounded.
+Changes are found by comparing a snapshot before with the files after; all of it is limited. The end of this module
+walks through folders that untrusted programs left behind.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Snapshot = dict[str, object]
 
 
 def is_workspace_path(name: str) -> bool:
-    """Whether a name is that of a file inside a workspace, whatever lies there."""
+    """Whether a name is a valid path of a file inside a workspace; the file need not exist."""
     path = PurePosixPath(name)
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
 
 def confined(root: Path, relative: str, start: Path | None = None) -> Path:
-    """The file a suite names, if it lies inside the suite's folder; links that lead out of it do not count.
+    """The file that a suite names, if it is inside the suite's folder; links that lead out of it do not count.
 
-    `start` is the folder that the path is relative to, where that is not the suite's own.
+    `start` is the folder that the path is relative to, if that is not the suite's own.
     """
     try:
         path = ((start or root) / relative).resolve()
         is_inside = path.is_relative_to(root.resolve())
         is_file = is_inside and path.is_file()
-    except (OSError, ValueError, RuntimeError):  # what no file can be called, or links that lead in a circle
+    except (OSError, ValueError, RuntimeError):  # an impossible file name, or a cycle of links
         is_inside, is_file = True, False
     if not is_inside:
         raise UsageError(f"the file {relative} lies outside the suite's folder")
@@ -54,20 +54,20 @@ def confined(root: Path, relative: str, start: Path | None = None) -> Path:
 
 
 def model_file(model: str, root: Path) -> Path | None:
-    """The file that a model is named by: in the project's folder, else in the current one; None for most models."""
+    """The file that names a model, in the project's folder or else in the current one; None for most models."""
     places = (root / model, Path.cwd() / model)
-    return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113 - a name too long is no file
+    return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113 - False if the name is too long
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """Relative path → what tells a file from a changed one; links are not followed."""
+    """Relative path → fingerprint that differs if the file changes; links are not followed."""
     return {name: _fingerprint(path) for name, path in files_in(folder)}
 
 
 def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
-    """Relative path → text of the files that are new or differ; at most MAX_CHANGED, each cut at MAX_BYTES.
+    """Relative path → text of new and changed files; at most MAX_CHANGED, each cut at MAX_BYTES.
 
-    Raises OSError where too many files are open to look at all: a file that was not seen must not count as missing.
+    Raises OSError if too many files are open: a file that could not be read must not count as missing.
     """
     changed: dict[str, str] = {}
     for name, path in sorted(files_in(folder)):
@@ -81,12 +81,12 @@ def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
 
 
 def removed_files(folder: Path, before: Snapshot) -> tuple[str, ...]:
-    """Relative paths of files that were there before and are gone."""
+    """Relative paths of files that existed before and are gone."""
     return tuple(name for name in before if not os.path.lexists(folder / name))
 
 
 def remove_folder(folder: Path) -> None:
-    """Whatever programs did in it: folders nested deeper than a path can be long, or closed to their owner."""
+    """Remove a folder, even if programs nested folders deeper than the longest path, or closed them to their owner."""
 
     def visit(descriptor: int) -> list[str]:
         with suppress(OSError):
@@ -111,19 +111,19 @@ def remove_folder(folder: Path) -> None:
             folder.rmdir()
         except FileNotFoundError:
             return
-        except OSError:  # too many files are open right now, or something still writes there
+        except OSError:  # too many files are open, or a program still writes there
             time.sleep(_PAUSE_S)
         else:
             return
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Relative path and place of the files below a folder, at most MAX_SEEN; links are not followed."""
+    """Relative path and absolute path of the files below a folder, at most MAX_SEEN; links are not followed."""
     return ((str(path.relative_to(folder)), path) for path in islice(_walk(folder), MAX_SEEN))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Without recursion: programs can nest folders deeper than Python can call."""
+    """Without recursion, because programs can nest folders deeper than Python's recursion limit."""
     folders = [folder]
     for current in folders:
         try:
@@ -131,7 +131,7 @@ def _walk(folder: Path) -> Iterator[Path]:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             _raise_shortage(error)
-            continue  # a folder that may not be entered, or a path too long to be named
+            continue  # an inaccessible folder, or a path that is too long
         for entry in found:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
@@ -140,13 +140,13 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _raise_shortage(error: OSError) -> None:
-    """Raise what is a fault of this process and says nothing of the file."""
+    """Raise errors that are this process's fault and say nothing about the file."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         raise error
 
 
 def _fingerprint(path: Path) -> object:
-    """The content's digest, or what the file system says where the file is too large to be read, or unreadable."""
+    """The digest of the content, or file system data if the file is too large or unreadable."""
     try:
         status = path.stat()
         if status.st_size <= MAX_DIGESTED_BYTES:
@@ -169,19 +169,19 @@ def _text(path: Path) -> str:
         return f"[binary file of {size} bytes]"
     if size <= MAX_BYTES:
         return head.decode(errors="replace")
-    kept = head.decode(errors="replace").removesuffix("\ufffd")  # half a character, perhaps
-    return f"{kept}…\n[{size - MAX_BYTES} bytes cut]"  # the … right where it was cut, as redaction wants it
+    kept = head.decode(errors="replace").removesuffix("\ufffd")  # perhaps half a character
+    return f"{kept}…\n[{size - MAX_BYTES} bytes cut]"  # the … is exactly where it was cut, as redaction needs it
 
 
-# Going through a tree of folders that an untrusted program made, or still makes: however deep, closed or restless.
+# Walking a tree of folders that an untrusted program created or is still changing: however deep or inaccessible.
 #
-# Descriptors lead from folder to folder by single names, so that no path is too long to be named and no link is
-# followed; there are never more than a few of them.
+# Descriptors lead from folder to folder by single names, so that no path is too long and no link is followed. Only a
+# few are open at a time.
 
 Visit = Callable[[int], list[str] | None]
-"""Is given a descriptor of a folder, and returns the names of the folders in it to go on with; None ends it all."""
+"""Called with a descriptor of a folder; returns the names of the subfolders to visit, or None to stop."""
 Leave = Callable[[int, str], None]
-"""Is given a descriptor of a folder, and the name of one in it that has been gone through."""
+"""Called with a descriptor of a folder and the name of a subfolder that is done."""
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOKED_INTO = stat.S_IRUSR | stat.S_IXUSR
@@ -190,11 +190,11 @@ _GONE_OR_CLOSED = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EAC
 
 
 def descend(folder: Path, visit: Visit, leave: Leave | None = None) -> None:
-    """Visit the folder and everything below it, outer folders first. Raises OSError, with ESTALE where somebody moved,
-    removed or closed a folder far below while it was visited, so that the way back is lost.
+    """Visit the folder and everything below it, outer folders first.
 
-    Folders that are gone, or that belong to somebody else and are closed, are passed over. The user's own that are
-    closed are opened, and closed again afterwards.
+    Raises OSError, with ESTALE if a folder far below was moved, removed or closed meanwhile, so that the way back is
+    lost. Folders that are gone, or closed and owned by another user, are skipped. The user's own closed folders are
+    opened, and closed again afterwards.
     """
     position = _Position(folder)
     names: list[str] = []
@@ -221,7 +221,7 @@ def descend(folder: Path, visit: Visit, leave: Leave | None = None) -> None:
 
 @dataclass(slots=True)
 class _Folder:
-    """`mode` is the one to go back to where the folder had to be opened; a `descriptor` that was given up is None."""
+    """`mode` is restored if the folder had to be opened; `descriptor` is None once it is closed."""
 
     descriptor: int | None
     mode: int | None = None
@@ -239,14 +239,14 @@ class _Folder:
 
 
 class _Position:
-    """The outermost folders on the way back stay open: there, folders that are moved or removed do no harm."""
+    """The current folder. The outermost folders stay open, so that moving or removing folders there does no harm."""
 
     def __init__(self, folder: Path) -> None:
         self.descriptor, mode = _opened(str(folder), None)
         self._way = [_Folder(self.descriptor, mode)]
 
     def enter(self, name: str) -> bool:
-        """False where there is nothing to enter."""
+        """Enter a subfolder; False if it is gone or closed."""
         try:
             descriptor, mode = _opened(name, self.descriptor)
         except OSError as error:
@@ -298,7 +298,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 
 def _opened(name: str, above: int | None) -> tuple[int, int | None]:
-    """A descriptor, and the mode to go back to where the folder had to be opened for its owner."""
+    """A descriptor, and the mode to restore if the folder had to be opened for its owner."""
     mode = stat.S_IMODE(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
     if os.geteuid() == 0 or mode & _LOOKED_INTO == _LOOKED_INTO:
         return os.open(name, _FLAGS, dir_fd=above), None
@@ -307,7 +307,7 @@ def _opened(name: str, above: int | None) -> tuple[int, int | None]:
 
 
 def _set_mode(name: str, above: int | None, mode: int) -> None:
-    """Of the folder itself: in its place there may be a link by now."""
+    """Set the mode of the folder itself, which a link may have replaced by now."""
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=above, follow_symlinks=False)
         return

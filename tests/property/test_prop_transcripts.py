@@ -77,7 +77,7 @@ def check(name: str, text: str) -> None:
     try:
         found: Transcript = registry.load("transcript", name)(text)
     except TargetFailed as failure:
-        assert str(failure).startswith(("no events received", "no parser knows"))
+        assert str(failure).startswith(("no events received", "no parser recognises"))
         return
     stored = found.model_dump_json()
     assert Transcript.model_validate_json(stored).model_dump_json() == stored

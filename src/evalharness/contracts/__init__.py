@@ -1,1 +1,1 @@
-"""Every role that more than one part can play, one short file each. A part never names another part."""
+"""The interfaces that more than one part can implement, one short file each. No part refers to another part."""

@@ -1,4 +1,4 @@
-"""The budget: what the models and targets of a run together may spend. The driver answers it."""
+"""The budget: what the models and targets of a run together may spend. The driver implements it."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ class Budget(Protocol):
     def is_used_up(self) -> bool: ...
 
     async def begin(self, model: str, cost_usd: float = 0.0, tokens: int = 0) -> None:
-        """Before every call, with what it may take. It may have to wait; raises what `check` raises."""
+        """Called before every call, with its maximum. It may wait; raises what `check` raises."""
         ...
 
     def check(self) -> None:
-        """Raises SpendCapReached when nothing may be spent any more."""
+        """Raises SpendCapReached if nothing more may be spent."""
         ...
 
     def end(self, model: str, cost_usd: float | None = 0.0, tokens: int = 0, *, broken_off: bool = False) -> None:
-        """After every call that was begun; None where no price is known. `broken_off`: no reply was waited for."""
+        """Called after every call that was begun; the cost is None if the price is unknown.
+
+        `broken_off`: the call ended without waiting for the reply.
+        """
         ...
 
     def charge(
         self, cost_usd: float | None, tokens: int, model: str | None = None, *, broken_off: bool = False
     ) -> None:
-        """What was spent beside the ends of calls; for one that is under way, of which model."""
+        """Charge what was spent outside of `end`; `model` is set for a call under way."""
         ...
 
     async def begin_trial(self, *, is_metered: bool = False) -> None:
-        """Before every trial. `is_metered`: its calls are begun and ended one by one; others report at their end."""
+        """Called before every trial. `is_metered`: its calls are metered one by one; others report at their end."""
         ...
 
     def end_trial(self, cost_usd: float | None, tokens: int, *, is_metered: bool = False) -> None: ...
 
     def add_check(self, check: Judging) -> None:
-        """What it took to try out a judge: part of the sums, and of no trial."""
+        """Add the cost of testing a judge, which belongs to no trial."""
         ...

@@ -1,4 +1,4 @@
-"""The context of every action: where results are kept, what the environment says, and what time it is."""
+"""The context of every action: the store, the settings, and the current time."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Context:
         return self.clock().date()
 
     def timestamp(self) -> str:
-        """Now, as the store writes times."""
+        """The current time in the format of the store."""
         return timestamp(self.clock())
 
     @contextmanager
     def for_runs(self, redactor: Redactor) -> Iterator[Context]:
-        """The same for the runs of one call: with a view of the store for their secrets, and modules of their own.
+        """The context for the runs of one call: a view of the store that hides their secrets, and separate modules.
 
-        What is raised inside does not quote a secret.
+        Exceptions raised inside are redacted too.
         """
         with errors_redacted(redactor), UserModules() as modules:
             yield replace(self, store=self.store.redacting(redactor), modules=modules)
 
     def with_environment(self, values: Mapping[str, str]) -> Context:
-        """The same with variables of one call: these win."""
+        """The context with these variables of one call, which take precedence."""
         return replace(self, settings=self.settings.with_environment(values))

@@ -1,4 +1,4 @@
-"""How runs are executed: who watches, what may stop them, and where their trials are done."""
+"""How runs are executed: progress, stopping, and where trials run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evalharness.redaction import Redactor
 
 
 class Watcher(Protocol):
-    """A progress bar, lines in a log, nobody."""
+    """Receives progress: for a progress bar, for lines in a log, or to ignore it."""
 
     def begun(self, files: Sequence[LoadedFile], redactor: Redactor, *, is_unprotected: bool = False) -> None:
-        """Before anything is run: the files that were read, and what takes the secrets out of texts that are shown.
+        """Called before anything runs, with the files and the redactor for texts that are shown.
 
-        `is_unprotected`: untrusted code is going to run without a sandbox.
+        `is_unprotected`: untrusted code will run without a sandbox.
         """
         ...
 
@@ -42,9 +42,9 @@ class NoWatcher:
 
 
 class StopSignal:
-    """Ends the run under way and keeps those after it from starting. May be sent from any thread, or a signal handler.
+    """Ends the current run and prevents later ones from starting. Can be sent from any thread or signal handler.
 
-    What is finished is kept, and the run can be resumed.
+    Finished trials are kept, and the run can be resumed.
     """
 
     def __init__(self) -> None:
@@ -52,14 +52,17 @@ class StopSignal:
         self._listeners: list[Callable[[bool], object]] = []
 
     def send(self, *, at_once: bool = False) -> None:
-        """`at_once`, from the thread of the runs alone: where a target holds its event loop, which hears nothing."""
+        """Send the signal. `at_once` works even while a target blocks the event loop.
+
+        It may be used only in the thread of the runs.
+        """
         self.is_sent = True
         for listener in tuple(self._listeners):
             listener(at_once)
 
     @contextmanager
     def heard_by(self, listener: Callable[[bool], object]) -> Iterator[None]:
-        """`listener` is called in the thread that sends the signal."""
+        """Call `listener` in the thread that sends the signal."""
         self._listeners.append(listener)
         try:
             yield
@@ -79,4 +82,4 @@ class Execution:
     watcher: Watcher = field(default_factory=NoWatcher)
     stop: StopSignal = field(default_factory=StopSignal)
     executor: Executor | None = None
-    """None: in this process."""
+    """None runs trials in this process."""

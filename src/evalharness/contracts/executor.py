@@ -1,7 +1,7 @@
-"""The executor: where the trials of a run are executed, on this machine or on others.
+"""The executor: runs the trials of a run, on this machine or on others.
 
-The specification of a run travels once, a work unit for every trial; both can be pickled. Trials come back; claims,
-the store, spending and the decision when to stop stay with the driver.
+It receives the specification of the run once, and a work unit for every trial; both can be pickled. It returns trials.
+Claims, the store, the budget and the decision when to stop stay with the driver.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class RunSpec:
 
     suite: Suite
     target: TargetSpec | None
-    """Who answers the cases that have no target of their own; None where stored answers are only graded."""
+    """The target for cases without their own; None if stored answers are only graded."""
     root: Path
     options: RunOptions
     values: Mapping[str, str] = field(default_factory=dict)
-    """What `{{variables}}` stand for, secrets included: never stored."""
+    """The values of `{{variables}}`, including secrets; never stored."""
     environment: Mapping[str, str] = field(default_factory=dict)
     keeps_verdicts: bool = False
     """Where stored answers are graded: verdicts that judges gave stay as they are."""
@@ -49,8 +49,8 @@ class RunSpec:
         """To be pickled; copies stay in this program, and may have any function."""
         if label := next(self._bare_functions(), None):
             raise UsageError(
-                f"{label}, a Python function that only its own program has, cannot run elsewhere",
-                hint="name it instead: module:attr or file.py:attr",
+                f"{label} is a Python function that exists only in the program that created it",
+                hint="give its name instead: module:attr or file.py:attr",
             )
         return RunSpec, self._values()
 
@@ -58,7 +58,7 @@ class RunSpec:
         return tuple(getattr(self, each.name) for each in fields(self))
 
     def _bare_functions(self) -> Iterator[str]:
-        """What every target and grader is called that was handed in as a callable, also inside another grader."""
+        """The labels of targets and graders that were passed as callables, also inside other graders."""
         suite = self.suite
         yield from (f"the target {name}" for name in _callables((self.target, [*suite.targets.values()])))
         yield from (f"the grader {name} of the suite" for name in _callables(suite.graders))
@@ -84,10 +84,9 @@ def _callables(written: Any) -> Iterator[str]:
 
 
 class WorkUnit(NamedTuple):
-    """One trial to be done.
+    """One trial to run.
 
-    `earlier` are the attempts of one that is taken up again, or, where stored answers are graded, those of the trial
-    whose answer is graded.
+    `earlier` are the attempts of a trial that is resumed, or of the trial whose stored answer is graded.
     """
 
     case_id: str
@@ -97,13 +96,13 @@ class WorkUnit(NamedTuple):
 
 
 class Session(Protocol):
-    """The parts of one run, built and open."""
+    """The open parts of one run."""
 
     ran_out: bool
-    """Whether a unit could not be paid for."""
+    """Whether the budget was too small for a unit."""
 
     def run(self, run_id: str, units: AsyncIterator[WorkUnit]) -> AsyncGenerator[Trial, None]:
-        """Trials in the order in which they are finished.
+        """Yield trials in the order in which they finish.
 
         Units are pulled when there is room for them. One that cannot be paid for is not returned, and no more are
         pulled after it. Any other that is missing at the end, unless the run was stopped, is the executor's fault.
@@ -111,18 +110,18 @@ class Session(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Give up the units under way: they are not returned."""
+        """Cancel the units under way; they are not returned."""
         ...
 
     def notes(self) -> tuple[Finding, ...]:
-        """What a reader of the report must know of how the models were asked."""
+        """Findings for the report about how the models were used."""
         ...
 
 
 class Executor(ABC):
-    """One that is chosen by its name is built without arguments.
+    """An executor chosen by name is created without arguments.
 
-    `evalharness.testing.executor_contract.ExecutorContract` tests what is promised here.
+    `evalharness.testing.executor_contract.ExecutorContract` tests this contract.
     """
 
     @abstractmethod
@@ -131,6 +130,6 @@ class Executor(ABC):
     ) -> AbstractAsyncContextManager[Session]:
         """Build and open every part.
 
-        Raises UsageError or TargetUnavailable where the run cannot be started: before anything is stored or paid for,
-        except for the calls that try out judges.
+        Raises UsageError or TargetUnavailable if the run cannot start. Nothing has been stored or spent then, except on
+        calls that test judges.
         """

@@ -1,4 +1,4 @@
-"""The grader: judges one transcript, and what it is handed to do so.
+"""The grader: judges one transcript in a context.
 
 A grader inherits from `Grader` and adds its `Options` and `grade`; everything else has a default.
 """
@@ -24,7 +24,7 @@ from evalharness.values.json_value import Json, compared_as
 
 @dataclass(frozen=True, slots=True)
 class GradeContext:
-    """All a grader may look at. A grader takes this one argument and returns a value."""
+    """Everything a grader may use. A grader takes this one argument and returns a value."""
 
     case: Case
     transcript: Transcript
@@ -32,11 +32,10 @@ class GradeContext:
     seed: int
     duration_s: float = 0.0
     before: Grade | None = None
-    """What the grader has said before, where only what is still outstanding is wanted of it: verdicts of judges
-    stay."""
+    """The grader's earlier grade, if only its outstanding parts are wanted; verdicts of judges are kept."""
 
     def own(self) -> GradeContext:
-        """The same with a case and a transcript that may be changed: it concerns nobody else."""
+        """A copy whose case and transcript may be changed freely."""
         return replace(self, case=copied(self.case), transcript=copied(self.transcript))
 
     @property
@@ -45,7 +44,7 @@ class GradeContext:
 
     @property
     def text(self) -> str:
-        """The answer as text. Raises Unscored for what has none: a Python target can give what JSON cannot hold."""
+        """The answer as text. Raises Unscored if a Python target returned a value that JSON does not support."""
         try:
             return self.transcript.text
         except (RecursionError, TypeError, ValueError) as error:
@@ -63,25 +62,25 @@ class GradeContext:
 class Grader(ABC):
     Options: ClassVar[type[Options]] = Options
     type: GraderType = "code"
-    """Who judges: `model` or `human` where a model or a person has a part in it; with both it is `human`."""
+    """`model` or `human` if a model or a person takes part; with both it is `human`."""
     version: str = "1"
-    """Changes when the same answer may get another grade."""
+    """Changes if the same answer may get another grade."""
     needs_sandbox: bool = False
-    """Whether it runs code that the target wrote: then the sandbox is opened before the target is asked.
+    """Whether it runs code that the target wrote. If so, the sandbox is opened before the target runs.
 
-    Only a grader made of others decides it when it is built.
+    Only a grader made of others sets this per instance.
     """
     people: int = 0
-    """How many people must rate an answer before it has a grade; 0 where none have to.
+    """How many people must rate an answer before it has a grade.
 
-    Of a grader made of others, the most that one of them asks for.
+    For a grader made of others, the largest number of its parts.
     """
     only_reads: ClassVar[bool] = False
-    """Whether it changes nothing of what it is handed. Every other grader is handed a copy of its own."""
+    """Whether it changes nothing in its context. Other graders get their own copy."""
     is_off: bool = False
-    """Whether it is switched off by its options. A case with no other graders is skipped."""
+    """Whether its options switch it off. A case with no other graders is skipped."""
     parts: tuple[Grader, ...] = ()
-    """The graders that this one is made of; empty for one that judges by itself."""
+    """The graders that this one is made of; empty for a simple grader."""
 
     options: Any
     spec: GraderSpec
@@ -94,19 +93,19 @@ class Grader(ABC):
         self.services = services
 
     def digest(self) -> str:
-        """Changes when the grader may judge differently for a reason the harness can see."""
+        """Changes if the grader may judge differently for a reason that the harness can see."""
         return digest([self.spec.kind, self.version, self.options.model_dump(mode="json")])
 
     def judges(self) -> tuple[str, ...]:
-        """The language models that it asks, as `provider/model`: each is checked before the first trial."""
+        """The language models it uses, as `provider/model`; each is checked before the first trial."""
         return ()
 
     def embedders(self) -> tuple[str, ...]:
-        """The embedding models that it asks, as `provider/model`."""
+        """The embedding models it uses, as `provider/model`."""
         return ()
 
     def example(self) -> Example | None:
-        """What an answer must contain to pass; None when the grader cannot say."""
+        """What an answer must contain to pass; None if the grader cannot say."""
         return None
 
     def normalised(self, output: Json) -> Json:
@@ -115,12 +114,12 @@ class Grader(ABC):
 
     @abstractmethod
     async def grade(self, context: GradeContext) -> Grade:
-        """The verdict. Raises Unscored where the answer cannot be judged; whatever else it raises is its own fault."""
+        """The grade. Raises Unscored if the answer cannot be judged; any other exception is the grader's fault."""
 
     def handed(self, context: GradeContext) -> GradeContext:
-        """What its `grade` may be called with, so that the next grader and the record stay as they are."""
+        """The context for `grade`, copied if needed, so that the next grader and the stored trial are not affected."""
         return context if self.only_reads else context.own()
 
     def grade_after_error(self, reason: str) -> Grade:
-        """The grade where `grade` raised; `reason` says what."""
+        """The grade if `grade` raised an exception; `reason` describes it."""
         return Grade.unscored(reason)

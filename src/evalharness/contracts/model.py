@@ -1,4 +1,4 @@
-"""Language models and embedders, and the place where a run opens each of them once."""
+"""Language models and embedders, and the object that opens each of them once per run."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from evalharness.domain.language_model import ChatReply, ChatRequest, Embedded
 
 
 class Llm(ABC):
-    """A language model. Whatever it is to know of a conversation stands in the request."""
+    """A language model. It keeps no state; the request contains the whole conversation."""
 
     name: str
-    """`provider/model`, as it was asked for."""
+    """`provider/model`, as requested."""
     revision: str = ""
-    """What else sets it apart from a model of the same name: the server's address, the digest of a script."""
+    """What distinguishes it from another model of the same name: the server's address, the digest of a script."""
 
     @property
     def takes_no_temperature(self) -> bool:
-        """As far as is known: whether a temperature that is asked for changes nothing."""
+        """Whether a temperature is known to have no effect."""
         return False
 
     @abstractmethod
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Raises ModelUnavailable when there is no reply, whatever was tried, and SpendCapReached."""
+        """The reply. Raises ModelUnavailable if there is none after all attempts, and SpendCapReached."""
 
     async def close(self) -> None:  # noqa: B027 - most have nothing open
-        """Called once or more, also for a model that was never asked."""
+        """Called at least once, even for a model that was never used."""
 
 
 class Embedder(ABC):
-    """Texts → vectors of one length whose directions say what the texts mean."""
+    """Converts texts to vectors of one length whose directions represent the meaning."""
 
     name: str
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Raises ModelUnavailable and SpendCapReached, as a language model does."""
+        """The vectors. Raises ModelUnavailable and SpendCapReached, as a language model does."""
 
     async def close(self) -> None:  # noqa: B027 - most have nothing open
-        """Called once or more, also for a model that was never asked."""
+        """Called at least once, even for a model that was never used."""
 
 
 class Models(Protocol):
-    """Every model a run uses, each opened once; what they cost is added up, and capped."""
+    """The models of a run, each opened once; their cost is added up and capped."""
 
     root: Path
-    """The folder where a model that is named by a file is looked for, before the current one."""
+    """The folder in which a model named by a file is looked up, before the current folder."""
 
     def llm(self, name: str) -> Llm:
-        """Raises UsageError for a name nobody knows, a missing key or a missing package: nothing is sent yet."""
+        """The model. Raises UsageError for an unknown name, a missing key or a missing package; sends nothing."""
         ...
 
     def embedder(self, name: str) -> Embedder: ...
@@ -60,11 +60,11 @@ class Models(Protocol):
     def price_known(self, name: str) -> bool: ...
 
     def notes(self) -> tuple[Finding, ...]:
-        """What a reader of the report must know of how the models were asked, each once."""
+        """Findings for the report about how the models were used, each once."""
         ...
 
     def trouble(self) -> str:
-        """Why a server is asked again, in its words where it had any; empty where the last one asked has replied."""
+        """Why a request is being retried, in the server's words if possible; empty after a successful reply."""
         ...
 
     async def close(self) -> None: ...

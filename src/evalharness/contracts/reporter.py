@@ -1,4 +1,4 @@
-"""The reporter: turns finished runs into a text, in a file or on a stream.
+"""The reporter: writes finished runs as text, to a file or a stream.
 
 A reporter inherits from `Reporter` and adds its `name` and `write`; everything else has a default.
 """
@@ -14,16 +14,16 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 
 class Reporter(ABC):
     name: ClassVar[str]
-    """As it is registered."""
+    """The name in the registry."""
     endings: ClassVar[tuple[str, ...]] = ()
-    """Of the files that it writes (`-o FILE`), in lower case and with the dot; none for one that is only printed."""
+    """The endings of its files (`-o FILE`), in lower case with the dot; empty if it is only printed."""
     can_stream: ClassVar[bool] = True
-    """Whether its text can be printed; one that cannot is written to files only."""
+    """Whether its text can be printed; otherwise it is only written to files."""
 
     @abstractmethod
     def write(self, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
-        """Piece by piece where it can: a run may have a hundred thousand trials."""
+        """Write the runs, in pieces if possible: a run may have a hundred thousand trials."""
 
     def recognises(self, head: str) -> bool:
-        """Whether a file that begins with this text is one of its reports, so that a new one may replace it."""
+        """Whether a file that begins with this text is one of its reports, which a new one may replace."""
         return not head.strip()

@@ -1,4 +1,4 @@
-"""The sandbox: where processes are started, and a session in it.
+"""The sandbox: starts processes, in sessions.
 
 A sandbox inherits from `Sandbox` and adds `session`; everything else has a default.
 """
@@ -18,9 +18,9 @@ class SandboxSession(ABC):
 
     @abstractmethod
     async def run(self, request: ProcessRequest) -> ProcessResult:
-        """`request.cwd` is the session's workspace or a folder in it. Several may run at once.
+        """Run a process; `request.cwd` is the workspace or a folder in it. Several may run at once.
 
-        Nothing that the process started lives on when this returns or is cancelled.
+        Nothing that the process started survives the return or cancellation of this call.
         """
 
 
@@ -31,15 +31,15 @@ class Sandbox(ABC):
         """`options` is an instance of the class's own `Options`; None means the defaults."""
         self.options = self.Options() if options is None else options
 
-    async def open(self) -> None:  # noqa: B027 - a sandbox that is always there has nothing to try
-        """Raises SandboxUnavailable where no session can work. `session` opens what is not open yet."""
+    async def open(self) -> None:  # noqa: B027 - some sandboxes are always available
+        """Raises SandboxUnavailable if no session can work. `session` calls this if needed."""
 
     @abstractmethod
     def session(self, workspace: str) -> AbstractAsyncContextManager[SandboxSession]:
-        """Whatever has to be started for calls in this folder, such as a container, is started once per session.
+        """A session in this folder. What it needs, such as a container, is started once per session.
 
-        Of all that was started in it nothing is left when it ends; the folder itself is the caller's.
+        When it ends, nothing that was started in it is left; the folder belongs to the caller.
         """
 
     async def close(self) -> None:  # noqa: B027 - as for open
-        """Called once or more, also for a sandbox that was never opened."""
+        """Called at least once, even for a sandbox that was never opened."""

@@ -1,4 +1,4 @@
-"""Services: what the harness hands to targets and graders, so that none of them names another part."""
+"""Services: what the harness provides to targets and graders, so that they need not refer to other parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.user_modules import UserModules
 
 
 class Threads(Protocol):
-    """Where sync functions run so that they cannot block the others: `await in_thread(function, *args)`."""
+    """Runs sync functions in threads, so that they do not block others: `await in_thread(function, *args)`."""
 
     def __call__(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]: ...
 
@@ -24,7 +24,7 @@ class Threads(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the harness lends to targets and graders.
+    """What the harness provides to targets and graders.
 
     `sandbox` runs programs that the user trusts; `isolation` is for untrusted code.
     """
@@ -36,24 +36,24 @@ class Services:
     isolation: Sandbox | None = None
     models: Models | None = None
     judge_model: str = ""
-    """`--judge-model`: judges in place of whatever model a grader names; `none` leaves all such grades outstanding."""
+    """`--judge-model`: replaces the model of every judge; `none` leaves all such grades outstanding."""
     usual_judge: str = ""
-    """Judges where a grader names no model."""
+    """The judge for graders without a model."""
     judge_cache: JudgeCache | None = None
     modules: UserModules = field(default_factory=UserModules)
-    """What `references.py` imports users' functions into."""
+    """Where `references.py` imports users' functions."""
 
     def llm(self, name: str) -> Llm:
         if self.models is None:
-            raise UsageError(f"no model can be asked here, and {name} is wanted")
+            raise UsageError(f"{name} is needed, but models are not available here")
         return self.models.llm(name)
 
     def embedder(self, name: str) -> Embedder:
         if self.models is None:
-            raise UsageError(f"no model can be asked here, and {name} is wanted")
+            raise UsageError(f"{name} is needed, but models are not available here")
         return self.models.embedder(name)
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:
-            raise SandboxUnavailable("there is no sandbox here, and untrusted code needs one")
+            raise SandboxUnavailable("untrusted code needs a sandbox, but none is available here")
         return self.isolation

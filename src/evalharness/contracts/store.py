@@ -1,8 +1,8 @@
-"""The store: runs with their trials, baselines, suites, verdicts of judges and what budgets have paid.
+"""The store: runs with their trials, baselines, suites, verdicts of judges, and spending.
 
-A few small protocols, so that a part names what it needs, and `Store`, which is all of them; a store inherits from
-`Store`. Every method may be called from several threads at once. `evalharness.testing.store.FakeStore` is the smallest
-implementation, `evalharness.testing.store_contract.StoreContract` tests what is promised here.
+It consists of small protocols, so that a part can name what it needs, and of `Store`, which combines them; a store
+inherits from `Store`. Every method may be called from several threads at once. `evalharness.testing.store.FakeStore` is
+the smallest implementation; `evalharness.testing.store_contract.StoreContract` tests this contract.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from evalharness.settings import Settings
 from evalharness.values.json_value import Json
 
 MEMORY = ":memory:"
-"""The place of a store that ends with its process."""
+"""The place of a store that is lost when its process ends."""
 
 
 class RunStore(Protocol):
-    """Runs. A `reference` is the id or the name of one. Where there is none, every method raises UnknownName."""
+    """Runs. A `reference` is the id or the name of a run. Every method raises UnknownName if there is no such run."""
 
     @abstractmethod
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
-        """Store new runs together, each under an id and a name of its own, and register the suites they came from.
+        """Store new runs together, each with a new id and name, and register the suites they came from.
 
         A run that has a name keeps it. All of them or none. Raises UsageError for a name that another run has, and for
         a case id with a secret in it: rows are found by case id, so an id is stored as it is or not at all.
@@ -61,9 +61,9 @@ class RunStore(Protocol):
 
     @abstractmethod
     def claim(self, run: Run) -> AbstractContextManager[None]:
-        """While it is entered, nobody else runs this run; raises RunBusy when somebody does.
+        """While entered, no other process can run this run; raises RunBusy if one does.
 
-        A claim ends with its process, however that ends.
+        A claim ends when its process ends for any reason.
         """
         ...
 
@@ -71,20 +71,21 @@ class RunStore(Protocol):
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
     ) -> None:
-        """Keep the report, which is derived from the trials, and why the run stopped before its end, if it did.
+        """Store the report, which is derived from the trials, and why the run stopped early, if it did.
 
-        `judged` (each case that passed or failed) enters the histories when the run is finished for the first time.
+        `judged` (each case that passed or failed) is added to the histories when the run is finished for the first
+        time.
         """
         ...
 
     @abstractmethod
     def progress(self, run_id: str) -> tuple[str, float]:
-        """Why the run stopped last time, and for how many seconds it has run in all."""
+        """Why the run stopped last time, and how many seconds it has run in total."""
         ...
 
     @abstractmethod
     def remove_run(self, run: Run) -> None:
-        """With its trials. Raises RunBusy, and UsageError for a baseline: later runs could not be compared with it."""
+        """Remove a run with its trials. Raises RunBusy, and UsageError for a baseline, which later runs need."""
         ...
 
     @abstractmethod
@@ -92,17 +93,17 @@ class RunStore(Protocol):
 
     @abstractmethod
     def newest_run(self, *, suite_name: str | None = None, unfinished: bool = False) -> Run | None:
-        """`unfinished` means that planned trials have no row yet; a regrade has nothing that could be run."""
+        """The newest run. `unfinished` means that planned trials have no row yet; a regrade never is unfinished."""
         ...
 
     @abstractmethod
     def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
-        """Newest first."""
+        """The newest runs, newest first."""
         ...
 
     @abstractmethod
     def runs_before(self, moment: str) -> list[Run]:
-        """Those created earlier, oldest first."""
+        """The runs created earlier, oldest first."""
         ...
 
     @abstractmethod
@@ -112,12 +113,12 @@ class RunStore(Protocol):
 
     @abstractmethod
     def list_runs(self, limit: int) -> list[RunLine]:
-        """Newest first."""
+        """The newest runs, newest first."""
         ...
 
     @abstractmethod
     def outline(self, reference: str) -> RunOutline:
-        """A run without building its suite: quick, also where that has a hundred thousand cases."""
+        """A run without its suite, which is fast even for a hundred thousand cases."""
         ...
 
     @abstractmethod
@@ -125,63 +126,63 @@ class RunStore(Protocol):
 
     @abstractmethod
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
-        """Of a suite, newest first, without regrades: those after a run; all, where that is not in this store."""
+        """The runs of a suite after a run, newest first, without regrades; all if that run is not in this store."""
         ...
 
     @abstractmethod
     def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
         """Finished runs of a suite, newest first, without regrades: those before a run, or all.
 
-        Those that cannot be read are left out.
+        Unreadable runs are left out.
         """
         ...
 
     @abstractmethod
     def variants(self, suite_name: str, most: int) -> set[str]:
-        """What the newest of those runs were tried on, at most so many of them: quick, however large their suites are.
+        """The variants of the newest such runs, at most `most` runs; fast even for large suites.
 
-        Of a run that cannot be read, an empty text.
+        An unreadable run counts as an empty text.
         """
         ...
 
     @abstractmethod
     def suite_names(self) -> list[str]:
-        """Of all runs."""
+        """The names of the suites of all runs."""
         ...
 
 
 class TrialStore(Protocol):
-    """Trials. One is finished when it is committed. All are read in the order of case and index."""
+    """Trials. A trial is finished when it is committed. They are always read in the order of case and index."""
 
     @abstractmethod
     def put(self, run_id: str, trial: Trial) -> None:
-        """Queue a finished trial; it is committed within about 20 ms. One that already has a row keeps that row."""
+        """Queue a finished trial; it is committed within about 20 ms. An existing row is kept."""
         ...
 
     @abstractmethod
     def replace_unfinished(self, run_id: str, trial: Trial) -> None:
-        """Queue a trial like `put`; it takes the place of one that ended in `error` or awaits a grade."""
+        """Queue a trial like `put`; it replaces one that ended in `error` or awaits a grade."""
         ...
 
     @abstractmethod
     def flush(self) -> None:
-        """Return once everything queued before is committed; raises StoreError where that failed."""
+        """Return once everything queued so far is committed; raises StoreError if that failed."""
         ...
 
     @property
     @abstractmethod
     def backlog(self) -> int:
-        """How many trials wait to be committed."""
+        """The number of trials that are not committed yet."""
         ...
 
     @abstractmethod
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
-        """With all their attempts: of a run, or of one of its cases."""
+        """The trials of a run, or of one of its cases, with all their attempts."""
         ...
 
     @abstractmethod
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        """Without their transcripts."""
+        """The trials without their transcripts."""
         ...
 
     @abstractmethod
@@ -193,7 +194,7 @@ class TrialStore(Protocol):
 class BaselineStore(Protocol):
     @abstractmethod
     def set_baseline(self, run_id: str, name: str, added: Sequence[str] = ()) -> Baseline:
-        """Later runs of its suite are compared with this one, in place of what had this name before.
+        """Make this run a baseline of its suite, which replaces an earlier one with this name.
 
         `added` are further runs of the suite that belong to it.
         """
@@ -201,12 +202,12 @@ class BaselineStore(Protocol):
 
     @abstractmethod
     def add_to_baseline(self, suite_name: str, name: str, run_id: str) -> Baseline:
-        """One run more; the same where it belongs to it already. Raises UnknownName where there is no such baseline."""
+        """Add a run, unless it already belongs to the baseline. Raises UnknownName if there is no such baseline."""
         ...
 
     @abstractmethod
     def baselines(self, suite_name: str | None = None) -> list[Baseline]:
-        """The last one set comes first: of one suite, or of all."""
+        """The baselines of one suite or of all, the last one set first."""
         ...
 
     @abstractmethod
@@ -214,24 +215,24 @@ class BaselineStore(Protocol):
 
     @abstractmethod
     def baseline_of(self, run_id: str) -> Baseline | None:
-        """The last one set to which this run belongs."""
+        """The last baseline set that contains this run."""
         ...
 
     @abstractmethod
     def remove_baseline(self, suite_name: str, name: str) -> bool:
-        """The name only: the run stays. False where there was none."""
+        """Remove the name but not the run; False if there was none."""
         ...
 
 
 class SuiteStore(Protocol):
     @abstractmethod
     def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
-        """Keep each under its name, in place of the one that had this name before."""
+        """Store each suite under its name; it replaces an earlier one with this name."""
         ...
 
     @abstractmethod
     def registered_suites(self) -> list[SuiteLine]:
-        """By name."""
+        """The registered suites, by name."""
         ...
 
     @abstractmethod
@@ -254,7 +255,7 @@ class SuiteStore(Protocol):
 
 
 class JudgeCache(Protocol):
-    """Verdicts by key, so that nobody pays twice for the same one. Faults are never kept."""
+    """Verdicts by key, so that the same one is not paid for twice. Errors are never cached."""
 
     async def get(self, key: str) -> Json: ...
 
@@ -266,11 +267,11 @@ class JudgeCache(Protocol):
 
 
 class VerdictStore(JudgeCache, Protocol):
-    """The judge cache of a store. A verdict that waits to be committed is found as well."""
+    """The judge cache of a store. It also finds verdicts that are not committed yet."""
 
     @abstractmethod
     def remove(self, before: str = "") -> int:
-        """All verdicts, or those kept before a moment; returns how many."""
+        """Remove all verdicts, or those stored before a moment; returns how many."""
         ...
 
     @abstractmethod
@@ -278,33 +279,33 @@ class VerdictStore(JudgeCache, Protocol):
 
 
 class BudgetStore(Protocol):
-    """What capped runs have spent, kept while they spend it: a cap that was reached stays reached, whatever ends a
-    process. The trials say less: what a trial cost that was never finished is in no row of theirs.
+    """The spending of capped runs, stored while they run, so that a cap stays reached even if the process ends.
 
-    A budget has the id of its run, or of all runs that one command started; it goes with the last of them.
+    The trials are not enough, because unfinished trials have no row. A budget has the id of its run, or of all runs
+    that one command started; it is removed with the last of them.
     """
 
     @abstractmethod
     def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
-        """Queue a new sum, in place of the former one."""
+        """Queue a new total, which replaces the earlier one."""
         ...
 
     @abstractmethod
     def spent(self, budget_id: str) -> tuple[float, int]:
-        """Dollars and tokens; nothing where nothing was recorded."""
+        """Dollars and tokens; 0 if nothing was recorded."""
         ...
 
 
 class Store(RunStore, TrialStore, BaselineStore, SuiteStore, BudgetStore, Protocol):
-    """Everything, seen with one redactor: whatever is written, and every name that is looked up, goes through it.
+    """The whole store, seen through one redactor: everything written, and every name looked up, is redacted.
 
-    A store is shared, and the secrets of its runs are not: each command gets a view of its own from `redacting`.
+    A store is shared, but the secrets of its runs are not, so each command gets its own view from `redacting`.
     """
 
     @classmethod
     @abstractmethod
     def open(cls, place: str, settings: Settings, clock: Callable[[], datetime]) -> Store:
-        """The store that `NAME:PLACE` names. One that is not there yet is made by the first run."""
+        """The store named `NAME:PLACE`. The first run creates it if it does not exist."""
         ...
 
     @property
@@ -317,15 +318,15 @@ class Store(RunStore, TrialStore, BaselineStore, SuiteStore, BudgetStore, Protoc
 
     @abstractmethod
     def redacting(self, redactor: Redactor) -> Store:
-        """The same store, seen with another redactor. It is closed when this one is."""
+        """The same store with another redactor. It is closed together with this one."""
         ...
 
     @abstractmethod
     def compact(self) -> None:
-        """Give space back that removed runs have left."""
+        """Release the space of removed runs."""
         ...
 
     @abstractmethod
     def close(self) -> None:
-        """Commit what waits. Nothing can be read or written afterwards, in any view."""
+        """Commit pending rows. Afterwards nothing can be read or written, in any view."""
         ...

@@ -1,4 +1,4 @@
-"""The target: the system under test, and what it is handed for one trial.
+"""The target: the system under test, and the task it gets for one trial.
 
 A target inherits from `Target` and adds its `Options` and `answer`; everything else has a default.
 """
@@ -23,7 +23,7 @@ from evalharness.values.json_value import Json
 class Task(Protocol):
     """One trial as its target sees it; a Python function may take it as its second argument, `context`.
 
-    All that can be changed in it belongs to this trial alone.
+    Everything mutable in it belongs to this trial alone.
     """
 
     index: int
@@ -35,7 +35,7 @@ class Task(Protocol):
 
     @property
     def content(self) -> Json:
-        """That of the case: all that most functions are given."""
+        """The content of the case, which is all that most functions get."""
         ...
 
     @property
@@ -43,32 +43,32 @@ class Task(Protocol):
 
     @property
     def variant(self) -> Mapping[str, Json]:
-        """What the variant being run says: its name, provider and model by node, tags; empty without one."""
+        """The current variant: its name, provider and model by node, tags; empty without one."""
         ...
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment of this run: what a function of this process reads in place of `os.environ`."""
+        """The environment of this run; functions in this process use it instead of `os.environ`."""
         ...
 
     @property
     def workspace(self) -> Path:
-        """A folder of this trial's own, with the case's files in it; made when first asked for."""
+        """A separate folder for this trial with the case's files, created on first use."""
         ...
 
     async def session(self, sandbox: Sandbox) -> SandboxSession:
-        """The trial's session in this sandbox, with its workspace: opened by the first call, ended with the trial."""
+        """The trial's session in this sandbox, with its workspace; opened on the first call, closed with the trial."""
         ...
 
 
 class Target(ABC):
     Options: ClassVar[type[Options]] = Options
     keeps_time_limit: bool = False
-    """Whether `answer` itself ends at `task.timeout_s`, with evidence; the engine then only watches over it."""
+    """Whether `answer` itself ends at `task.timeout_s`, with evidence; the engine's limit is then only a fallback."""
     reads_input: ClassVar[bool] = True
-    """Whether its answer can depend on the question: else variables that only the question uses are not needed."""
+    """Whether its answer can depend on the question. If not, variables used only in questions are not needed."""
     is_metered: ClassVar[bool] = False
-    """Whether all it spends is charged call by call, by `Services.models`; else the cost that its answer reports is."""
+    """Whether `Services.models` charges all its spending call by call; otherwise the cost in its answer is charged."""
 
     options: Any
     spec: TargetSpec
@@ -82,23 +82,23 @@ class Target(ABC):
 
     @classmethod
     def declared_tools(cls, options: Any, spec: TargetSpec) -> tuple[str, ...] | None:  # noqa: ARG003
-        """The names of the tools it says it has; None where it says nothing."""
+        """The names of the tools it declares; None if it declares none."""
         return spec.tools
 
     def digest(self) -> str:
-        """Changes when the target may answer differently for a reason the harness can see."""
+        """Changes if the target may answer differently for a reason that the harness can see."""
         return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools, self.spec.variant])
 
     def models(self) -> tuple[str, ...]:
-        """The language models that it asks, as `provider/model`: each is looked up before the first trial."""
+        """The language models it uses, as `provider/model`; each is looked up before the first trial."""
         return ()
 
     async def open(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Import, look up or start what is needed; raises TargetUnavailable before any trial is run."""
+        """Import, look up or start what is needed; raises TargetUnavailable before any trial runs."""
 
     @abstractmethod
     async def answer(self, task: Task) -> Transcript:
-        """The answer. Raises TargetFailed or TargetUnavailable; whatever else it raises is a failure of the target."""
+        """The answer. Raises TargetFailed or TargetUnavailable; any other exception is a failure of the target."""
 
-    async def close(self) -> None:  # noqa: B027 - and nothing to put away
-        """Called once or more, also for a target that was never opened."""
+    async def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Called at least once, even for a target that was never opened."""

@@ -1,7 +1,7 @@
-"""What a language model or an embedder is opened with: `Class(model, access)`, the same for every provider.
+"""What a language model or an embedder is created with: `Class(model, access)`, the same for every provider.
 
-The class names itself `provider/model`, starts and sends nothing before it is first asked, and leaves prices to
-whoever opened it (`pool.py`).
+The class sets its name to `provider/model`, and starts and sends nothing before the first request. Prices are handled
+by `pool.py`, which creates it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from evalharness.llms.post import ignore_lost as nobody_counts_lost
 
 
 def ignore_usage(_usage: Usage) -> None:
-    """For models whose tokens nobody pays for."""
+    """For models that are free."""
 
 
 def ignore_note(_note: Finding) -> None:
-    """For models of which nobody makes a report."""
+    """For models whose notes are not reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +32,22 @@ class Access:
     endpoint: Endpoint
     environment: Mapping[str, str] = field(repr=False)
     root: Path
-    """The project's folder: paths in model names are relative to it."""
+    """The project's folder; paths in model names are relative to it."""
     posting: Posting = field(repr=False)
-    """Shared by all that are open; not theirs to close."""
+    """Shared by all open models; they must not close it."""
     used: Callable[[Usage], None] = field(default=ignore_usage, repr=False)
-    """What no reply tells: the tokens of replies that nobody could read."""
+    """Called with the tokens of replies that could not be read."""
     note: Callable[[Finding], None] = field(default=ignore_note, repr=False)
-    """What whoever reads the report must know of the model; the same thing may be told many times."""
+    """Called with findings about the model for the report; the same finding may be passed many times."""
     lost: Callable[[int], None] = field(default=nobody_counts_lost, repr=False)
-    """How many bytes were sent in vain: no reply came that tells anything."""
+    """Called with the number of bytes sent when no readable reply came back."""
 
     def name_of(self, model: str) -> str:
         return f"{self.provider}/{model}"
 
     @contextmanager
     def charging(self, usage: Usage | None) -> Iterator[None]:
-        """Around the reading of a reply: one that is thrown away (ValueError) was paid for like any other."""
+        """Wrap the reading of a reply: a reply that is thrown away (ValueError) was still paid for."""
         try:
             yield
         except ValueError:

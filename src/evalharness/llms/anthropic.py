@@ -1,4 +1,4 @@
-"""Anthropic's messages. A reply of a given form is asked for as a call of a tool that the model has to make."""
+"""Anthropic's messages API. Structured replies are requested as a forced tool call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalharness.llms.reply_fields import object_at, objects_at, optional_text_a
 from evalharness.values.json_value import Json, parse_strictly
 
 DEFAULT_MAX_TOKENS = 4096
-"""The server insists on a limit."""
+"""The server requires a limit."""
 REPLY_TOOL = "reply"
 FINISHES: Mapping[str, FinishReason] = {
     "end_turn": "stop",
@@ -49,16 +49,17 @@ class Anthropic(RemoteLlm):
 
 
 def request_body(model: str, request: ChatRequest, refused: Collection[str] = ()) -> dict[str, Json]:
-    """`refused`: fields this server has refused before. A seed has no place here and is left out.
+    """The body of a request; `refused` has the fields that this server refused before.
 
-    Raises ModelUnavailable where all that is left to ask is blank: the server takes no such message.
+    A seed is not supported and left out. Raises ModelUnavailable if the last message is blank or no message is left,
+    because the server rejects empty messages.
     """
     spoken = [message for message in request.messages if message.role != "system"]
     system = [message.content for message in request.messages if message.role == "system" and message.content]
     tools = [_tool(tool) for tool in request.tools]
     body: dict[str, Json] = {"model": model, "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     if request.reply_schema is not None:
-        # Beside tools of the user's own nothing can be forced: the model must be free to choose among them.
+        # With the user's own tools no call can be forced, because the model must be free to choose among them.
         if tools or "tool_choice" in refused:
             spoken = _with_form(spoken, request.reply_schema)
         else:
@@ -72,12 +73,12 @@ def request_body(model: str, request: ChatRequest, refused: Collection[str] = ()
         body["temperature"] = request.temperature
     turns = _turns(spoken)
     if not turns or (spoken[-1].role == "user" and not _blocks(spoken[-1])):
-        raise ModelUnavailable("Anthropic takes no empty message, and there is nothing else to ask")
+        raise ModelUnavailable("Anthropic does not accept empty messages, and there is no other message to send")
     return {**body, "messages": turns}
 
 
 def reply_of(body: Json, *, is_forced: bool = False) -> ChatReply:
-    """Raises ValueError for what is no reply. `is_forced`: the reply was asked for as a tool's arguments."""
+    """The reply; raises ValueError if `body` is not one. `is_forced`: the reply was requested as a tool's arguments."""
     if isinstance(body, dict) and body.get("type") == "error":
         raise ValueError(f"it reports an error: {json.dumps(body.get('error'), ensure_ascii=False)}")
     blocks = objects_at(body, "content")
@@ -96,7 +97,7 @@ def reply_of(body: Json, *, is_forced: bool = False) -> ChatReply:
     model = optional_text_at(body, "model")
     if is_forced and requests and all(call.name == REPLY_TOOL for call in requests):
         finish = "stop" if finish == "tool_calls" else finish
-        # A second reply, also one in words, is shown beside the first: whoever wants a single one must not take either.
+        # Keep a second reply, even one in the text, so that a caller who needs exactly one can reject both.
         replies = [*([text] if "{" in text else []), *(call.arguments for call in requests)]
         return ChatReply(text="\n".join(replies), finish_reason=finish, model=model, usage=usage)
     return ChatReply(text=text, tool_requests=requests, finish_reason=finish, model=model, usage=usage)
@@ -114,7 +115,7 @@ def _with_form(spoken: list[ChatMessage], schema: Mapping[str, Json]) -> list[Ch
 
 
 def _turns(spoken: list[ChatMessage]) -> list[dict[str, Json]]:
-    """User and assistant in turn: neighbours of one side become one message, as the results of tools must."""
+    """Alternating user and assistant messages: adjacent messages of one side are merged, as tool results must be."""
     turns: list[dict[str, Json]] = []
     for message in spoken:
         role = "assistant" if message.role == "assistant" else "user"
@@ -137,7 +138,7 @@ def _blocks(message: ChatMessage) -> list[dict[str, Json]]:
 
 
 def _input_of(call: ToolRequest) -> dict[str, Json]:
-    """What the model wrote, which need not be JSON if it came from elsewhere; the server takes objects alone."""
+    """The arguments as an object, the only form the server accepts; arguments from another model may not be JSON."""
     try:
         value = parse_strictly(call.arguments)
     except ValueError:
@@ -146,7 +147,7 @@ def _input_of(call: ToolRequest) -> dict[str, Json]:
 
 
 def usage_of(body: Json) -> Usage | None:
-    """Unknown where it is not reported, or not so that it can be read: an answer is worth keeping without."""
+    """The usage; None if it is missing or unreadable, because the reply is worth keeping without it."""
     usage = body.get("usage") if isinstance(body, dict) else None
     asked, replied = readable_count_at(usage, "input_tokens"), readable_count_at(usage, "output_tokens")
     if asked is None or replied is None:

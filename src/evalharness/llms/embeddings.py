@@ -1,4 +1,4 @@
-"""Vectors from any server with an OpenAI-compatible `/embeddings`."""
+"""Embeddings from any server with an OpenAI-compatible `/embeddings`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalharness.values.json_value import Json
 
 PATH = "embeddings"
 MOST_GARBAGE = 3
-"""A server that does not know how to embed does not learn it: what it says is JSON, and no vectors."""
+"""A server that replies with JSON but without vectors probably does not support embeddings, so give up early."""
 
 
 class OpenAiEmbeddings(Embedder):
@@ -24,9 +24,9 @@ class OpenAiEmbeddings(Embedder):
         self._access = access
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """In one request: there are as many texts as a grader compares."""
+        """Embed all texts in one request; a grader compares only a few."""
         access = self._access
-        # An empty text is refused by some servers; a blank one means as little.
+        # Some servers refuse an empty text; a blank one has as little meaning.
         body = {"model": self._model, "input": [text or " " for text in texts]}
         read = partial(self._read, len(texts))
         return await access.posting.post(
@@ -40,11 +40,11 @@ class OpenAiEmbeddings(Embedder):
 
 
 def vectors_of(body: Json, expected: int) -> list[list[float]]:
-    """In the order of the texts. Raises ValueError for anything but one vector for each, all of one length."""
+    """The vectors in the order of the texts. Raises ValueError unless there is one per text, all of equal length."""
     items = objects_at(body, "data")
     by_index = {_index_of(item, place): _vector_of(item) for place, item in enumerate(items)}
     if sorted(by_index) != list(range(expected)) or len(items) != expected:
-        raise ValueError(f"there are not {expected} vectors")
+        raise ValueError(f"expected {expected} vectors")
     vectors = [by_index[index] for index in range(expected)]
     if len({len(vector) for vector in vectors}) > 1:
         raise ValueError("the vectors differ in length")
@@ -52,7 +52,7 @@ def vectors_of(body: Json, expected: int) -> list[list[float]]:
 
 
 def usage_of(body: Json) -> Usage | None:
-    """Unknown where it is not reported, or told as nothing."""
+    """The usage; None if it is missing or 0."""
     usage = body.get("usage") if isinstance(body, dict) else None
     tokens = readable_count_at(usage, "prompt_tokens") or readable_count_at(usage, "total_tokens")
     return Usage(input_tokens=tokens) if tokens else None
@@ -65,5 +65,5 @@ def _index_of(item: dict[str, Json], place: int) -> int:
 def _vector_of(item: dict[str, Json]) -> list[float]:
     values = item.get("embedding")
     if not isinstance(values, list) or not values or not all(type(value) in (int, float) for value in values):
-        raise ValueError("'embedding' is no list of numbers")
+        raise ValueError("'embedding' is not a list of numbers")
     return [float(value) for value in values]

@@ -1,4 +1,4 @@
-"""Where requests for one model go, and what opens the door there."""
+"""The address of a model's server, with the headers and keys it needs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ VERSION_HEADER = "anthropic-version"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The key stands in a header and nowhere else: URLs end up in logs."""
+    """The key is only in a header, never in the URL, because URLs end up in logs."""
 
     base_url: str = ""
     headers: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
     query: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     is_own: bool = False
-    """A process that we started ourselves: it takes one request after another, and its connections do not hang."""
+    """A process that the harness started: it handles one request at a time, and its connections do not hang."""
 
     def url(self, path: str) -> str:
         url = f"{self.base_url.rstrip('/')}/{path}"
@@ -28,17 +28,17 @@ class Endpoint:
 
     @property
     def secrets(self) -> list[str]:
-        """The headers that no message may quote."""
+        """The headers that messages must not quote."""
         return [value for name, value in self.headers.items() if name != VERSION_HEADER]
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Equal for all who share one server and one key, and so its limits."""
+        """Equal for endpoints that share a server and a key, and therefore rate limits."""
         return (self.base_url, *(f"{name}:{value}" for name, value in sorted(self.headers.items())))
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether a server on this very machine is meant."""
+    """Whether the server is on this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_loopback

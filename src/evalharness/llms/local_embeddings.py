@@ -1,6 +1,6 @@
-"""`local/wordllama`: embeddings on this machine, offline. Quick, and rough: the mean of what a text's words mean.
+"""`local/wordllama`: embeddings on this machine, offline. Fast but rough: the mean of the embeddings of a text's words.
 
-The package ships its weights and its tokenizer; nothing is downloaded.
+The package contains its weights and tokenizer; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ PIECE_CHARACTERS = 20_000
 
 
 class OfflineVectors:
-    """The model itself, loaded when it is first asked. Any number of threads may ask at once."""
+    """The model itself, loaded on first use; thread-safe."""
 
     def __init__(self) -> None:
-        """Raises UsageError where the package is missing."""
+        """Raises UsageError if the package is missing."""
         if find_spec(WORDLLAMA) is None:
             raise UsageError(f"local/{WORDLLAMA} is not installed", hint=INSTALL_LOCAL)
         self._loading = threading.Lock()
@@ -43,8 +43,8 @@ class OfflineVectors:
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> list[float]:
-        """Long texts in pieces, since memory grows with the longest; the mean is by length, as within a piece."""
-        text = text.encode(errors="replace").decode()  # half a surrogate pair is no letter
+        """The vector of a text. Long texts are split to save memory, and the pieces averaged by length."""
+        text = text.encode(errors="replace").decode()  # the tokenizer fails on a lone surrogate
         pieces = [text[start : start + PIECE_CHARACTERS] for start in range(0, len(text), PIECE_CHARACTERS)]
         weights = [len(piece) / len(text) for piece in pieces]
         vectors = [self._model.embed([piece])[0] for piece in pieces] or self._model.embed([""])
@@ -66,24 +66,24 @@ class LocalEmbeddings(Embedder):
 
 @cache
 def _load() -> Any:
-    """Loaded once: it never changes."""
+    """The model, loaded once because it never changes."""
     root, silent = logging.getLogger(), logging.NullHandler()
-    # Importing the package sets up logging for the whole program, unless somebody has done so already.
+    # Importing the package configures the root logger, unless it already has a handler.
     root.addHandler(silent)
     try:
         import wordllama  # lazy: it takes a second
     finally:
         root.removeHandler(silent)
-    # It looks for its tokenizer in a folder of another name than the one it ships, and in the "cache".
+    # The package looks for its tokenizer in the cache folder, or under another name than the folder it contains.
     folder = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
 
 
-# A similarity scorer that compares meanings on this machine, for who scores an artifact in Python, without a run.
+# A similarity scorer that works offline, for scoring an artifact in Python without a run.
 
 
 class OfflineSimilarityScorer(SimilarityScorer):
-    """The score is the cosine of the texts' embeddings, as the grader's; in a run the grader takes its place."""
+    """The score is the cosine of the texts' embeddings, like the grader's; in a run, the grader is used instead."""
 
     def compare(self, actual: str, expected: str) -> float:
         if (near := nearness_of_texts(actual, expected)) is not None:

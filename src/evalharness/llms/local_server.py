@@ -1,7 +1,7 @@
-"""The child process in which `local/…` models live: llama.cpp's own server on loopback, with one thread.
+"""The child process that runs `local/…` models: llama.cpp's own server on loopback, with one thread.
 
-It is run as a program by `local.py` and imports nothing of the harness. It says where it listens by writing the
-address into a file, and ends when the process that started it is gone, however that one went.
+`local.py` runs it as a program; it imports nothing from the harness. It writes the address it listens on to a file, and
+ends when the process that started it ends for any reason.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ def main(weights: str, alias: str, address_file: str, parent: str) -> None:
     part.rename(whole)
     while os.getppid() == int(parent):
         time.sleep(WATCH_S)
-    os._exit(0)  # the server's threads would be waited for
+    os._exit(0)  # a normal exit would wait for the server's threads
 
 
 def start(weights: str, alias: str) -> tuple[str, Any]:
-    """The address, and the server, which lives as long as somebody holds it."""
+    """The address, and the server, which stops when it is garbage-collected."""
     import xllamacpp  # lazy: only this process needs it
 
     params = xllamacpp.CommonParams()
     params.model.path = weights
     params.model_alias = {alias}
     params.n_ctx = CONTEXT_TOKENS
-    params.n_predict = LONGEST_REPLY_TOKENS  # where the request says nothing: small models seldom stop by themselves
+    params.n_predict = LONGEST_REPLY_TOKENS  # if the request sets no limit: small models seldom stop by themselves
     params.n_gpu_layers = 0
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # two on busy cores are slower than one
-    # One request at a time, and nothing kept of those before it: so the same request has the same reply.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # two threads on busy cores are slower than one
+    # One request at a time and no cache, so that the same request always gets the same reply.
     params.n_parallel = 1
     params.cache_prompt = False
     params.n_threads_http = HTTP_THREADS

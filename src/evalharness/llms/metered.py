@@ -1,4 +1,4 @@
-"""A language model or embedder whose use is paid for: each reply gets its price and is charged to the budget."""
+"""Metered language models and embedders: each reply gets its price and is charged to the budget."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evalharness.errors import ModelUnavailable, waited_for
 from evalharness.llms.prices import FREE, Price
 
 CHARACTERS_PER_TOKEN = 4
-NO_TURN = "its turn had not come: near the spend cap only few calls are made at once"
+NO_TURN = "the call was still queued: near the spend cap only a few calls run at once"
 Took = Callable[[Usage, float | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """What one model costs, and who pays."""
+    """The price of one model and the budget that pays for it."""
 
     model: str
     price: Price | None
@@ -34,7 +34,7 @@ class Meter:
 
     @asynccontextmanager
     async def call(self, sent: Usage, most_output: int = 0) -> AsyncIterator[Took]:
-        """Around one call, which tells what it took. `sent` is a guess, and all that is known without a reply."""
+        """Wrap one call, which reports its usage. `sent` is an estimate, used if no reply comes."""
         if self.budget is None:
             yield lambda _usage, _cost_usd: None
             return
@@ -54,7 +54,7 @@ class Meter:
         try:
             yield took
         except asyncio.CancelledError as cancelled:
-            if waited_for(cancelled) is None:  # else it was not asked, or refused
+            if waited_for(cancelled) is None:  # otherwise the request was not sent, or was refused
                 is_lost = True
                 took(sent, None)
             raise
@@ -62,19 +62,19 @@ class Meter:
             self.budget.end(self.model, cost_usd, tokens, broken_off=is_lost)
 
     def charge(self, usage: Usage) -> None:
-        """For a reply that was thrown away, of a call that goes on."""
+        """Charge a reply that was thrown away, while the call continues."""
         if self.budget is not None:
             self.budget.charge(self.cost_usd(usage), _tokens(usage), self.model)
 
     def lost(self, sent_bytes: int) -> None:
-        """For a reply that never came whole: what was sent is guessed, and all that is known."""
+        """Charge a request without a complete reply, by the estimated size of what was sent."""
         if self.budget is not None:
             sent = Usage(input_tokens=guessed_tokens(sent_bytes))
             self.budget.charge(self.cost_usd(sent), _tokens(sent), self.model, broken_off=True)
 
 
 class Metered(Llm):
-    """Where a server does not say what it used, the budget is charged a guess and the reply has no price."""
+    """A metered model. If a server reports no usage, the budget is charged an estimate, and the reply has no price."""
 
     def __init__(self, llm: Llm, meter: Meter) -> None:
         self.name = llm.name
@@ -100,7 +100,7 @@ class Metered(Llm):
 
 
 class MeteredEmbedder(Embedder):
-    """As `Metered` is for language models."""
+    """The same for embedders."""
 
     def __init__(self, embedder: Embedder, meter: Meter) -> None:
         self.name = embedder.name
@@ -126,7 +126,7 @@ def _guessed_usage(sent: Usage, reply: ChatReply) -> Usage:
 
 
 def guessed_tokens(characters: int) -> int:
-    """Roughly, for texts in English."""
+    """A rough estimate for English text."""
     return characters // CHARACTERS_PER_TOKEN + 1
 
 

@@ -1,7 +1,7 @@
-"""Chat completions, as OpenAI defined them and most servers speak them: vLLM, Ollama, llama.cpp, OpenRouter, Azure,
-Gemini's and Mistral's own.
+"""OpenAI's chat completions API, which most servers support.
 
-What a server does not support is found out by asking, not by a table of servers.
+Examples are vLLM, Ollama, llama.cpp, OpenRouter, Azure, Gemini and Mistral. What a server does not support is found out
+by trying, not from a table of servers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OpenAiCompatible(RemoteLlm):
 def request_body(
     model: str, request: ChatRequest, refused: Collection[str] = (), *, says_schema: bool = False
 ) -> dict[str, Json]:
-    """`refused`: fields this server has refused before."""
+    """The body of a request; `refused` has the fields that this server refused before."""
     messages = [_message(message) for message in request.messages]
     body: dict[str, Json] = {"model": model, "messages": messages}
     if request.tools:
@@ -75,12 +75,12 @@ def request_body(
     optional = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.seed}
     body |= {name: value for name, value in optional.items() if value is not None}
     if "max_tokens" in refused and "max_tokens" in body:
-        body["max_completion_tokens"] = body["max_tokens"]  # its newer name: reasoning models know no other
+        body["max_completion_tokens"] = body["max_tokens"]  # the newer name, the only one that reasoning models accept
     return {name: value for name, value in body.items() if name not in refused}
 
 
 def reply_of(body: Json) -> ChatReply:
-    """Raises ValueError for what is no reply."""
+    """The reply; raises ValueError if `body` is not one."""
     if isinstance(body, dict) and body.get("error"):
         raise ValueError(f"it reports an error: {json.dumps(body['error'], ensure_ascii=False)}")
     choices = objects_at(body, "choices")
@@ -88,12 +88,12 @@ def reply_of(body: Json) -> ChatReply:
         raise ValueError("'choices' is empty")
     message = object_at(choices[0], "message")
     if any(object_at(choice, "message") != message for choice in choices):
-        raise ValueError(f"it holds {len(choices)} replies that differ, and one was asked for")
+        raise ValueError(f"it contains {len(choices)} different replies instead of one")
     requests = tuple(_tool_request(call, index) for index, call in enumerate(_calls_of(message)))
     finish = optional_text_at(choices[0], "finish_reason")
     if finish == "error":
-        raise ValueError("it ends in an error of the server's (finish_reason: error)")
-    # A model that has thought up to its limit has said nothing, and that is its reply.
+        raise ValueError("it ends with a server error (finish_reason: error)")
+    # A model that reaches its limit while thinking has no content; that is a valid, empty reply.
     if "content" not in message and finish not in FINISHES and not requests and not message.get("refusal"):
         raise ValueError("'message' has no content")
     refusal = optional_text_at(message, "refusal")
@@ -107,7 +107,7 @@ def reply_of(body: Json) -> ChatReply:
 
 
 def _is_no_object(reply: ChatReply) -> bool:
-    """By a glance: whether it is the right one is found out by whoever asked."""
+    """A quick check; the caller validates the reply itself."""
     is_whole = not reply.tool_requests and reply.finish_reason == "stop"
     text = reply.text.strip()
     return is_whole and not (text.startswith("{") and text.endswith("}"))
@@ -133,7 +133,7 @@ def _calls_of(message: dict[str, Json]) -> list[dict[str, Json]]:
 def _tool_request(call: dict[str, Json], index: int) -> ToolRequest:
     function = object_at(call, "function")
     arguments = function.get("arguments")
-    # Some servers send the arguments as the object itself, or nothing where there are none.
+    # Some servers send the arguments as an object, or leave them out if there are none.
     written = json.dumps(arguments) if isinstance(arguments, dict) else optional_text_at(function, "arguments")
     return ToolRequest(
         id=optional_text_at(call, "id") or f"call_{index}", name=text_at(function, "name"), arguments=written or "{}"
@@ -141,7 +141,7 @@ def _tool_request(call: dict[str, Json], index: int) -> ToolRequest:
 
 
 def _text_of(content: Json) -> str:
-    """Text, nothing, or a list of parts of which those of type text count: a model's thoughts are no answer."""
+    """The text of a content: a text, None, or a list of which only the text parts count, not the model's thoughts."""
     if isinstance(content, list):
         parts = objects_at({"content": content}, "content")
         return "".join(text_at(part, "text") for part in parts if part.get("type") == "text")
@@ -152,16 +152,16 @@ def _finish_of(written: str, asks_for_tools: bool, is_refusal: bool) -> FinishRe
     if is_refusal:
         return "refused"
     if asks_for_tools and written != "length":
-        return "tool_calls"  # some servers say "stop" then
+        return "tool_calls"  # some servers send "stop" here
     return FINISHES.get(written, "other")
 
 
 def usage_of(body: Json) -> Usage | None:
-    """Unknown where it is not reported, or not so that it can be read: an answer is worth keeping without."""
+    """The usage; None if it is missing or unreadable, because the reply is worth keeping without it."""
     usage = body.get("usage") if isinstance(body, dict) else None
     asked, replied = readable_count_at(usage, "prompt_tokens"), readable_count_at(usage, "completion_tokens")
     if asked is None or replied is None:
         return None
     total = readable_count_at(usage, "total_tokens") or 0
-    # Some servers count thinking in the total alone; it is paid for like any output.
+    # Some servers count thinking only in the total; it costs the same as other output.
     return Usage(input_tokens=asked, output_tokens=max(replied, total - asked))

@@ -1,8 +1,8 @@
-"""How many requests may be under way at once to one server with one key: as many as it can take.
+"""Limits the number of concurrent requests to one server with one key to what the server can handle.
 
-It starts low and grows with every reply, as TCP does, so that it doubles in each round; it halves when the server says
-that it is too much; and while the server says "not before", nobody asks at all, and who cannot wait so long is reported
-at once. It sends nothing and knows nothing of what is sent.
+The limit starts low and grows with every reply, as in TCP, so that it doubles in each round. It halves when the server
+reports an overload. While the server asks clients to wait, nothing is sent, and calls that cannot wait that long fail
+at once. This module sends nothing itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIRST_LIMIT = 50
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time, handed in so that an outage of five minutes can be lived through in less."""
+    """Time as a parameter, so that tests can simulate an outage of five minutes."""
 
     now: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
@@ -38,7 +38,7 @@ class _Ticket(NamedTuple):
 class Pace:
     def __init__(self, ceiling: int, clock: Clock) -> None:
         self.was_answered = False
-        """Whether the server has ever said anything at all."""
+        """Whether the server has ever answered."""
         self.succeeded_at = -math.inf
         self.line = Line()
         self._clock = clock
@@ -58,19 +58,20 @@ class Pace:
 
     @property
     def shut_by(self) -> Fault | None:
-        """Why nobody may ask now; None where all may."""
+        """Why no requests may be sent now; None if they may."""
         return self._shut_by if self._reopening is not None else None
 
     @property
     def opens_at(self) -> float:
-        """When anybody may ask again; long ago where all may."""
+        """When requests may be sent again; in the past if they may be sent now."""
         return self._shut_until if self._reopening is not None else -math.inf
 
     @asynccontextmanager
     async def turn(self, gives_up_at: Callable[[], float], *, again: bool) -> AsyncIterator[float]:
-        """One request: first come, first served, but those go before all others who have been refused once.
+        """Wait for the turn of one request: first come, first served, but retries go before all others.
 
-        Gives the time at which it may be sent: now. Who gives up before anybody may ask (`shut_by`) comes at once.
+        Yields the time at which the request may be sent, which is now. A request that would give up before the server
+        opens again (`shut_by`) is admitted at once, so that it can fail.
         """
         ticket = _Ticket(asyncio.get_running_loop().create_future(), gives_up_at)
         if self._is_hopeless(ticket):
@@ -83,7 +84,7 @@ class Pace:
         try:
             await ticket.admitted
         except asyncio.CancelledError:
-            if not ticket.admitted.cancelled():  # admitted in the very moment of being cancelled
+            if not ticket.admitted.cancelled():  # admitted just before being cancelled
                 self._leave()
             raise
         try:
@@ -97,17 +98,17 @@ class Pace:
         self._limit = min(self._ceiling, grown)
 
     def overloaded(self, sent_at: float) -> None:
-        """Halves the limit, but once for all requests that were on their way together: they met the same moment."""
+        """Halve the limit, but only once for all requests that were sent before the last halving."""
         if sent_at < self._halved_at:
             return
         self._limit = self._doubles_below = max(1.0, self._limit / 2)
         self._halved_at = self._clock.now()
 
     def shut_for(self, wait_s: float, why: Fault) -> None:
-        """Nobody asks until then; what is under way is not called back."""
+        """Send no requests for `wait_s` seconds; requests under way continue."""
         until = self._clock.now() + wait_s
         if until <= self._shut_until:
-            return  # whoever cannot wait so long has been reported
+            return  # calls that cannot wait that long have already failed
         self._shut_until, self._shut_by = until, why
         if self._reopening is None:
             self._reopening = asyncio.create_task(self._reopen())
@@ -145,10 +146,10 @@ class Pace:
             ticket.admitted.set_result(None)
 
 
-# Who waits for a reply of one server with one key, in the order in which they asked.
+# The requests that wait for a reply from one server with one key, in the order in which they were sent.
 #
-# A server that takes one request after another is not silent to those in line: they wait for others. To the first of
-# them it is, and a connection that hangs is soon the first one. It sends nothing, and gives nobody up.
+# A server that handles one request at a time is silent to the first request in line only; the others wait for those
+# before them. A connection that hangs soon becomes the first. This class sends nothing and cancels nothing.
 
 
 class Line:
@@ -162,13 +163,13 @@ class Line:
         self._waiting[who] = None
 
     def leave(self, who: object, last_reply_at: float) -> None:
-        """Whoever is first now has been waiting for a reply since the last one, to this or to another."""
+        """Remove a request; the one that is first now has been waiting since the last reply to any request."""
         if self._is_first(who):
             self._first_since = last_reply_at
         del self._waiting[who]
 
     def silent_since(self, who: object, last_reply_at: float) -> float:
-        """Since when the server lets it wait without a reply to anybody before it."""
+        """Since when this request has been waiting without a reply to any request before it."""
         return self._first_since if self._is_first(who) else last_reply_at
 
     def _is_first(self, who: object) -> bool:

@@ -1,7 +1,7 @@
-"""Every model a run uses, opened by name: once each, at a shared pace, and metered.
+"""Opens every model a run uses by name: each once, at a shared pace, and metered.
 
-Opening checks names, addresses, keys and packages, and sends nothing. What each class behind a name is built with is
-`access.py`.
+Opening checks names, addresses, keys and packages, and sends nothing. `access.py` says what the model classes are
+created with.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from evalharness.llms.providers import endpoint_of, parse_name, provider_named
 DEADLINE = "EVALHARNESS_MODEL_DEADLINE"
 LONGEST_DEADLINE_S = 86_400.0
 CALLS_PER_TRIAL = 4
-"""Judges ask about several criteria of one trial at once."""
+"""Judges grade several criteria of one trial at once."""
 
 
 class OpenModels:
-    """`concurrency`: how many trials run at once. It lives in one event loop, from the first question to `close`."""
+    """The open models of one event loop, until `close`. `concurrency` is the number of trials that run at once."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class OpenModels:
         return self._embedders[parsed]
 
     def price_known(self, name: str) -> bool:
-        """Whether what this model costs can be added up, and so capped."""
+        """Whether the cost of this model can be added up, and so capped."""
         return self._price(parse_name(name)) is not None
 
     def notes(self) -> tuple[Finding, ...]:
@@ -98,11 +98,11 @@ class OpenModels:
         return self._prices.price(name.provider, name.model)
 
     def _opened(self, noun: Literal["llm", "embedder"], name: ModelName) -> tuple[str, Access, Meter]:
-        """The name of its class in the registry, what that is built with, and what it costs."""
+        """The name of the class in the registry, its access, and its meter."""
         available = registry.names(noun)
         provider = provider_named(name.provider, self._environment, available)
         if provider.wire not in available:
-            raise UsageError(f"{name.provider} has no embeddings", hint="name the model of another provider")
+            raise UsageError(f"{name.provider} has no embeddings", hint="use a model of another provider")
         if self._posting is None:
             self._posting = Posting(
                 deadline_s=deadline_s(self._environment, self._usual_deadline_s),

@@ -1,7 +1,7 @@
-"""Asking a model's server until it replies: again after faults that pass, at the pace it allows, up to a deadline.
+"""Sends requests to a model's server: retries after temporary faults, at the pace the server allows, up to a deadline.
 
-What a reply must look like says whoever asks: `read` makes a value of the JSON, or raises ValueError, and then the
-reply is garbage and asked for again.
+The caller decides what a valid reply is: `read` converts the JSON to a value, or raises ValueError. In that case the
+reply counts as garbage and the request is sent again.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 30.0
 LONGEST_BACKOFF_WHEN_FULL_S = 4.0
 FIRST_CONTACT_S = 10.0
-"""A server that has never said a word is more likely named wrongly than broken."""
+"""If a server has never answered, its address is more likely wrong than the server down."""
 MOST_GARBAGE = 8
-"""Replies nobody can read may cost money all the same."""
-NO_TURN = Fault("its turn had not come: the server bears no more requests at once")
+"""Unreadable replies may still cost money."""
+NO_TURN = Fault("the request was still queued: the server handles no more requests at once")
 Value = TypeVar("Value")
 
 
 def always_allowed() -> None:
-    """For models whose replies nobody pays for."""
+    """For models that are free."""
 
 
 def ignore_lost(_sent_bytes: int) -> None:
-    """For the same."""
+    """For models that are free."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,14 +55,14 @@ class _Call:
     began_at: float
     gives_up_at: float
     waits_since: float = 0.0
-    """Since when it waits for its turn."""
+    """When it started to wait for its turn."""
     attempts: int = 0
     sent_at: float = 0.0
     garbage: int = 0
     backoffs: int = 0
-    """Waits that were of our own choosing."""
+    """The waits that the server did not ask for."""
     fault: Fault | None = None
-    """Why the last attempt was not the last."""
+    """Why the last attempt failed."""
 
     def described(self, fault: Fault) -> str:
         return f"{self.who}: {shown(without(self.endpoint.secrets, fault.words))}"
@@ -74,13 +74,13 @@ class _Call:
 
 def _written(body: Json) -> bytes:
     try:
-        return to_json(body)  # several times as quick
-    except ValueError:  # half a character, which only an escape can carry
+        return to_json(body)  # several times as fast
+    except ValueError:  # a lone surrogate, which must be escaped
         return json.dumps(body).encode()
 
 
 class Posting:
-    """One for all models of a run: those who share a server and a key share their pace."""
+    """One for all models of a run: endpoints with the same server and key share a pace."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Posting:
         clock: Clock | None = None,
         rng: Random | None = None,
     ) -> None:
-        """`may_ask_again` is asked before every attempt but the first, which is paid for already; it raises."""
+        """`may_ask_again` is called before every attempt except the first, which is already paid for; it may raise."""
         self._deadline_s = deadline_s
         self._ceiling = ceiling
         self._may_ask_again = may_ask_again
@@ -100,7 +100,7 @@ class Posting:
         self._rng = rng or Random()
         self._sender = Sender(environment)
         self.trouble = ""
-        """Why a server is asked again; empty where the last one asked has replied."""
+        """Why a request is being retried; empty after a successful reply."""
         self._paces: dict[tuple[str, ...], Pace] = {}
 
     async def post(
@@ -114,12 +114,12 @@ class Posting:
         lost: Callable[[int], None] = ignore_lost,
         most_garbage: int = MOST_GARBAGE,
     ) -> Value:
-        """Raises ModelUnavailable, in the server's words where it had any.
+        """Send a request until a reply can be read. Raises ModelUnavailable with the server's message, if there is one.
 
-        `lost` hears how many bytes were sent whenever no reply came back that can be read at all.
+        `lost` is called with the number of bytes sent whenever no readable reply came back.
 
-        Somebody's time limit may end the call before that. What it was waiting for is then the cancellation's cause:
-        time that passed because of the server's limits and faults was not the model's.
+        A caller's time limit may cancel the call. The cause of the cancellation then says what the call was waiting
+        for, because time lost to the server's limits and faults is not the model's.
         """
         pace = self.pace_of(endpoint)
         now = self._clock.now()
@@ -133,7 +133,7 @@ class Posting:
 
     async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
         def gives_up_at() -> float:
-            """Waiting behind others who get replies is no fault of the server's; what it asks everybody for is."""
+            """Waiting behind requests that get replies is not the server's fault and extends the deadline."""
             return call.gives_up_at + max(0.0, pace.succeeded_at - call.waits_since)
 
         while True:
@@ -163,12 +163,12 @@ class Posting:
         if left_s <= 0 and call.fault is not None:
             return replace(call.fault, may_pass=False)
         if left_s <= 0:
-            return Fault(f"no reply to anybody for {self._deadline_s:.0f} s", may_pass=False)
+            return Fault(f"no reply to any request for {self._deadline_s:.0f} s", may_pass=False)
         if call.attempts:
             self._may_ask_again()
         call.attempts += 1
         call.sent_at = sent_at
-        # No attempt may use up the whole deadline: a connection that hangs is then tried again.
+        # No attempt may use up the whole deadline, so that a connection that hangs is retried.
         limit_s = left_s if call.endpoint.is_own else min(left_s, max(self._deadline_s / 2, 1.0))
         pace.line.join(call, sent_at)
         try:
@@ -179,7 +179,7 @@ class Posting:
             pace.line.leave(call, pace.succeeded_at)
         if response.is_lost or response.is_garbage:
             call.lost(len(call.body))
-        # The little time that was left says less than what the server had said before.
+        # If the deadline cut the attempt short, the previous fault says more.
         is_cut_short = response.is_lost and limit_s == left_s
         return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
 
@@ -191,19 +191,19 @@ class Posting:
             body = parse_strictly(response.text, longest=LARGEST_BYTES)
         except ValueError as error:
             call.lost(len(call.body))
-            return Fault(f"the reply makes no sense: {error}", is_garbage=True)
+            return Fault(f"the reply is not valid: {error}", is_garbage=True)
         try:
             if (status := status_in_body(body)) is not None:
                 return self._refused(response, status, pace, call.sent_at)
             value = read(body)
         except ValueError as error:
-            return Fault(f"the reply makes no sense: {error}", is_garbage=True)
+            return Fault(f"the reply is not valid: {error}", is_garbage=True)
         pace.succeeded()
         self.trouble = ""
         return value
 
     async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | Fault:
-        """Time spent in the server's line uses up neither the limit nor the deadline."""
+        """Send the request and wait for the response; time in the server's queue does not count towards the limits."""
         endpoint = call.endpoint
 
         def in_line_s() -> float:
@@ -226,8 +226,8 @@ class Posting:
                 await asyncio.wait((sending,))
 
     def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
-        """Full jitter: those who failed together do not come back together."""
-        # Where others get replies the server is not down but full, and the pace already sees to that.
+        """A random wait (full jitter), so that requests that failed together are not retried together."""
+        # If others get replies, the server is not down but full, and the pace already handles that.
         is_only_full = fault.is_overload and pace.succeeded_at >= call.sent_at
         longest_s = LONGEST_BACKOFF_WHEN_FULL_S if is_only_full else LONGEST_BACKOFF_S
         return self._rng.uniform(0, min(longest_s, FIRST_BACKOFF_S * 2 ** min(call.backoffs, 10)))
@@ -243,7 +243,7 @@ class Posting:
         return fault
 
     async def _wait_after(self, fault: Fault, call: _Call, pace: Pace) -> None:
-        """Until the next attempt is due; raises when there is to be none."""
+        """Wait until the next attempt; raise if there is none."""
         call.fault = fault
         self.trouble = call.described(fault)
         now = self._clock.now()
@@ -256,12 +256,12 @@ class Posting:
         if not fault.may_pass or call.garbage >= call.most_garbage or due_at >= gives_up_at:
             raise call.unavailable(fault, now)
         self._may_ask_again()
-        if not fault.wait_s:  # else the pace keeps everybody waiting, this call included
+        if not fault.wait_s:  # otherwise the pace makes all calls wait
             call.backoffs += 1
             await self._clock.sleep(backoff_s)
 
 
-# One POST over HTTP, once: what came back, or what went wrong.
+# A single HTTP POST, and its response or fault.
 
 CONNECT_TIMEOUT_S = 30.0
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -276,7 +276,7 @@ class Response:
 
 
 class Sender:
-    """One session for all: connections are kept open between requests."""
+    """One session for all requests, so that connections are kept open."""
 
     def __init__(self, environment: Mapping[str, str] = NOTHING) -> None:
         self._proxies = {
@@ -287,17 +287,17 @@ class Sender:
         self._session: Any = None
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes, connect_s: float) -> Response | Fault:
-        """However long the reply takes: `connect_s` is for the connection alone."""
-        import aiohttp  # slow to import: only those who send something pay for it
+        """Send one request. `connect_s` limits only the connection, not the reply."""
+        import aiohttp  # lazy: slow to import
 
         if self._session is None:
-            # `pace.py` bounds how many are open. No cookies: no request may depend on an earlier one.
+            # `pace.py` limits the open connections. No cookies: no request may depend on an earlier one.
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
             )
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_s)
         try:
-            # A redirect is not followed: it would take the key to another place.
+            # Redirects are not followed, because they would send the key to another address.
             async with self._session.post(
                 url,
                 data=body,
@@ -308,7 +308,7 @@ class Sender:
             ) as response:
                 return await _read(response)
         except aiohttp.InvalidURL as error:
-            return Fault(f"no URL that can be asked: {error}", may_pass=False)
+            return Fault(f"not a valid URL: {error}", may_pass=False)
         except aiohttp.ClientConnectorCertificateError as error:
             return Fault(f"the certificate of {error.host} cannot be trusted", may_pass=False)
         except aiohttp.ClientConnectorError as error:
@@ -332,7 +332,7 @@ class Sender:
 
 
 def _is_among(host: str, listed: str) -> bool:
-    """Whether `NO_PROXY` covers a host: by name, by a domain it is in, or with all others."""
+    """Whether `NO_PROXY` covers a host: by name, by its domain, or by `*`."""
     names = {name.strip().lower().lstrip(".") for name in listed.split(",")} - {""}
     return "*" in names or any(host == name or host.endswith(f".{name}") for name in names)
 

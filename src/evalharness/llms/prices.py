@@ -1,7 +1,7 @@
-"""What tokens cost, by model: noted prices (`prices.json`), the user's own before them, and None for the rest.
+"""The price of tokens by model: the user's own prices first, then the built-in ones (`prices.json`), otherwise None.
 
-A price that is merely likely is none: `gpt-4o` says nothing of `gpt-4o-mini`, nor of `gpt-4o-2024-05-13`, which costs
-twice as much. Dated names are listed one by one.
+Prices are never guessed from similar names: `gpt-4o` says nothing about `gpt-4o-mini`, nor about `gpt-4o-2024-05-13`,
+which costs twice as much. Dated names are listed one by one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MILLION = 1_000_000
 DEAREST_USD = 1e9
 OWN_MACHINES = ("local", "scripted", "ollama", "vllm", "llamacpp")
 SELLERS: Mapping[str, str] = {"azure": "openai", "google": "gemini", "mistralai": "mistral"}
-"""Who sells a model at the price of the one who made it."""
-HINT = 'it holds {"provider/model": {"input": 2.5, "output": 10}}, in USD per million tokens'
+"""Providers that sell a model at its maker's price."""
+HINT = 'it must contain {"provider/model": {"input": 2.5, "output": 10}}, in USD per million tokens'
 
 
 class Price(NamedTuple):
@@ -47,7 +47,7 @@ class Prices:
     def read(cls, environment: Mapping[str, str], root: Path) -> Prices:
         written = environment.get(VARIABLE, "").strip()
         own = _read(root / written, f"the prices in {written}") if written else {}
-        return cls(own, _read(NOTED, "the noted prices"))
+        return cls(own, _read(NOTED, "the built-in prices"))
 
     def price(self, provider: str, model: str) -> Price | None:
         name = f"{provider}/{model}"
@@ -64,7 +64,7 @@ def _as_sold(provider: str, model: str) -> str:
 
 
 def _of_name(prices: Mapping[str, Price], name: str) -> Price | None:
-    """The price under this very name, else under the longest `name*` that it begins with."""
+    """The price under exactly this name, else under the longest `name*` that matches."""
     if name in prices:
         return prices[name]
     fitting = [key for key in prices if key.endswith("*") and name.startswith(key[:-1])]
@@ -75,11 +75,11 @@ def _read(path: Path, what: str) -> dict[str, Price]:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read {what}: {error.strerror}", hint=f"mend or unset {VARIABLE}") from error
+        raise UsageError(f"cannot read {what}: {error.strerror}", hint=f"correct or unset {VARIABLE}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{what} are no JSON: {error}", hint=HINT) from error
+        raise UsageError(f"{what} are not valid JSON: {error}", hint=HINT) from error
     if not isinstance(written, dict):
-        raise UsageError(f"{what} are no mapping", hint=HINT)
+        raise UsageError(f"{what} are not a mapping", hint=HINT)
     return {name: _price(price, name, what) for name, price in written.items() if name != "noted"}
 
 
@@ -87,7 +87,7 @@ def _price(written: Json, name: str, what: str) -> Price:
     given = written if isinstance(written, dict) else {}
     amounts = (given.get("input"), given.get("output", 0.0))
     if not all(_is_amount(amount) for amount in amounts) or set(given) - {"input", "output"}:
-        raise UsageError(f"{what}: '{name}' has no price", hint=HINT)
+        raise UsageError(f"{what}: '{name}' has no valid price", hint=HINT)
     return Price(*map(float, amounts))
 
 

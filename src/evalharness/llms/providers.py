@@ -1,7 +1,7 @@
-"""Names of models → who provides them, where, and with which key. It asks nobody.
+"""Resolves the name of a model to its provider, address and key. It sends nothing.
 
-`provider/model`, split at the first slash. For any provider NAME the variables `NAME_BASE_URL` and `NAME_API_KEY`
-say where and with which key; a name that is not in the table becomes an OpenAI-compatible provider that way.
+A name is `provider/model`, split at the first slash. For any provider NAME, the variables `NAME_BASE_URL` and
+`NAME_API_KEY` set address and key. A name that is not in the table becomes an OpenAI-compatible provider this way.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ OPENAI_COMPATIBLE = "openai-compatible"
 @dataclass(frozen=True, slots=True)
 class Provider:
     wire: str = OPENAI_COMPATIBLE
-    """Its name in the registry."""
+    """The name of its wire format in the registry."""
     base_url: str = ""
     key_variables: tuple[str, ...] = ()
-    """Beside NAME_API_KEY, which goes before them."""
+    """Used after NAME_API_KEY."""
     url_variables: tuple[str, ...] = ()
-    """Beside NAME_BASE_URL, which goes before them."""
+    """Used after NAME_BASE_URL."""
     needs_key: bool = True
     is_on_network: bool = True
 
@@ -50,17 +50,17 @@ ANTHROPIC_VERSION = "2023-06-01"
 
 
 def parse_name(written: str) -> ModelName:
-    """Raises UsageError for what names no model."""
+    """Split the name; raises UsageError if it is not a model's."""
     if (name := split_name(written)) is not None:
         return name
     provider = written.strip().strip("/")
     if provider.lower() in PROVIDERS:
-        raise UsageError(f"'{written}' names a provider and no model", hint=f"write {provider}/MODEL")
-    raise UsageError(f"'{written}' names no model", hint=f"write provider/model; providers: {', '.join(PROVIDERS)}")
+        raise UsageError(f"'{written}' is a provider without a model", hint=f"write {provider}/MODEL")
+    raise UsageError(f"'{written}' is not a model", hint=f"write provider/model; providers: {', '.join(PROVIDERS)}")
 
 
 def provider_named(name: str, environment: Mapping[str, str], others: Iterable[str] = ()) -> Provider:
-    """`others`: providers that plug-ins bring, each a wire of its own."""
+    """The provider. `others` are providers from plug-ins, each with its own wire format."""
     if name in PROVIDERS:
         return PROVIDERS[name]
     if name in others:
@@ -75,7 +75,7 @@ def provider_named(name: str, environment: Mapping[str, str], others: Iterable[s
 
 
 def endpoint_of(name: ModelName, provider: Provider, environment: Mapping[str, str]) -> Endpoint:
-    """Raises UsageError for a missing address or key, naming the variable."""
+    """The endpoint; raises UsageError if an address or key is missing, with the variable's name."""
     if not provider.is_on_network:
         return Endpoint()
     base_url = _base_url(name.provider, provider, environment)
@@ -103,21 +103,21 @@ def _base_url(name: str, provider: Provider, environment: Mapping[str, str]) -> 
 
 
 def _checked_url(url: str, asked: str) -> str:
-    """Messages name the variable alone: the URL may hold a secret."""
+    """Check the URL. Messages contain only the variable's name, because the URL may contain a secret."""
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         is_url = False
     if not is_url:
-        raise UsageError(f"{asked} is no URL that can be asked", hint="it begins with http:// or https://")
+        raise UsageError(f"{asked} is not a valid URL", hint="it must begin with http:// or https://")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(f"{asked} holds more than an address", hint="a key belongs in the variable for keys")
+        raise UsageError(f"{asked} contains more than an address", hint="put a key into the variable for keys")
     return url.rstrip("/")
 
 
 def _ollama_url(written: str) -> str:
-    """As Ollama itself reads it: `host`, `host:port`, `:port` or a URL; where it listens everywhere, it is here."""
+    """The URL as Ollama reads it: `host`, `host:port`, `:port` or a URL; a wildcard address becomes loopback."""
     url = written if "://" in written else f"http://{written}"
     scheme, _, place = url.partition("://")
     place = place.rstrip("/")
@@ -132,7 +132,9 @@ def _key(name: str, provider: Provider, environment: Mapping[str, str], base_url
     for asked in variables:
         if key := environment.get(asked, "").strip():
             if not key.isascii() or not key.isprintable() or " " in key:
-                raise UsageError(f"{asked} holds characters that no key has", hint="look for line breaks and quotes")
+                raise UsageError(
+                    f"{asked} contains characters that are not allowed in a key", hint="look for line breaks and quotes"
+                )
             return key
     if not provider.needs_key or is_loopback(base_url):
         return ""
@@ -140,7 +142,7 @@ def _key(name: str, provider: Provider, environment: Mapping[str, str], base_url
 
 
 def _azure(deployment: str, base_url: str, key: str, environment: Mapping[str, str]) -> Endpoint:
-    """With an API version the older form, where the deployment stands in the path; without one the newer."""
+    """With an API version, the older form with the deployment in the path; without one, the newer form."""
     resource = base_url.removesuffix("/openai/v1").removesuffix("/openai")
     headers = {"api-key": key} if key else {}
     version = environment.get("AZURE_API_VERSION", "").strip() or environment.get("OPENAI_API_VERSION", "").strip()

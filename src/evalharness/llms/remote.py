@@ -1,6 +1,6 @@
-"""A language model behind a server: asked until it replies, without what its server is found not to take.
+"""A language model behind a server. Fields that the server turns out not to support are left out.
 
-How a request and a reply are written is said by those who inherit, one wire format each.
+Subclasses define how a request and a reply are written, one wire format each.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from evalharness.llms.access import Access
 from evalharness.values.json_value import Json
 
 LEFT_OUT = ("temperature", "seed")
-"""What a reply then does not depend on, whatever was asked for. The others are said in another way."""
+"""If refused, these have no effect on the reply. The other fields are expressed in another way."""
 
 
 class RemoteLlm(Llm):
     path: ClassVar[str]
     words_for: ClassVar[Mapping[str, str]]
-    """Fields that can be left out or said otherwise → the pattern of the words by which a server names them."""
+    """Fields that can be left out or expressed differently → the pattern by which a server's message names them."""
 
     def __init__(self, model: str, access: Access) -> None:
         self.name = access.name_of(model)
@@ -34,7 +34,7 @@ class RemoteLlm(Llm):
         self.model = model
         self.access = access
         self.refused: set[str] = set()
-        """Fields this server has refused before."""
+        """Fields that this server refused before."""
 
     @property
     def takes_no_temperature(self) -> bool:
@@ -42,11 +42,11 @@ class RemoteLlm(Llm):
 
     @abstractmethod
     def body(self, request: ChatRequest) -> dict[str, Json]:
-        """The request, without what was refused."""
+        """The request, without refused fields."""
 
     @abstractmethod
     def read(self, sent: Mapping[str, Json], body: Json) -> ChatReply:
-        """The reply to what was sent; raises ValueError for what is no reply."""
+        """The reply to what was sent; raises ValueError if `body` is not a reply."""
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         access = self.access
@@ -64,11 +64,11 @@ class RemoteLlm(Llm):
                 access.note(left_out(self.name, refused))
 
 
-# What one server will not have in a request: found out once, and left out from then on.
+# Fields that a server does not support: detected once, and left out from then on.
 #
-# Servers that speak the same language differ in what they take: a reasoning model has no temperature, an old server no
-# schema. Only a refusal that names the field counts, and only one that says it is not supported: a value out of range
-# is the user's to repair.
+# Servers with the same API support different fields: a reasoning model has no temperature, an old server no schema.
+# A refusal counts only if it names the field and says that it is not supported. A value out of range is an error that
+# the user must fix.
 
 REFUSALS = (400, 422)
 NOT_SUPPORTED = re.compile(
@@ -86,7 +86,7 @@ OUT_OF_RANGE = re.compile(
 
 
 def refused_field(error: ModelUnavailable, sent: Container[str], words_for: Mapping[str, str]) -> str | None:
-    """The field of the request that the server refuses. `words_for`: field → pattern of the words that name it."""
+    """The field of the request that the server refuses, or None. `words_for`: field → pattern that names it."""
     said = error.message
     if error.status not in REFUSALS or not NOT_SUPPORTED.search(said):
         return None
@@ -98,11 +98,11 @@ def refused_field(error: ModelUnavailable, sent: Container[str], words_for: Mapp
 
 
 def left_out(model: str, field: str) -> Finding:
-    """For those who read the report: what they asked for was not what the model was asked."""
+    """A note for the report: the model did not receive a field that was set."""
     return finding("model.field_left_out", "warning", model=model, field=field)
 
 
 def in_words(schema: Mapping[str, object], text: str) -> str:
-    """For a server that does not hold replies to a schema: it stands at the end, where a model heeds it most."""
+    """For servers that do not enforce a schema: append it to the text, because models follow the end of a text best."""
     asked = "Reply with one JSON object that is valid under this JSON Schema, and nothing else:"
     return f"{text}\n\n{asked}\n{json.dumps(schema, ensure_ascii=False)}"

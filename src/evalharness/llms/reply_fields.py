@@ -1,4 +1,4 @@
-"""The fields of a server's reply, each of the type it must be: else ValueError says which one is not."""
+"""Fields of a server's reply with their expected types; ValueError names the field that has another type."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ LONGEST_COUNT = 15
 def object_at(holder: Json, key: str) -> dict[str, Json]:
     value = holder.get(key) if isinstance(holder, dict) else None
     if not isinstance(value, dict):
-        raise ValueError(f"'{key}' is no object")
+        raise ValueError(f"'{key}' is not an object")
     return value
 
 
 def objects_at(holder: Json, key: str) -> list[dict[str, Json]]:
     value = holder.get(key) if isinstance(holder, dict) else None
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise ValueError(f"'{key}' is no list of objects")
+        raise ValueError(f"'{key}' is not a list of objects")
     return value
 
 
 def text_at(holder: dict[str, Json], key: str) -> str:
     value = holder.get(key)
     if not isinstance(value, str):
-        raise ValueError(f"'{key}' is no text")
+        raise ValueError(f"'{key}' is not text")
     return value
 
 
 def optional_text_at(holder: dict[str, Json], key: str) -> str:
-    """Absent, null and "" are the same to all who ask."""
+    """The text; "" if absent or null."""
     return "" if holder.get(key) is None else text_at(holder, key)
 
 
 def count_at(holder: dict[str, Json], key: str) -> int:
-    """Absent and null are 0; what is negative, a fraction or no number is a mistake."""
+    """The count; 0 if absent or null. A negative number, a fraction or another type is an error."""
     value = holder.get(key)
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"'{key}' is no count")
+        raise ValueError(f"'{key}' is not a count")
     return value
 
 
 def readable_count_at(holder: Json, key: str) -> int | None:
-    """None for what cannot be read. Servers that count in floats or in text have counted all the same."""
+    """The count, also from a float or a text; None if it cannot be read."""
     value = holder.get(key) if isinstance(holder, dict) else None
     if isinstance(value, str) and value.isdecimal() and len(value) <= LONGEST_COUNT:
         return int(value)

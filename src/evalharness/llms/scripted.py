@@ -1,9 +1,9 @@
-"""`scripted/path/to/script.yaml`: a language model whose replies stand in a file, for tests, demos and dry runs.
+"""`scripted/path/to/script.yaml`: a language model with replies from a file, for tests, demos and dry runs.
 
-It keeps nothing between two calls: the reply depends on the request alone. The first entry of `replies` whose pattern
-(`when`) is found in the last user message answers; its first step comes right after that message, the next one after
-one assistant message more, and so on, so that a script can call tools, look at nothing, and still go on. The last step
-is repeated. `{match:1}` and `{match:name}` stand for what a group of the pattern has found.
+It keeps no state: the reply depends on the request alone. The first entry of `replies` whose pattern (`when`) matches
+the last user message answers. Its first step directly follows that message, the next step follows one more assistant
+message, and so on, so that a script can call tools and continue. The last step is repeated. `{match:1}` and
+`{match:name}` are replaced by groups of the pattern.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OURS = {
     "too_short": "must not be empty",
     "literal_error": f"must be one of {', '.join(get_args(FinishReason))}",
 }
-"""pydantic's problems in words for people who write YAML."""
+"""pydantic's problems, reworded for people who write YAML."""
 _GROUP = re.compile(r"\{match:(\w+)\}")
 
 
@@ -57,7 +57,7 @@ class ScriptedCall(Record):
 
 
 class Step(Record):
-    """One reply: `text`, a JSON `object` instead of it, calls of tools, or a text with calls."""
+    """One reply: `text`, a JSON `object`, tool calls, or a text with tool calls."""
 
     text: str | None = None
     object: dict[str, Json] | None = None
@@ -67,18 +67,18 @@ class Step(Record):
     @model_validator(mode="after")
     def _says_something(self) -> Step:
         if self.text is None and self.object is None and not self.tool_calls:
-            raise ValueError("says nothing: give text, object or tool_calls")
+            raise ValueError("is empty: give text, object or tool_calls")
         if self.text is not None and self.object is not None:
             raise ValueError("has both text and object: a reply is one of them")
         try:
             _as_json([self.object, [call.arguments for call in self.tool_calls]])
         except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"holds what JSON cannot say: {error}") from None
+            raise ValueError(f"contains a value that JSON does not support: {error}") from None
         return self
 
 
 class Reply(Record):
-    """What is said where `when` is found; a single step may stand beside `when` instead of in `steps`."""
+    """The steps for messages that match `when`; a single step may be written beside `when` instead of in `steps`."""
 
     when: Pattern = ""
     steps: tuple[Step, ...] = Field(min_length=1)
@@ -98,7 +98,7 @@ class Reply(Record):
         for step in self.steps:
             for text in _texts([step.text, step.object, [call.arguments for call in step.tool_calls]]):
                 if unknown := next((name for name in _GROUP.findall(text) if name not in known), None):
-                    raise ValueError(f"{{match:{unknown}}} is no group of the pattern '{self.when}'")
+                    raise ValueError(f"{{match:{unknown}}} is not a group of the pattern '{self.when}'")
         return self
 
 
@@ -158,12 +158,12 @@ def _read(model: str, access: Access) -> Script:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"cannot read the script {path}: {reason}", hint=hint) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as a date that there is not
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as an impossible date
         raise UsageError(f"the script {path} is not YAML: {error}", hint=hint) from None
     try:
         return Script.model_validate(written)
     except ValidationError as error:
-        # Where an entry is wrong, pydantic leaves it out and then says that too few are left.
+        # pydantic leaves out a wrong entry, and may then also report that there are too few.
         problems = [found for found in error.errors() if found["type"] != "too_short" or not found["input"]]
         raise UsageError("\n".join([f"the script {path} is wrong:", *map(_problem_text, problems)])) from None
 
@@ -182,7 +182,7 @@ def _last_user_message(messages: tuple[ChatMessage, ...]) -> tuple[int, str]:
 
 
 def _filled(value: Any, found: Any) -> Any:
-    """The value with what the pattern's groups found, at any depth; a group that took no part is empty."""
+    """The value with the groups filled in, at any depth; a group that did not match is empty."""
     if isinstance(value, str):
         return _GROUP.sub(lambda group: found[int(group[1]) if group[1].isdigit() else group[1]] or "", value)
     if isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""Programs that run generated code inside a sandbox. They import nothing but Python's own library and each other."""
+"""Programs that run generated code inside a sandbox. They import only Python's standard library and each other."""

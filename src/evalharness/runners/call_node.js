@@ -27,7 +27,7 @@ function plain(value) {
     case "object":
       break;
     default:
-      throw new NotPlain(`the result holds a ${typeof value}, which JSON cannot hold`);
+      throw new NotPlain(`the result contains a ${typeof value}, which JSON does not support`);
   }
   if (Array.isArray(value) || ArrayBuffer.isView(value)) return Array.from(value, plain);
   if (value instanceof Set) return { set: Array.from(value, plain) };

@@ -1,4 +1,4 @@
-"""The child that calls a Python function. It trusts nothing, and nothing it does can reach beyond its own process."""
+"""The child process that calls a Python function. The code is untrusted, and can affect only this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_ERROR = 500
 
 
 def reply(request: dict[str, Any], case: dict[str, Any]) -> None:
-    """Call the function and write what came of it; the caller ends the process."""
+    """Call the function and write the result; the caller ends the process."""
     unsent = memoryview(_as_json(called(request, case)) + b"\n")
     while unsent:
         unsent = unsent[os.write(REPLY, unsent) :]
@@ -40,7 +40,7 @@ def called(request: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
 
 
 def find(defined: dict[str, Any], name: str) -> Any:
-    """The function, or of `Class.method` the method of an object made without arguments; None where there is none."""
+    """The function, or the method of a new object for `Class.method`; None if there is none."""
     owner, _, method = name.partition(".")
     found = defined.get(owner)
     if not method or found is None:
@@ -49,21 +49,21 @@ def find(defined: dict[str, Any], name: str) -> Any:
 
 
 def load(code: str | CodeType) -> dict[str, Any]:
-    """The names that the code defines. It is a module of its own, not `__main__`."""
+    """The names that the code defines. It runs as its own module, not as `__main__`."""
     module = ModuleType(MODULE)
     module.__file__ = FILE
-    sys.modules[MODULE] = module  # dataclasses and pickle look for it there
+    sys.modules[MODULE] = module  # dataclasses and pickle look it up there
     exec(compile(code, FILE, "exec") if isinstance(code, str) else code, module.__dict__)
     return module.__dict__
 
 
 def described(error: BaseException) -> str:
-    """The class, the message and the line of the code, in one bounded text."""
+    """The class, the message and the line of the code, in one text of limited length."""
     if isinstance(error, SystemExit):
         return f"the code called sys.exit({error.code!r})"[:LONGEST_ERROR]
     try:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
-    except BaseException:  # noqa: BLE001 - so may its __str__
+    except BaseException:  # noqa: BLE001 - its __str__ may raise too
         text = type(error).__name__
     line = None if isinstance(error, SyntaxError) else _line(error.__traceback__)
     return text[:LONGEST_ERROR] + (f" (line {line} of the code)" if line else "")
@@ -79,8 +79,8 @@ def _line(traceback: TracebackType | None) -> int | None:
 
 
 def awaited(value: Any) -> Any:
-    """What an async function returns in the end."""
-    import asyncio  # here, because hardly any answer needs it and it takes longer to import than to run most of them
+    """The result of an async function."""
+    import asyncio  # lazy: rarely needed, and slower to import than most code is to run
 
     async def wait() -> Any:
         return await value
@@ -91,18 +91,18 @@ def awaited(value: Any) -> Any:
 def _as_json(replied: dict[str, Any]) -> bytes:
     try:
         return json.dumps(replied).encode()
-    except ValueError:  # a whole number of more digits than Python writes
-        return json.dumps({"error": "the result holds a number of too many digits"}).encode()
+    except ValueError:  # an integer with more digits than Python converts
+        return json.dumps({"error": "the result contains a number with too many digits"}).encode()
 
 
-# What a function returned, as JSON. Mappings are tagged, so that a set can be distinguished from a list and a mapping.
+# The result of a function as JSON. Mappings are tagged, to distinguish sets from lists and mappings.
 #
 # null, true, 1, 1.5, "text", [...]   themselves; a tuple is a list
-# {"dict": {key: value}}              a mapping; keys that are no text become it as JSON writes them
+# {"dict": {key: value}}              a mapping; other keys than texts are converted to text as in JSON
 # {"set": [...]}                      a set or a frozen set
-# {"float": "nan" | "inf" | "-inf"}   what JSON has no number for
+# {"float": "nan" | "inf" | "-inf"}   a float that JSON does not have
 
-TOO_DEEP = "the result is nested too deeply, or holds itself"
+TOO_DEEP = "the result is nested too deeply, or contains itself"
 
 
 class NotPlain(Exception):
@@ -133,7 +133,7 @@ def _plain(value: Any) -> Any:
         return {"dict": {_key(key): _plain(item) for key, item in value.items()}}
     if hasattr(type(value), "tolist"):  # arrays and scalars of numeric packages
         return _plain(value.tolist())
-    raise NotPlain(f"the result holds a value of type {type(value).__name__}, which JSON cannot hold")
+    raise NotPlain(f"the result contains a value of type {type(value).__name__}, which JSON does not support")
 
 
 def _key(key: Any) -> str:
@@ -141,4 +141,4 @@ def _key(key: Any) -> str:
         return {None: "null", True: "true", False: "false"}[key]
     if isinstance(key, str | int | float):
         return str(key)
-    raise NotPlain(f"the result has a key of type {type(key).__name__}, which JSON cannot hold")
+    raise NotPlain(f"the result has a key of type {type(key).__name__}, which JSON does not support")

@@ -1,7 +1,7 @@
-"""How a runner hears from the harness and answers it, and how the code it runs is kept from doing either.
+"""How a runner exchanges messages with the harness, and how the code it runs is kept out of this.
 
-Questions come as frames on stdin: eight digits of length, then JSON. Answers go out as lines of JSON on what was stdout
-when the runner started; the descriptor is the runner's own, and no child inherits it.
+Questions arrive as frames on stdin: eight digits of length, then JSON. Answers are lines of JSON on the stdout that the
+runner started with. That descriptor belongs to the runner, and no child inherits it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 REPLY = 3
-"""The one descriptor that a child is left with beside its empty stdin and its unheard stdout and stderr."""
+"""The only descriptor of a child, besides an empty stdin and ignored stdout and stderr."""
 _LENGTH_DIGITS = 8
 _MOST_DESCRIPTORS = 65_536
 _PR_SET_DUMPABLE = 4
@@ -22,17 +22,17 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def take_stdout() -> int:
-    """From here on whatever prints to stdout is not heard."""
+    """Take over stdout; from here on, output to it is discarded."""
     taken = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return taken
 
 
 def shut_out_children() -> None:
-    """Children can neither read this process's memory nor open its descriptors, and their orphans become its children.
+    """Prevent children from reading this process's memory or opening its descriptors, and adopt their orphans.
 
-    Linux allows both to every process of the same user unless told otherwise. In a sandbox this is process number 1, so
-    there is no other that holds its pipes, and signals that it has no handler for do not reach it.
+    By default, Linux allows this to every process of the same user. In a sandbox this is process 1, so no other process
+    has its pipes, and signals without a handler do not reach it.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
@@ -42,7 +42,7 @@ def shut_out_children() -> None:
 
 
 def read_frame() -> Any:
-    """The next question and not a byte more: a child that is forked now must not find what comes after it."""
+    """The next question and not a byte more, so that a child forked now cannot read what follows."""
     return json.loads(_read_exactly(int(_read_exactly(_LENGTH_DIGITS))))
 
 
@@ -51,7 +51,7 @@ def _read_exactly(count: int) -> bytes:
     while len(found) < count:
         chunk = os.read(0, count - len(found))
         if not chunk:
-            raise EOFError("the harness hung up")
+            raise EOFError("the harness closed the connection")
         found += chunk
     return bytes(found)
 
@@ -63,7 +63,7 @@ def tell(channel: int, **said: Any) -> None:
 
 
 def become_child(reply: int, stdin: int | None = None, stderr: int | None = None) -> None:
-    """In a child just forked: a session of its own, and no way to the outside but `reply`, which becomes number 3."""
+    """In a newly forked child: start a new session, and keep only `reply`, which becomes descriptor 3."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for number, descriptor in enumerate((stdin, None, stderr)):
@@ -75,6 +75,6 @@ def become_child(reply: int, stdin: int | None = None, stderr: int | None = None
 
 
 def make_importable(folders: list[str]) -> None:
-    """The code's own path: Python's library and these folders, without the runner's."""
+    """Set the import path to Python's library and these folders, without the runner's own."""
     library = [folder for folder in sys.path if folder.startswith((sys.base_prefix, sys.base_exec_prefix))]
     sys.path[:] = [*library, *folders]

@@ -1,10 +1,10 @@
-"""Python values as JSON and back, for two processes of which neither may run what the other sends.
+"""Encodes Python values as JSON and back, for two processes that must not run each other's code.
 
-Data arrives as an equal value of a type of Python's own, whatever class it had: numbers, texts, bytes, dates and times,
-lists, tuples, sets, mappings, and some of the library's collections. Built-in types, and the exceptions of Python's
-library, are the same on both sides; `find` says what such a class is here. Everything else stays where it is and is
-lent, modules too: `lend` gives it a number, `find` makes something of the number. `keep` may do so for data whose class
-was derived from a built-in type.
+Data arrives as an equal value of one of Python's own types, regardless of its class: numbers, texts, bytes, dates and
+times, lists, tuples, sets, mappings, and some collections of the library. Built-in types and the exceptions of Python's
+library are the same on both sides; `find` maps such a class to the one used here. Everything else, including modules,
+stays where it is and is lent: `lend` gives it a number, and `find` returns an object for the number. `keep` may do the
+same for data whose class is derived from a built-in type.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from evalharness.runners.kept import derived_from
 
 COLLECTIONS = {"tuple": tuple, "set": set, "frozenset": frozenset}
 EXACT = {"Decimal": "decimal", "Fraction": "fractions"}
-"""Numbers that are text on the way, and the modules they are in."""
+"""Numbers that are encoded as text, and their modules."""
 MOMENTS = ("datetime", "date", "time")
-"""Classes of the module datetime that are ISO text on the way; a datetime is a date, too, so it comes first."""
+"""Classes of the module datetime that are encoded as ISO text. A datetime is also a date, so it comes first."""
 COUNTED = ("Counter", "OrderedDict")
-"""Mappings of the module collections that are pairs on the way."""
+"""Mappings of the module collections that are encoded as pairs."""
 FACTORIES = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, set)}
-"""What a defaultdict may make its values with on its way; one with anything else is an object."""
+"""Default factories that a defaultdict may have to be encoded; with any other, it is lent as an object."""
 MOST_BITS = 8192
-"""Of whole numbers that are decimal on the way: Python refuses to read very long ones, and would take long to."""
+"""Integers up to this size are encoded as decimals. Python is slow to read longer ones, and refuses very long ones."""
 Keep = Callable[[Any, str, Any], Any]
 RUN_WHEN_IMPORTED = {"antigravity", "idlelib", "lib2to3", "test", "tests", "this", "tkinter", "turtle", "turtledemo"}
-"""Parts of names in the library that do more than define something; so does all whose name begins with `__`."""
+"""Parts of library names that run something when imported; so do all that begin with `__`."""
 STANDS_FOR = "_stands_for"
-"""The attribute of a class that is another one on the other side."""
+"""The attribute of a class that names the class it represents on the other side."""
 TELLS_TESTS = "unittest"
-"""The module whose exceptions mean something to a test runner (`SkipTest`): they are nothing for code to raise."""
+"""The module whose exceptions have a meaning for test runners (`SkipTest`); the code must not raise them."""
 
 
 def encode(value: Any, lend: Callable[[Any], Any], keep: Keep | None = None) -> Any:
-    """A mapping on the way has one key, which tells what the value is."""
+    """The value as JSON. Each mapping in it has one key, the kind of the value."""
     if value is None or isinstance(value, bool):
         return value
     if (found := _encode_collection(value, lend, keep)) is not None:
@@ -50,7 +50,7 @@ def encode(value: Any, lend: Callable[[Any], Any], keep: Keep | None = None) -> 
 
 
 def _encode_data(value: Any, lend: Callable[[Any], Any], keep: Keep | None) -> Any:
-    """What Python's own type holds, not what its class claims to hold."""
+    """The data of Python's own type, not what a derived class claims."""
     if isinstance(value, int):
         number = int.__int__(value)
         return number if number.bit_length() <= MOST_BITS else {"int": hex(number)}
@@ -69,7 +69,7 @@ def _encode_data(value: Any, lend: Callable[[Any], Any], keep: Keep | None) -> A
 
 
 def _encode_collection(value: Any, lend: Callable[[Any], Any], keep: Keep | None) -> Any:
-    """Collections of the library itself; those of classes derived from them are objects, or data of a built-in type."""
+    """Collections of the library itself; instances of derived classes are objects, or data of a built-in type."""
     if type(value) is range:
         return {"range": [encode(number, lend) for number in (value.start, value.stop, value.step)]}
     if "pathlib" in sys.modules and type(value) is type(sys.modules["pathlib"].Path()):
@@ -154,7 +154,7 @@ def _decode_collection(kind: str, held: Any, find: Callable[[Any], Any]) -> Any:
 
 
 def library_class(module: str, name: str) -> type | None:
-    """A built-in type, or an exception class of Python's library that can be found by its name."""
+    """A built-in type, or an exception class of Python's library, by its name; None if there is none."""
     if not is_library(module) or module.partition(".")[0] == TELLS_TESTS:
         return None
     found = getattr(import_module(module), name, None)
@@ -163,10 +163,10 @@ def library_class(module: str, name: str) -> type | None:
 
 
 def is_library(name: str) -> bool:
-    """Python's own library is the same on both sides, so each uses its own; nobody can change it for the other.
+    """Whether this is a module of Python's own library. Each side uses its own, so neither can change it for the other.
 
-    What the other side names is imported here, so it must not run anything: `unittest.__main__` would run the tests
-    that somebody put into the working folder.
+    A module that the other side names is imported here, so it must not run anything: `unittest.__main__` would run
+    tests from the working folder.
     """
     parts = name.split(".")
     runs = any(part.startswith("__") or part in RUN_WHEN_IMPORTED for part in parts)

@@ -1,7 +1,8 @@
-"""Exceptions of the other process, as classes that `except` takes and objects that `raise` takes.
+"""Exceptions of the other process, as classes for `except` and objects for `raise`.
 
-Each exception class that the other side defined has one class here, with the same name and bases. What it does is still
-asked for there: only names and data cross. Classes of Python itself stand for themselves and are none of this.
+Each exception class that the other side defines has one class here, with the same name and bases. Its behaviour stays
+on the other side; only names and data are transferred. Python's own classes represent themselves and are not handled
+here.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Any
 
 
 class AnswersException(Exception):
-    """What the tests know `Exception` and `BaseException` of the code by: `except` with it catches no failed test."""
+    """Represents the code's `Exception` and `BaseException` in the tests, so that `except` catches no failed test."""
 
     _stands_for: type = Exception
 
 
 class AnswersAssertionError(AnswersException, AssertionError):
-    """Likewise, of `AssertionError`."""
+    """The same for `AssertionError`."""
 
     _stands_for = AssertionError
 
@@ -30,7 +31,7 @@ STAND_INS: dict[type, type] = {
     AssertionError: AnswersAssertionError,
 }
 OURS = ("__", "_link", "_home", "_text")
-"""How attributes begin that no exception brings along."""
+"""Prefixes of attributes that are not copied from an exception."""
 
 
 class Foreign(type):
@@ -41,7 +42,7 @@ class Foreign(type):
 
     @classmethod
     def of(mcs, link: Any, number: int, name: str, bases: list[type[Exception]]) -> Foreign:
-        """`number` is what the other side knows the class by."""
+        """Create the class; `number` identifies it on the other side."""
         is_mixed_in = any(issubclass(base, ForeignError) for base in bases)
         mixed: tuple[type, ...] = tuple(bases) if is_mixed_in else (ForeignError, *bases)
         return mcs(name, mixed, {"_home": number, "_link": link, "__module__": "answer"})
@@ -49,7 +50,7 @@ class Foreign(type):
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
         if "_home" in vars(cls):
             return cls._link.ask("call", cls, arguments, keywords)
-        return super().__call__(*arguments, **keywords)  # a class of this side, made from one of the other
+        return super().__call__(*arguments, **keywords)  # a class defined here and derived from one of the other side
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__") or not cls._link.may_look:
@@ -58,7 +59,7 @@ class Foreign(type):
 
 
 class ForeignError:
-    """An exception of the other process. Its data is here; all else is asked for, where that is allowed."""
+    """An exception of the other process. Its data is here; everything else is requested from there, if allowed."""
 
     _link: Any
 
@@ -85,7 +86,7 @@ class ForeignError:
 
 
 def home_number(value: Any) -> int | None:
-    """What the other side knows its class or its exception by; None for all else."""
+    """The number that identifies a class or an exception on the other side; None for other values."""
     if isinstance(value, Foreign | ForeignError):
         found: int | None = vars(value).get("_home")
         return found
@@ -95,10 +96,10 @@ def home_number(value: Any) -> int | None:
 def remade(
     kind: type[Exception], arguments: tuple[Any, ...], attributes: dict[str, Any], cause: Any, former: Any
 ) -> Exception:
-    """An exception with this data; `former` is the same one as it arrived before. No code of its class is run."""
+    """An exception with this data; `former` is the earlier copy of the same one. No code of its class is run."""
     error: Exception = kind.__new__(kind, *arguments) if former is None else former
     own = next(found for found in kind.__mro__ if found.__module__ == "builtins")
-    with suppress(TypeError, ValueError):  # some, as UnicodeDecodeError, take only what they know
+    with suppress(TypeError, ValueError):  # some, such as UnicodeDecodeError, accept only certain arguments
         own.__init__(error, *arguments)  # type: ignore[misc]
     error.args = arguments
     vars(error).update({name: held for name, held in attributes.items() if not name.startswith(OURS)})

@@ -1,7 +1,8 @@
-"""Data whose class the other process derived from one of Python's own: a stack that is a list, a named tuple.
+"""Data whose class the other process derived from one of Python's types: a stack that is a list, a named tuple.
 
-As data it is here: compared, ordered, iterated and computed with data of the tests by Python's own type, whatever its
-class makes of `==`. What the class adds is asked for there, and so is what changes it; its data is fetched again after.
+The data itself is here. It is compared, ordered, iterated and computed with by Python's own type, regardless of how its
+class defines `==`. Methods that the class adds, and changes, are executed in the other process; afterwards the data is
+fetched again.
 """
 
 from __future__ import annotations
@@ -13,28 +14,28 @@ FIXED = (int, float, str, bytes, tuple, frozenset)
 CHANGEABLE = (list, dict, set)
 KINDS = {kind.__name__: kind for kind in (*FIXED, *CHANGEABLE)}
 OF_CLASS = ("getitem", "len", "iter", "reversed", "str", "repr", "format", "neg", "abs", "invert")
-"""What a class may do in its own way, because no data of the tests is reported in it but a key."""
+"""What a class may redefine, because no data of the tests is passed to it except a key."""
 AMONG_ITS_LIKE = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 FIELDS = ("count", "index")
-"""Methods of a tuple that are the names of fields in some named ones."""
+"""Methods of a tuple that are field names in some named tuples."""
 IN_PLACE = ("iadd", "imul", "ior", "iand", "isub", "ixor")
 CHANGES = (
     *("add", "append", "clear", "copy", "discard", "extend", "get", "insert", "pop", "popitem", "remove", "reverse"),
     *("setdefault", "sort", "update", "difference_update", "intersection_update", "symmetric_difference_update"),
 )
-"""Methods that are asked for there. `get` is one of them because a cache counts who asks, `copy` for its class."""
+"""Methods that are executed in the other process: `get` because a cache may count calls, `copy` to keep the class."""
 READS = ("eq", "ne", "lt", "le", "gt", "ge", "contains", "len", "iter", "reversed", "repr", "getitem")
 
 
 def derived_from(value: Any) -> str:
-    """The name of the type that it is data of; empty where its class is that type itself, or that of an array."""
+    """The name of the built-in type that its class is derived from; empty if it is that type itself, or an array."""
     if type(value) in KINDS.values() or isinstance(value, bool) or hasattr(type(value), "tolist"):
         return ""
     return next((name for name, kind in KINDS.items() if isinstance(value, kind)), "")
 
 
 def own_ways(value: Any, kind: str) -> list[str]:
-    """What its class does in another way than the type it is derived from."""
+    """The operations that its class defines differently from the type it is derived from."""
     names = {f"__{name}__": name for name in (*OF_CLASS, *AMONG_ITS_LIKE)} | {name: name for name in FIELDS}
     found = type(value)
     own = [name for full, name in names.items() if getattr(found, full, None) is not getattr(KINDS[kind], full, None)]
@@ -59,13 +60,13 @@ class Kept:
         return vars(self)["_kept_kind"](self)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        import copy  # here, because hardly any test needs it
+        import copy  # lazy: rarely needed
 
         return copy.deepcopy(self.__copy__(), memo)
 
 
 def asked(kept: Any, operation: str, *values: Any) -> Any:
-    """From the first question on, its data may change with every other."""
+    """Execute an operation in the other process. From the first one on, the data may change with every other."""
     state = vars(kept)
     state["_kept_is_touched"] = True
     return state["_kept_link"].ask(operation, kept, *values)
@@ -76,7 +77,7 @@ def number_of(value: Any) -> int | None:
 
 
 def made(link: Any, number: int, kind: str, own: list[str], data: Any) -> Any:
-    """The data under this number; raises KeyError, TypeError or ValueError where it is not of that kind."""
+    """The data with this number; raises KeyError, TypeError or ValueError if it is not of that kind."""
     of: Any = KINDS[kind]
     if type(data) is not of:
         raise TypeError(kind)
@@ -134,7 +135,7 @@ def _own_way(of: type, name: str, here: Callable[..., Any] | None) -> Callable[.
 
 
 def _among_its_like(name: str, here: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Computed with data of the tests it is data: else a difference could always be nothing."""
+    """With data of the tests, compute by the built-in type; otherwise the code could make any difference empty."""
 
     def act(self: Any, other: Any, *more: Any) -> Any:
         if isinstance(other, Kept) and name in vars(self)["_kept_own"]:

@@ -1,7 +1,7 @@
 """Two processes that use each other's objects: the tests in one, the code under test in the other.
 
-An object of the other process is a `Remote`. It equals no data at all, so code cannot hand the tests something that
-claims to be equal to everything, nor change anything in the process that judges it.
+An object of the other process is a `Remote`. It never equals data, so the code cannot pass the tests something that
+claims to equal everything, nor change anything in the process that judges it.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from evalharness.runners.remotes import CALL, OF_ONE, ORDER, Operations, Remote
 MOST_BYTES = 33_554_432
 LONGEST_COMPLAINT = 200
 GONE = "the code ended its process"
-OUT_OF_TURN = "the code spoke out of turn"
+OUT_OF_TURN = "the code sent an unexpected message"
 TOO_LARGE = f"a result is larger than {MOST_BYTES // 2**20} MiB"
 DATA_CAME = (
-    "an operator on an object of the code and data of the tests gave data, so the code could say "
-    "whatever the tests want to hear; only an object may come of it"
+    "an operator on an object of the code and data of the tests returned data, so the code could return "
+    "whatever the tests expect; it must return an object"
 )
 
 
 DIFFERENCES = ("sub", "xor", "and_")
-"""Operators by which tests compare: `len(found ^ {1, 2}) == 0`. The others make new objects (`vector * 2`)."""
+"""Operators that tests use to compare: `len(found ^ {1, 2}) == 0`. The others create new objects (`vector * 2`)."""
 MEASURES = ("len", "iter", "format")
-"""What of a difference is asked for to see that it is nothing; formatted without a specification it is a text."""
+"""Operations that show whether a difference is empty. Formatting without a specification returns a text."""
 
 
 class OtherSideEnded(BaseException):
-    """The other process is gone, or breaks the rules. No `except Exception` of a test may hide it."""
+    """The other process has ended, or breaks the rules. `except Exception` in a test must not hide it."""
 
 
 class Link:
-    """One end of the connection. `serves` is what the other side may ask for."""
+    """One end of the connection. `serves` are the operations that the other side may request."""
 
     def __init__(self, descriptor: int, serves: Operations) -> None:
         self._reader: IO[bytes] = os.fdopen(descriptor, "rb")
@@ -46,23 +46,23 @@ class Link:
         self._lent: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._borrowed: dict[tuple[str, int], Any] = {}
-        """By kind and number: whatever the other side claims, nothing becomes another kind of thing."""
+        """By kind and number, so that the other side cannot turn an object into another kind."""
         self._raised: list[Exception] = []
         self._told: set[int] = set()
         """The objects that may know data of the tests."""
         self._compared: set[int] = set()
-        """Those of them that are what was left of a comparison with it."""
+        """Those of them that are the result of a comparison with it."""
         self.ended: OtherSideEnded | None = None
         self.turns = 0
-        """How often something was asked that may have changed data of the other side."""
+        """The number of requests that may have changed data of the other side."""
 
     @property
     def may_look(self) -> bool:
-        """The code may call what the tests lend it, and nothing else."""
+        """Whether this is the side of the tests; the code may only call what the tests lend it."""
         return self._serves is CALL
 
     def ask(self, operation: str, *values: Any) -> Any:
-        """Once it has ended it stays so: a test that goes on regardless must not take one reply for another."""
+        """Execute an operation on the other side. After an end, all further ones fail, so that no reply is mixed up."""
         try:
             if self.ended is not None:
                 raise self.ended
@@ -87,9 +87,9 @@ class Link:
         return self._read(said.get("value"))
 
     def compute(self, operation: str, *values: Any) -> Any:
-        """An operator. What knows data of the tests stays an object, so that none can pass for the right number.
+        """Execute an operator. A result that knows data of the tests stays an object, so it cannot pass for a number.
 
-        Else `abs(candidate(1) - 3) < 0.1` would ask the code whether it is right.
+        Otherwise `abs(candidate(1) - 3) < 0.1` would ask the code whether it is right.
         """
         is_told = operation not in (*OF_ONE, "truth") and any(not isinstance(value, Remote | Kept) for value in values)
         knows = any(isinstance(value, Remote) and value._number in self._told for value in values)
@@ -107,12 +107,12 @@ class Link:
         return isinstance(value, Remote) and value._number in self._compared
 
     def refuse(self, why: str, error: Exception | None = None) -> NoReturn:
-        """The tests cannot go on: what they ask for would let the code judge itself."""
+        """Stop the tests, because the operation would let the code judge itself."""
         self.ended = OtherSideEnded(why)
         raise self.ended from error
 
     def serve(self) -> None:
-        """Answer until the other side hangs up."""
+        """Answer until the other side closes the connection."""
         while True:
             self._serve(self.receive())
 
@@ -142,7 +142,10 @@ class Link:
         return any(error is raised for raised in self._raised)
 
     def _as_raised(self, operation: str, error: Any) -> Exception:
-        """As in a generator, only `next` may raise StopIteration: it would end `all(map(…))` of a test early."""
+        """The exception to raise. As in a generator, only `next` may raise StopIteration.
+
+        Any other StopIteration would end `all(map(…))` of a test early.
+        """
         if not isinstance(error, Exception):
             raise OtherSideEnded(OUT_OF_TURN)
         is_stop = isinstance(error, StopIteration | StopAsyncIteration) and operation != "next"
@@ -156,18 +159,18 @@ class Link:
             raise OtherSideEnded(OUT_OF_TURN)
         operation = self._serves.get(asked)
         if operation is None or (self.may_look and not _is_given(written)):
-            raise OtherSideEnded(f"the code wanted to {asked} what belongs to the tests"[:LONGEST_COMPLAINT])
+            raise OtherSideEnded(f"the code tried to {asked} an object of the tests"[:LONGEST_COMPLAINT])
         values = self._read(written)
         try:
             replied = {"value": self._written(operation(*values))}
             if operation is CALL["call"]:
                 replied["changed"] = self._changed(written[1]["tuple"], values[1])
-        except Exception as error:  # noqa: BLE001 - it is the other side's to deal with
+        except Exception as error:  # noqa: BLE001 - the other side handles it
             replied = {"raised": self._written(error.with_traceback(None))}
         self.send(replied)
 
     def _changed(self, before: list[Any], arguments: tuple[Any, ...]) -> list[tuple[int, Any]]:
-        """The arguments that a function changed in place, as it is expected of a sort."""
+        """The arguments that a function changed in place, as a sort does."""
         mutable = [place for place, value in enumerate(arguments) if isinstance(value, list | dict | set)]
         after = [(place, self._written(arguments[place])) for place in mutable]
         return [(place, written) for place, written in after if written != before[place]]
@@ -178,7 +181,7 @@ class Link:
     def _read(self, written: Any) -> Any:
         try:
             return decode(written, self._find)
-        except Exception as error:  # the other side writes what it likes, and that is not what it raises
+        except Exception as error:  # the other side may send anything; this is not an exception that it raised
             raise OtherSideEnded(OUT_OF_TURN) from error
 
     def _change(self, arguments: tuple[Any, ...], changed: Any) -> None:
@@ -190,7 +193,7 @@ class Link:
             _replace(old, new)
 
     def _keep(self, value: Any, kind: str, data: Any) -> list[Any] | None:
-        """Data of the tests is data and nothing else for the code."""
+        """How data of a derived class is encoded; for the code, data of the tests is plain data."""
         if (at_home := number_of(value)) is not None:
             vars(value)["_kept_is_touched"] = True
             return ["yours", at_home]
@@ -216,7 +219,7 @@ class Link:
         return ["mine", number, type(value).__name__]
 
     def _find(self, reported: Any) -> Any:
-        """The same object is always the same one here, so `is`, `except` and keys of mappings work."""
+        """The object for a reference. The same object is always the same one here, so `is`, `except` and keys work."""
         if isinstance(reported, type):
             return STAND_INS.get(reported, reported) if self.may_look else reported
         what, number, *more = reported
@@ -255,18 +258,18 @@ class Link:
 
 
 async def _awaiting(coroutine: Remote) -> Any:
-    """It runs to its end in its own process as soon as somebody waits for it."""
+    """A coroutine that runs to its end in its own process when it is awaited."""
     return coroutine._link.ask("await", coroutine)
 
 
 def _is_given(written: list[Any]) -> bool:
-    """Whether the first value is an object that was lent: the code may not call what it can merely name, as `type`."""
+    """Whether the first value is an object that was lent: the code may not call what it only names, such as `type`."""
     held = written[0].get("object") if written and isinstance(written[0], dict) else None
     return isinstance(held, list) and held[:1] == ["yours"]
 
 
 def _replace(old: Any, new: Any) -> None:
-    if isinstance(old, Kept):  # it was renewed when it was read
+    if isinstance(old, Kept):  # already updated when it was read
         return
     if isinstance(old, list) and isinstance(new, list):
         old[:] = new

@@ -1,7 +1,7 @@
-"""An object of the other process, and what can be done with it: all of it is asked for there.
+"""An object of the other process. All operations on it are executed there.
 
-It equals no data at all, so code cannot hand the tests something that claims to be equal to everything. How questions
-and replies travel is the business of `objects.py`.
+It never equals data, so the code cannot pass the tests something that claims to equal everything. `objects.py`
+transfers requests and replies.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ NO_BASE = (
     "let the tests use the code's own classes, or pass functions"
 )
 ITS_WORD = (
-    "whether an object of the code contains data of the tests is told by what it iterates over, and it cannot be "
-    "iterated: the code alone could say"
+    "whether an object of the code contains data of the tests is decided by iterating over it, "
+    "and it cannot be iterated"
 )
 
 
@@ -112,7 +112,7 @@ class Remote:
         return self._link.ask("enter", self)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        """It may hide what the tests raise, but neither a failed assertion nor what the code itself raised."""
+        """It may suppress what the tests raise, but neither a failed assertion nor what the code itself raised."""
         if error is not None and not isinstance(error, Exception):
             return False
         hidden = bool(self._link.ask("exit", self, kind, error, None))
@@ -125,10 +125,10 @@ class Remote:
         return bool(self._link.ask("contains", self, member) if isinstance(member, Remote) else self._has(member))
 
     def _has(self, member: Any) -> bool:
-        """By what it iterates over: asked whether it holds data of the tests, the code could always say yes."""
+        """Decide by iterating: if asked whether it contains data of the tests, the code could always say yes."""
         try:
             return any(item is member or item == member for item in self)
-        except Exception as error:  # whatever the code raises: it cannot be iterated
+        except Exception as error:  # the code may raise anything: it cannot be iterated
             self._link.refuse(ITS_WORD, error)
             raise
 

@@ -1,7 +1,7 @@
-"""The runner of `function_output`: each test case in a child of its own, with its own time limit.
+"""The runner of `function_output`: each test case runs in its own child process, with its own time limit.
 
-What is expected is not known here. The runner itself runs none of the code: it starts, watches and ends children, and
-hands on what they wrote without reading it.
+The expected values are not known here. The runner itself runs none of the code: it starts, watches and ends children,
+and passes on what they wrote without reading it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evalharness.runners.channel import become_child, make_importable, read_fram
 
 MOST_REPLY_BYTES = 1_048_576
 MOST_BYTES = 8_388_608
-"""Of all replies together: the harness keeps a few times this, so none is ever cut."""
+"""The limit for all replies together. The harness keeps several times as much, so no reply is ever cut."""
 SHOWN_BYTES = 300
 ENDED_EARLY = "the code ended its process (exit code {}) before the function returned"
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _limited(request: dict[str, Any], left_s: float) -> dict[str, Any]:
-    """The question with the time that is left for one case, and what is said when that is over."""
+    """The request with the time left for one case, and the message for when it is over."""
     if left_s < request["timeout_s"]:
         too_late = f"time limit: everything together took more than {request['total_s']:g} s"
         return {**request, "timeout_s": max(0.0, left_s), "too_late": too_late}
@@ -54,7 +54,7 @@ def run_case(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> 
             return _run_program(request, case, most_bytes)
         return _run_python(request, case, most_bytes)
     except OSError as error:
-        return {"error": f"no process can be started: {error.strerror}"}
+        return {"error": f"cannot start a process: {error.strerror}"}
 
 
 def _run_python(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def _run_python(request: dict[str, Any], case: dict[str, Any], most_bytes: int) 
 
 
 def _run_program(request: dict[str, Any], case: dict[str, Any], most_bytes: int) -> dict[str, Any]:
-    """Another language's interpreter, with a small program of ours that calls the function."""
-    import tempfile  # here, because it takes long to import and Python's own cases do without
+    """Run another language's interpreter, with a small program that calls the function."""
+    import tempfile  # lazy: slow to import, and not needed for Python
 
     asked = json.dumps({**case, "code": request["code"]}) if request["asks_json"] else request["code"]
     with tempfile.TemporaryFile() as question, tempfile.TemporaryFile() as errors:
@@ -97,7 +97,7 @@ def _reply(heard: Heard, request: dict[str, Any], most_bytes: int) -> dict[str, 
 
 
 def _text(heard: Heard, errors: IO[bytes]) -> dict[str, Any]:
-    """What a shell function printed is its result, unless its exit code says that it failed."""
+    """The output of a shell function is its result, unless its exit code is not 0."""
     if heard.status == 0 and heard.written.endswith(b"\0"):
         return {"reply": heard.written[:-1].decode(errors="replace")}
     if heard.status == 0:
@@ -107,7 +107,7 @@ def _text(heard: Heard, errors: IO[bytes]) -> dict[str, Any]:
     return {"error": f"{how}: {said}" if said else how, "signal": heard.signal}
 
 
-# One child of a runner: forked, heard up to a limit of bytes and time, and ended with everything it started.
+# One child of a runner: forked, read up to a limit of bytes and time, and ended with everything it started.
 
 LOOK_S = 0.05
 MOST_SWEEPS = 100
@@ -115,7 +115,7 @@ _CHUNK_BYTES = 65_536
 
 
 class Heard(NamedTuple):
-    """`status` is what `waitpid` says; it means nothing where the child was ended."""
+    """`status` comes from `waitpid`; it is meaningless if the child was killed."""
 
     written: bytes
     ended: Literal["itself", "time", "size"]
@@ -131,9 +131,9 @@ class Heard(NamedTuple):
 
 
 def run_child(work: Callable[[int], None], timeout_s: float, most_bytes: int, *, until_line: bool) -> Heard:
-    """`work` runs in the child and is given the descriptor to write to; raises OSError where none can be started.
+    """Run `work` in a child, with a descriptor to write to; raises OSError if no child can be started.
 
-    With `until_line` the first end of a line is the end of what it has to say.
+    With `until_line`, the first line is the whole reply.
     """
     deadline_s = time.monotonic() + timeout_s
     reader, writer = os.pipe()
@@ -160,7 +160,7 @@ def run_child(work: Callable[[int], None], timeout_s: float, most_bytes: int, *,
 def _hear(
     child: int, reader: int, deadline_s: float, most_bytes: int, until_line: bool
 ) -> tuple[bytes, Literal["itself", "time", "size"]]:
-    """The pipe may stay open after the child's end: whatever it left behind holds it, too."""
+    """Read the child's reply. The pipe may stay open after its end, if processes that it left behind have it."""
     written = bytearray()
     while True:
         was_dead = _is_dead(child)
@@ -183,7 +183,7 @@ def _hear(
 
 
 def _wait_until_dead(child: int, deadline_s: float) -> None:
-    """It closed its end: what is left to know is how it ends."""
+    """Wait for the end of a child that has closed its pipe, to get its status."""
     while not _is_dead(child) and time.monotonic() < deadline_s:
         time.sleep(0.001)
 
@@ -193,7 +193,7 @@ def _is_dead(child: int) -> bool:
 
 
 def _end(child: int) -> int:
-    """Kill the child, its session and its orphans, so that nothing of one test case is there in the next."""
+    """Kill the child, its session and its orphans, so that nothing of one test case is left in the next."""
     for kill in (os.killpg, os.kill):
         try:
             kill(child, signal.SIGKILL)
@@ -218,7 +218,7 @@ def _kill_and_reap(orphan: int) -> None:
 
 
 def _children() -> list[int]:
-    """Only Linux tells, and only there do orphans become children of the runner."""
+    """The children of the runner; empty except on Linux, where alone it adopts orphans."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as listed:  # noqa: PTH123 - slow to import
             return [int(pid) for pid in listed.read().split()]

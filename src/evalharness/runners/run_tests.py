@@ -1,8 +1,8 @@
-"""The runner of `code_tests`: the code in one process, its tests in another, and between them only data.
+"""The runner of `code_tests`: the code in one process, its tests in another, and only data between them.
 
-The tests have passed when they have run to their end in a process that the code cannot reach. So nothing that the code
-does to its own process helps it: exiting, printing, patching modules, redefining `check`, objects equal to everything.
-Nor does it ever see the tests: its process is forked before they are read.
+The tests pass if they run to their end in a process that the code cannot reach. So nothing that the code does to its
+own process helps it: exiting, printing, patching modules, redefining `check`, objects equal to everything. The code
+never sees the tests either: its process is forked before they are read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
     _end_after(asked["timeout_s"], link)
     problem = run_tests(asked, link)
     tell(channel, token=asked["token"], passed=problem is None, reason=(problem or "")[: 2 * LONGEST_ERROR])
-    os._exit(0)  # nothing that the tests or the code left behind has a say after the verdict
+    os._exit(0)  # nothing that the tests or the code left behind may run after the verdict
 
 
 def run_tests(asked: dict[str, Any], link: Link) -> str | None:
@@ -65,15 +65,15 @@ def run_tests(asked: dict[str, Any], link: Link) -> str | None:
         if isinstance(check := known.get(CHECK), FunctionType):
             check(candidate)
         problem = _run_collected(known, candidate)
-        return problem if link.ended is None else str(link.ended)  # a test's bare `except` hides even this
+        return problem if link.ended is None else str(link.ended)  # a bare `except` in a test may have hidden it
     except OtherSideEnded as error:
         return str(error)
-    except BaseException as error:  # noqa: BLE001 - however the tests end, unless at their end, they have not passed
+    except BaseException as error:  # noqa: BLE001 - tests that raise anything have not passed
         return _failure(error, asked["tests"])
 
 
 def _run_collected(known: dict[str, Any], candidate: Any) -> str | None:
-    """Tests that wait for a test runner: `test_…` functions, and the methods of unittest's test cases."""
+    """Run tests that need a test runner: `test_…` functions, and the methods of unittest's test cases."""
     for name, value in list(known.items()):
         if name.startswith("test_") and isinstance(value, FunctionType) and value.__code__.co_filename == TESTS:
             value(*([candidate] if value.__code__.co_argcount else []))
@@ -96,7 +96,7 @@ def _run_collected(known: dict[str, Any], candidate: Any) -> str | None:
 
 
 def _end_after(timeout_s: float, link: Link) -> None:
-    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as handlers are called
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
         link.refuse(f"time limit: the tests took more than {timeout_s:g} s")
 
     signal.signal(signal.SIGALRM, end)
@@ -104,7 +104,7 @@ def _end_after(timeout_s: float, link: Link) -> None:
 
 
 def _start_code(prefix: str, code: str) -> int:
-    """The process of the code; returns the way to it."""
+    """Start the process of the code; return the socket to it."""
     ours, its = socket.socketpair()
     if os.fork() == 0:
         try:
@@ -126,12 +126,12 @@ def _serve_code(prefix: str, code: str) -> None:
         link.send({"ended": f"the code cannot be loaded: {described(error)}"})
     try:
         link.serve()
-    except BaseException as error:  # noqa: BLE001 - what is no Exception ends it
+    except BaseException as error:  # noqa: BLE001 - anything but an Exception ends it
         link.send({"ended": described(error)})
 
 
 def _run_prefix(prefix: str) -> dict[str, Any]:
-    """What a prompt defines for its tests comes from the prompt, whatever the code made of it."""
+    """The names that a prompt defines for its tests, taken from the prompt and not from the code."""
     known: dict[str, Any] = {"__name__": "tests"}
     try:
         exec(compile(completed(prefix), "prompt.py", "exec"), known)
@@ -141,7 +141,7 @@ def _run_prefix(prefix: str) -> dict[str, Any]:
 
 
 def _names_of_code(tests: CodeType, entry_point: str, link: Link, known: dict[str, Any]) -> dict[str, Any]:
-    """What the tests take from the code. It cannot lend them built-ins, but for the function that is tested."""
+    """The names that the tests use from the code. It cannot replace built-ins, except the function under test."""
     wanted = {name for name in _names(tests) if name not in known and not hasattr(builtins, name)}
     wanted |= {entry_point} if entry_point else set()
     found = link.ask("names", sorted(wanted))
@@ -151,9 +151,9 @@ def _names_of_code(tests: CodeType, entry_point: str, link: Link, known: dict[st
 
 
 def _modules_in(tests: str) -> dict[str, ModuleType]:
-    """Modules of Python's library that the tests use as such (`math.isclose`), whatever the code calls so.
+    """Modules of Python's library that the tests use as such (`math.isclose`), even if the code defines such a name.
 
-    One of which they want something that it does not have is meant to be the code's.
+    If the tests use an attribute that the module does not have, they mean the code's object.
     """
     tree = ast.parse(tests)
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and is_library(node.id)]
@@ -172,7 +172,7 @@ def _modules_in(tests: str) -> dict[str, ModuleType]:
 def _module(name: str) -> ModuleType | None:
     try:
         return import_module(name)
-    except ImportError:  # one of another system
+    except ImportError:  # a module of another platform
         return None
 
 
@@ -199,11 +199,11 @@ def _line_in_tests(traceback: TracebackType | None) -> int:
     return line
 
 
-# A prefix and the code after it, as one program: the code may go on where the prefix ends, or begin again.
+# A prefix and the code after it, as one program: the code may continue the prefix, or repeat it.
 
 
 def compiled(prefix: str, code: str, file: str) -> CodeType:
-    """The first of its meanings that is Python; where none is, raises what is wrong with the first."""
+    """The first reading that is valid Python; if there is none, raises the problem of the first."""
     problem: Exception | None = None
     for program in _meanings(prefix, code):
         try:
@@ -221,7 +221,7 @@ def _meanings(prefix: str, code: str) -> Iterator[str]:
 
 
 def completed(prefix: str) -> str:
-    """With a body for the function or class whose head the prefix ends with; any other prefix as it is."""
+    """The prefix with a body for the function or class that it ends with; any other prefix unchanged."""
     last = next((line for line in reversed(prefix.splitlines()) if line.strip()), "")
     margin = last[: len(last) - len(last.lstrip())]
     for program in (prefix, _after(prefix, f"{margin}    pass\n"), _after(prefix, f"{margin}pass\n")):

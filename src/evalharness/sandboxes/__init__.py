@@ -1,1 +1,1 @@
-"""Where processes are started, and nowhere else."""
+"""The only place where processes are started."""

@@ -1,8 +1,8 @@
-"""bubblewrap: generated code and untrusted programs, cut off from the machine.
+"""bubblewrap: runs generated code and untrusted programs isolated from the machine.
 
-Inside there is the system's /usr, what a request names as readable, an own /tmp, and the workspace, which alone can be
-written. No network unless asked, no other processes, no privileges, no further namespaces. Memory, processes, file
-sizes, disk, output and time are bounded. The processes themselves are started and ended by `none.py`.
+Inside there are the system's /usr, the readable paths of the request, a private /tmp, and the workspace, the only place
+that can be written. There is no network unless requested, and there are no other processes, privileges or further
+namespaces. Memory, processes, file sizes, disk, output and time are limited. `none.py` starts and ends the processes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOOK_S = 0.05
 NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 ADMIT_S = 30.0
 Look = partial[Ended | None]
-"""Says which limit has been passed, if any; it may be given the first process."""
+"""Returns the limit that was exceeded, or None; it may be passed the first process."""
 Admit = Callable[[], Awaitable[None]]
 """Lets a sandbox that is ready start its program."""
 _CHILD = re.compile(rb'"child-pid": (\d+)\D')
@@ -45,7 +45,7 @@ _TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class BubblewrapOptions(Options):
-    """Without control groups (`control_groups: false`) limits are kept by looking at the processes again and again."""
+    """Without control groups (`control_groups: false`), limits are enforced by polling the processes."""
 
     main: ClassVar[str] = ""
 
@@ -53,7 +53,7 @@ class BubblewrapOptions(Options):
 
 
 class Bubblewrap(Sandbox, SandboxSession):
-    """Runs any number of processes at once, in one event loop. Each is isolated by itself, also within a session."""
+    """Runs any number of processes at once, in one event loop. Each is isolated, even within a session."""
 
     Options: ClassVar[type[Options]] = BubblewrapOptions
     options: BubblewrapOptions
@@ -69,14 +69,14 @@ class Bubblewrap(Sandbox, SandboxSession):
         self._is_open = False
 
     async def open(self) -> None:
-        """Raises SandboxUnavailable where nothing can be isolated: tried once, for real."""
+        """Run a test process once. Raises SandboxUnavailable if nothing can be isolated."""
         async with self._opening:
             if self._is_open:
                 return
             for program, package in NEEDED.items():
                 if not os.access(f"/usr/bin/{program}", os.X_OK):
                     raise SandboxUnavailable(
-                        f"untrusted code is run in a sandbox, and {package} is not installed",
+                        f"untrusted code runs in a sandbox, and {package} is not installed",
                         hint=Hint("hint.install_sandbox", package=package),
                     )
             self._groups = Cgroups.find() if self.options.control_groups else None
@@ -92,7 +92,7 @@ class Bubblewrap(Sandbox, SandboxSession):
         yield self
 
     async def run(self, request: ProcessRequest) -> ProcessResult:
-        """A program that died by a signal has the exit code 128 + its number: that is all bubblewrap tells."""
+        """Run one process. The exit code of a program killed by a signal is 128 + the signal's number."""
         await self.open()
         return await self._run(request)
 
@@ -100,14 +100,14 @@ class Bubblewrap(Sandbox, SandboxSession):
         await self._processes.close()
 
     async def _run(self, request: ProcessRequest) -> ProcessResult:
-        """Whatever the machine refuses on the way is no fault of the program."""
+        """Run one process; errors of the machine raise SandboxUnavailable, because they are not the program's fault."""
         try:
             bubblewrap_command.check(request)
             return await self._isolate(request)
         except OSError as error:
             too_many = error.errno in _TOO_MANY_FILES
             raise SandboxUnavailable(
-                f"no sandbox can be made for '{request.argv[0]}': {error}",
+                f"cannot create a sandbox for '{request.argv[0]}': {error}",
                 hint="run fewer trials at once, or raise the limit on open files" if too_many else "",
             ) from error
 
@@ -124,9 +124,7 @@ class Bubblewrap(Sandbox, SandboxSession):
                 admit = partial(self._admit, request.limits, status, gate) if gate else None
                 watch = partial(_watch, look, admit)
                 result = await self._processes.run(wrapped, watch=watch, pass_fds=descriptors)
-                if (
-                    result.ended != "exited"
-                ):  # a fork bomb can be too busy for anybody to see it before its time is over
+                if result.ended != "exited":  # a fork bomb may prevent detection until the timeout
                     return replace(result, ended=meter.passed(None) or result.ended)
                 if passed := await asyncio.to_thread(look):
                     return replace(result, ended=passed, exit_code=None)
@@ -137,7 +135,7 @@ class Bubblewrap(Sandbox, SandboxSession):
                 await asyncio.to_thread(group.remove)
 
     async def _admit(self, limits: Limits, status: _Status, gate: _Gate) -> None:
-        """Bound the processes of the sandbox, which waits for that, and let it start its program."""
+        """Limit the number of processes of the waiting sandbox, then let it start its program."""
         pid = await status.child()
         bounding = bubblewrap_command.bounding_processes(limits, pid)
         words = (*(nobody.DROP if os.geteuid() == 0 else ()), *bounding)
@@ -154,12 +152,12 @@ class Bubblewrap(Sandbox, SandboxSession):
         try:
             return self._groups.create(limits, bubblewrap_command.OWN_PROCESSES)
         except OSError as error:
-            raise SandboxUnavailable(f"the sandbox's control group cannot be made: {error}") from error
+            raise SandboxUnavailable(f"cannot create the sandbox's control group: {error}") from error
 
     async def _wrapped(
         self, request: ProcessRequest, group: Cgroup | None, held: ExitStack, status: _Status, gate: _Gate | None
     ) -> tuple[tuple[str, ...], list[int]]:
-        """The command line, and the descriptors that it refers to."""
+        """The command line, and the descriptors that it uses."""
         mounts = bubblewrap_command.mounts_of(request, self._folders_for(request))
         bubblewrap_command.check_program(request, mounts)
         flags = [*self._system, *bubblewrap_command.inner_flags(request, mounts)]
@@ -200,12 +198,12 @@ def _dropping(mounts: list[bubblewrap_command.Mount]) -> tuple[str, ...]:
 
 
 def _passed(meter: Cgroup | FamilyUse, workspace: Path, limits: Limits, root: int | None = None) -> Ended | None:
-    """Which limit has been passed; `root` is the first process while it runs."""
+    """The limit that was exceeded, or None; `root` is the first process while it runs."""
     return meter.passed(root) or ("disk" if is_larger_than(workspace, limits.disk_bytes, root) else None)
 
 
 class _Status:
-    """What bubblewrap, the first process of a sandbox, reports of it: first its number, last its exit code."""
+    """The status pipe of bubblewrap, the first process of a sandbox: first its pid, last its exit code."""
 
     def __init__(self, held: ExitStack) -> None:
         self._read, self.written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -214,7 +212,7 @@ class _Status:
         self._said = b""
 
     def read(self) -> bytes:
-        """Everything so far."""
+        """Everything received so far."""
         try:
             self._said += os.read(self._read, 65_536)
         except BlockingIOError:
@@ -222,7 +220,7 @@ class _Status:
         return self._said
 
     async def child(self) -> int:
-        """The first process inside, by its number outside."""
+        """The pid, outside the sandbox, of the first process inside."""
         loop = asyncio.get_running_loop()
         arrived = asyncio.Event()
         loop.add_reader(self._read, arrived.set)
@@ -236,7 +234,7 @@ class _Status:
 
 
 class _Gate:
-    """Where a sandbox waits before it starts its program."""
+    """Blocks a sandbox until it may start its program."""
 
     def __init__(self, held: ExitStack) -> None:
         self.awaited, self._opened = os.pipe2(os.O_CLOEXEC)
@@ -248,7 +246,7 @@ class _Gate:
 
 
 async def _watch(look: Look, admit: Admit | None, root: int) -> Ended:
-    """A workspace full of files takes long to look through: that may not take more than a tenth of the time."""
+    """Check the limits repeatedly; use at most a tenth of the time, because a workspace with many files takes long."""
     if admit is not None:
         await admit()
     pause_s = LOOK_S
@@ -266,9 +264,9 @@ def _timed(look: Look, root: int) -> tuple[Ended | None, float]:
 
 
 def _check_started(request: ProcessRequest, result: ProcessResult, reported: bytes) -> None:
-    """Bubblewrap reports the exit code of a program that it could start; where it reports none, nothing was started.
+    """Raise if the program did not start: bubblewrap then reports no exit code.
 
-    What there is on stderr is then bubblewrap's own, or comes from those that were to start it.
+    stderr then comes from bubblewrap itself or from the programs that start it.
     """
     if b'"exit-code"' in reported:
         return
@@ -276,7 +274,7 @@ def _check_started(request: ProcessRequest, result: ProcessResult, reported: byt
     if refused := _NO_EXEC.search(said):
         raise TargetUnavailable(
             f"cannot start '{request.argv[0]}' in the sandbox: {refused[1]}",
-            hint="check that it may be executed, and that the interpreter named in its first line exists inside",
+            hint="check that it is executable, and that the interpreter in its first line exists in the sandbox",
         )
     raise SandboxUnavailable(
         f"bubblewrap cannot isolate '{request.argv[0]}': {said}",

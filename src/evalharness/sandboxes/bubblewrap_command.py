@@ -1,7 +1,7 @@
-"""The command line of bubblewrap: what there is inside a sandbox, and what of it can be written.
+"""The command line of bubblewrap: what a sandbox contains, and which parts of it are writable.
 
-Flags, environment and files are handed over through descriptors, since a command line can be read by every user of the
-machine. Nothing is started here.
+Flags, environment and files are passed through descriptors, since every user of the machine can read a command line.
+Nothing is started here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from evalharness.sandboxes.process_tree import MARK_VARIABLE
 MEMORY_FOLDER_BYTES = 67_108_864
 OPEN_FILES = 1024
 LEAST_FILE_BYTES = 4096
-"""What bubblewrap itself must be able to write: /etc/passwd and /etc/group."""
+"""bubblewrap itself must be able to write /etc/passwd and /etc/group."""
 OWN_PROCESSES = 3
-"""At most: a first bubblewrap that shows the way, the one outside, the one inside."""
+"""The most processes of bubblewrap itself: one that opens the path to closed folders, one outside, one inside."""
 NICENESS = 5
-"""Three of them count as one other process: a fork bomb must leave something to the harness, which has to end it."""
+"""Three such processes count as one other process, so that a fork bomb leaves time for the harness to end it."""
 USER = 1000
 OUTER_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
-"""For the programs that build the sandbox: a LD_PRELOAD meant for the program inside is not for them."""
+"""For the programs that build the sandbox; a LD_PRELOAD for the program inside must not affect them."""
 
 LAST = ("--remount-ro", "/")
-"""What bubblewrap makes up around the mounts is memory, too."""
+"""What bubblewrap creates around the mounts is in memory too, so it must not be writable."""
 ISOLATED = ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv")
 WITHOUT_RIGHTS = ("--cap-drop", "ALL", "--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox")
 SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/nsswitch.conf", "/etc/mime.types")
@@ -46,8 +46,8 @@ USERS = {
     "/etc/group": f"user:x:{USER}:\nnogroup:x:65534:\n",
 }
 
-# $1 … -- are control groups to enter. Should the machine run out of memory, what is in the sandbox is to go first. The
-# mark is set here, because `none.py` can be too late for the first child, and of that child a user can read no other.
+# $1 … -- are control groups to enter. If the machine runs out of memory, the kernel kills sandboxed processes first.
+# The mark is set here because `none.py` may be too late for the first child, whose other marks may be unreadable.
 ENTER = (
     "{ echo 1000 >/proc/self/oom_score_adj; "
     f'ulimit -S -m "${{{MARK_VARIABLE}##* }}"; }} 2>/dev/null; '
@@ -58,7 +58,7 @@ ENTER = (
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A path of the machine at the same place inside; `source` is where its links lead to."""
+    """A path of the machine at the same place inside; `source` is the path with links resolved."""
 
     place: str
     writable: bool = False
@@ -72,7 +72,7 @@ class Mount:
 
 
 def mounts_of(request: ProcessRequest, program_folders: Iterable[str]) -> list[Mount]:
-    """The workspace and what may be read; outer folders first, so that an inner one keeps its own rights."""
+    """The workspace and the readable paths; outer folders first, so that an inner one keeps its own permissions."""
     workspace = _absolute(request.cwd)
     readable = {place for place in map(_absolute, (*program_folders, *request.readable)) if not is_system(place)}
     mounts: list[Mount] = []
@@ -84,7 +84,7 @@ def mounts_of(request: ProcessRequest, program_folders: Iterable[str]) -> list[M
 
 
 def system_flags() -> list[str]:
-    """The part that is the same for every process."""
+    """The flags that are the same for every process."""
     flags = [*ISOLATED, *WITHOUT_RIGHTS]
     for folder in map(Path, SYSTEM_FOLDERS):
         if folder.is_symlink():
@@ -101,7 +101,7 @@ def system_flags() -> list[str]:
 
 
 def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[str]:
-    """The part that differs."""
+    """The flags that depend on the request."""
     if request.network:
         yield "--share-net"
         for file in NETWORK_FILES:
@@ -116,25 +116,25 @@ def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[st
 
 
 def bounded(limits: Limits, *, counts_processes: bool) -> list[str]:
-    """Limits that processes hand down to their children; those of a family are in `cgroups.py` and `family_use.py`.
+    """Limits that child processes inherit; limits for all processes together are in `cgroups.py` and `family_use.py`.
 
-    Set before bubblewrap starts, so that bubblewrap itself starts the program and can say whether that worked. None is
-    higher than what the harness itself is allowed, because raising it would fail.
+    They are set before bubblewrap starts, so that bubblewrap itself starts the program and can report whether that
+    worked. None exceeds the harness's own limits, because raising them would fail.
     """
     wanted = {
         "fsize": (resource.RLIMIT_FSIZE, max(limits.file_bytes, LEAST_FILE_BYTES)),
         "core": (resource.RLIMIT_CORE, 0),
         "nofile": (resource.RLIMIT_NOFILE, OPEN_FILES),
     }
-    if counts_processes:  # `family_use.py` counts better, but only now and then
+    if counts_processes:  # `family_use.py` counts more accurately, but only at intervals
         wanted["data"] = (resource.RLIMIT_DATA, 2 * limits.memory_bytes)
     return ["/usr/bin/prlimit", *(f"--{name}={_allowed(*pair)}" for name, pair in wanted.items()), "--"]
 
 
 def bounding_processes(limits: Limits, pid: int) -> list[str]:
-    """For a sandbox that waits to start its program: from inside, the kernel counts only the processes of the sandbox.
+    """The command that limits the processes of a waiting sandbox; inside it, the kernel counts only its own processes.
 
-    To be run by the user of the sandbox, since root need not have the right to limit others.
+    The user of the sandbox must run it, since root may lack the right to limit others.
     """
     processes = _allowed(resource.RLIMIT_NPROC, limits.processes + OWN_PROCESSES + 1)
     return ["/usr/bin/prlimit", f"--pid={pid}", f"--nproc={processes}"]
@@ -146,18 +146,18 @@ def _allowed(limit: int, wanted: int) -> int:
 
 
 def check(request: ProcessRequest) -> None:
-    """Raises where the request cannot be meant. A NUL would be the end of one flag and the beginning of another."""
+    """Raise if the request is invalid. A NUL would end one flag and begin another."""
     if not request.argv or not request.argv[0]:
-        raise TargetUnavailable("cannot start a process: the command is empty", hint="name the program to run")
+        raise TargetUnavailable("cannot start a process: the command is empty", hint="set the program to run")
     words = (*request.argv, *request.env, *request.env.values(), *request.readable, request.cwd)
     if any("\0" in word for word in words):
-        raise TargetUnavailable("cannot start a process: a word, a path or a variable holds a NUL character")
+        raise TargetUnavailable("cannot start a process: an argument, a path or a variable contains a NUL character")
     for place in request.readable:
-        if not os.path.exists(place):  # noqa: PTH110 - what may not be looked at is not there either
+        if not os.path.exists(place):  # noqa: PTH110 - an inaccessible path counts as missing
             raise SandboxUnavailable(f"the readable path '{place}' does not exist", hint="correct or remove it")
     folder = Path(request.cwd).resolve()
-    if is_system(folder) or len(folder.parts) < 3:  # it can be written and, by root, is given away
-        raise SandboxUnavailable(f"'{request.cwd}' cannot be a workspace", hint="use a folder of its own")
+    if is_system(folder) or len(folder.parts) < 3:  # it becomes writable, and root changes its owner
+        raise SandboxUnavailable(f"'{request.cwd}' cannot be a workspace", hint="use a separate folder")
     if not folder.is_dir():
         raise SandboxUnavailable(
             f"the workspace '{request.cwd}' is not a folder", hint="create it, or correct the path"
@@ -165,7 +165,7 @@ def check(request: ProcessRequest) -> None:
 
 
 def check_program(request: ProcessRequest, mounts: Iterable[Mount]) -> None:
-    """Raises where the program is not there inside. Found out beforehand: afterwards a program can say anything."""
+    """Raise if the program does not exist inside. This is checked first, because later its output proves nothing."""
     program = request.argv[0]
     folders = request.env.get("PATH", os.defpath).split(os.pathsep) if "/" not in program else [request.cwd]
     shown = [mount.place for mount in mounts]
@@ -175,13 +175,13 @@ def check_program(request: ProcessRequest, mounts: Iterable[Mount]) -> None:
         if is_shown and os.access(place, os.X_OK) and place.is_file():
             return
     raise TargetUnavailable(
-        f"cannot start '{program}' in the sandbox: no such program, or it may not be executed",
-        hint="install it, correct the spelling, or name it as readable",
+        f"cannot start '{program}' in the sandbox: no such program, or it is not executable",
+        hint="install it, correct the spelling, or add it to the readable paths",
     )
 
 
 def pack(flags: Iterable[str]) -> bytes:
-    """For `--args`."""
+    """The flags in the format of `--args`."""
     return b"".join(os.fsencode(flag) + b"\0" for flag in flags)
 
 
@@ -199,10 +199,10 @@ def memory_file(held: ExitStack, content: bytes) -> int:
     return descriptor
 
 
-# What must be readable so that a program can start: itself and, for an interpreter, where it is installed.
+# What must be readable for a program to start: the program and, for an interpreter, its installation.
 #
-# Only folders that look like the installation of an interpreter are named whole. A folder of programs in somebody's
-# home is not: what lies beside it is nobody's business.
+# Only folders that look like the installation of an interpreter are included whole. A folder of programs in a home
+# directory is not, because its neighbours may be private.
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _LONGEST_CHAIN = 40
@@ -213,7 +213,7 @@ def is_system(path: str | Path) -> bool:
 
 
 def folders_for(program: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """For the program itself and for the interpreters that it finds on its PATH; what the system has is left out."""
+    """The folders of the program and of the interpreters on its PATH, without those of the system."""
     path = environment.get("PATH", os.defpath)
     named = shutil.which(program, path=path) or ""
     wanted: list[Path] = []
@@ -226,7 +226,7 @@ def folders_for(program: str, environment: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _chain(path: Path) -> Iterator[Path]:
-    """The path, what it links to, and so on: a virtual environment means something only by its links."""
+    """The path, what it links to, and so on; a virtual environment works only through its links."""
     while True:
         yield path
         if not path.is_symlink():
@@ -235,7 +235,7 @@ def _chain(path: Path) -> Iterator[Path]:
 
 
 def _installation(bin_folder: Path) -> list[Path]:
-    """Empty where the folder belongs to no interpreter, or may not be looked at: no shell finds a program there."""
+    """The folders of an interpreter; empty if there is none or the folder is not accessible."""
     try:
         return _interpreter_folders(bin_folder)
     except PermissionError:
@@ -248,7 +248,7 @@ def _interpreter_folders(bin_folder: Path) -> list[Path]:
         return []
     if (prefix / "pyvenv.cfg").is_file():
         return [prefix, *_installation(_home_of(prefix / "pyvenv.cfg"))]
-    if bin_folder.name == "shims" and (prefix / "versions").is_dir():  # pyenv and its likes
+    if bin_folder.name == "shims" and (prefix / "versions").is_dir():  # pyenv and similar tools
         return [prefix]
     if any(prefix.glob("lib/python3*")) or (prefix / "lib/node_modules").is_dir():
         return [bin_folder, prefix / "lib"]
@@ -256,7 +256,7 @@ def _interpreter_folders(bin_folder: Path) -> list[Path]:
 
 
 def _home_of(configuration: Path) -> Path:
-    """Where the interpreter behind a virtual environment is."""
+    """The folder of the interpreter that a virtual environment uses."""
     lines = configuration.read_text(encoding="utf-8", errors="replace").splitlines()
     values = (value.strip() for name, _, value in (line.partition("=") for line in lines) if name.strip() == "home")
     return Path(next(values, "/usr/bin"))

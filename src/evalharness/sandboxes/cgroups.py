@@ -1,7 +1,7 @@
-"""Control groups: the limits on memory and processes that hold for everybody, root included.
+"""Control groups: limits on memory and processes that apply to every user, including root.
 
-One group per sandboxed process, below or beside the harness's own, in version 2 or version 1 of the interface. Where
-neither can be written, `Cgroups.find()` says so and the caller has to do without.
+There is one group per sandboxed process, below or beside the harness's own, in version 2 or 1 of the interface. If
+neither is writable, `Cgroups.find()` returns None and the caller must work without them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _PAUSE_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Where groups can be made: one folder (version 2), or one each for what is limited (version 1).
+    """Where groups can be created: one folder (version 2), or one folder per limit (version 1).
 
-    In `processors` nothing is limited: all in a group together get what the kernel gives to one ordinary process.
+    `processors` sets no limit: all processes in a group together get the CPU share of one ordinary process.
     """
 
     processes: Path
@@ -36,10 +36,10 @@ class Cgroups:
 
     @classmethod
     def find(cls) -> Cgroups | None:
-        """Tried for real, because permissions alone do not tell. What killed harnesses left there is removed."""
+        """Find a place where a group can really be created, and remove leftovers of killed harnesses there."""
         for found in _candidates():
             if not os.access(found.processes / "cgroup.procs", os.W_OK):
-                continue  # groups could be made, but nothing moved into them
+                continue  # groups could be created, but no process moved into them
             try:
                 found.create(Limits()).remove()
             except OSError:
@@ -49,7 +49,7 @@ class Cgroups:
         return None
 
     def create(self, limits: Limits, more_processes: int = 0) -> Cgroup:
-        """Raises OSError when it cannot be made or limited; nothing is then left behind."""
+        """Create a group with limits. Raises OSError if that fails, and leaves nothing behind."""
         name = f"{_PREFIX}{os.getpid()}-{process_tree.started_ticks(os.getpid())}-{secrets.token_hex(8)}"
         group = Cgroup(self.processes / name, self.memory / name, self.processors and self.processors / name)
         try:
@@ -61,7 +61,7 @@ class Cgroups:
         return group
 
     def remove_leftovers(self) -> None:
-        """A group whose harness is gone. One that still holds a process stays: it cannot be removed."""
+        """Remove groups whose harness is gone. A group that still contains a process cannot be removed."""
         for parent in {self.processes, self.memory, self.processors or self.memory}:
             for folder in parent.glob(f"{_PREFIX}*-*-*"):
                 pid, started_ticks = folder.name.removeprefix(_PREFIX).split("-")[:2]
@@ -93,17 +93,17 @@ class Cgroup:
             (self.memory / "memory.limit_in_bytes").write_text(str(limits.memory_bytes))
             optional = {"memory.memsw.limit_in_bytes": str(limits.memory_bytes)}
         for name, value in optional.items():
-            with suppress(OSError):  # a machine that does not account for swap, an old kernel
+            with suppress(OSError):  # an old kernel, or one that does not account for swap
                 (self.memory / name).write_text(value)
 
     def passed(self, _root: int | None = None) -> Ended | None:
-        """Which limit the kernel had to enforce; it stays known until the group is removed."""
+        """The limit that the kernel had to enforce, or None; known until the group is removed."""
         if any(_count(self.memory / name, "oom_kill") for name in ("memory.events", "memory.oom_control")):
             return "memory"
         return "processes" if _count(self.processes / "pids.events", "max") else None
 
     def remove(self) -> None:
-        """A group can go only when its last process has: that takes the kernel a moment."""
+        """Remove the group, which is possible only a moment after its last process has ended."""
         deadline_s = time.monotonic() + _REMOVE_S
         while not self.try_remove() and time.monotonic() < deadline_s:
             time.sleep(_PAUSE_S)
@@ -116,7 +116,7 @@ class Cgroup:
 
 
 def _count(file: Path, name: str) -> int:
-    """Of lines such as `oom_kill 0`; 0 where this version has no such file or line."""
+    """The number in a line such as `oom_kill 0`; 0 if this version has no such file or line."""
     try:
         words = file.read_text().split()
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def _candidates() -> list[Cgroups]:
     found = []
     if "" in own and (_MOUNTED / "cgroup.controllers").exists():
         folder = _MOUNTED / own[""].lstrip("/")
-        # Only the topmost group may hold processes and limited groups as well; elsewhere a sibling is made.
+        # Only the root group may contain both processes and limited groups; elsewhere a sibling is created.
         found.append(Cgroups(folder, folder))
         if folder != _MOUNTED:
             found.append(Cgroups(folder.parent, folder.parent))
@@ -141,7 +141,7 @@ def _candidates() -> list[Cgroups]:
 
 
 def _own_groups() -> dict[str, str]:
-    """Controller → the harness's own group; the unified hierarchy has no controller's name."""
+    """Controller → the harness's own group; the unified hierarchy has an empty controller name."""
     try:
         lines = _OWN.read_text().splitlines()
     except OSError:

@@ -1,9 +1,9 @@
-"""How much disk a workspace takes, asked again and again while untrusted code fills it: bounded in time and memory.
+"""Measures the disk space of a workspace repeatedly while untrusted code fills it, in bounded time and memory.
 
-Counted are the blocks of everything that lies in it, at any depth and behind closed doors, and of files that have no
-name any more but are still open or mapped. The kernel could bound a file system of its own, but a workspace is shared
-with the harness and outlives each process, in memory it would take what programs need, and quotas are switched on by
-the machine's owner.
+It counts the blocks of everything in the folder, at any depth and in closed folders, and of deleted files that are
+still open or mapped. The kernel could limit a separate file system instead. But a workspace is shared with the harness
+and outlives each process, a file system in memory would use up the programs' memory, and only the machine's owner can
+enable quotas.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from evalharness.workspaces import descend
 
 MOST_ENTRIES = 100_000
 ENTRY_BYTES = 4096
-"""What an entry costs at least: a folder of a million empty files is not empty."""
+"""The least that an entry counts; otherwise a folder with a million empty files would count as empty."""
 _TRIES = 5
 _BLOCK_BYTES = 512
 _DELETED = b" (deleted)"
 
 
 def is_larger_than(folder: Path, limit_bytes: int, root: int | None = None) -> bool:
-    """`root` is the first of the processes that use the folder, while they run.
+    """Whether the folder is too large; `root` is the first of the processes that use it, while they run.
 
-    Links are not followed. What is too much, or moved about too fast, to be counted counts as too large.
+    Links are not followed. A folder with too many entries, or that changes too fast to be counted, counts as too large.
     """
     for _ in range(_TRIES):
         try:
@@ -66,7 +66,7 @@ def _passes(folder: Path, limit_bytes: int) -> bool:
 
 
 def _size_of(entry: os.DirEntry[str]) -> int:
-    """What it takes on the disk: a file with holes is as large as its pieces."""
+    """The size on disk, which is less than the length for a sparse file."""
     try:
         return entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
     except OSError:
@@ -74,7 +74,7 @@ def _size_of(entry: os.DirEntry[str]) -> int:
 
 
 def _unnamed_bytes(folder: Path, root: int) -> int:
-    """Of files that were removed while a process still uses them. One sent to nobody through a socket is not seen."""
+    """The size of deleted files that a process still uses. A file in transit through a socket is not found."""
     device = folder.stat().st_dev
     opened: dict[int, int] = {}
     mapped: dict[int, int] = {}
@@ -104,7 +104,7 @@ def _open_files(pid: int) -> Iterator[os.stat_result]:
 
 
 def _mapped_files(pid: int, device: int) -> Iterator[tuple[int, int]]:
-    """The number and the size of each removed file that is mapped; where only root may ask, how far it is mapped."""
+    """Inode and size of each deleted file that is mapped; the mapped length if only root may see the size."""
     try:
         lines = process_tree.content(f"/proc/{pid}/maps").split(b"\n")
     except OSError:

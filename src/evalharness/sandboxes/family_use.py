@@ -1,7 +1,7 @@
-"""What a process and all its descendants use, read from /proc: the limits where no control group can be made.
+"""Measures what a process and its descendants use, from /proc: the limits where there are no control groups.
 
-Asked again and again while they run, so a limit can be passed for a moment. Memory that no process has mapped, such as
-that of sockets, is not seen.
+It is polled, so a limit can be exceeded for a moment. Memory that no process has mapped, such as that of sockets, is
+not counted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from evalharness.domain.process import Ended, Limits
 from evalharness.sandboxes import process_tree
 
 MEMORY_FOLDERS = ("/tmp", "/dev/shm")
-"""File systems of the sandbox that are kept in memory."""
-_ENTRY_BYTES = 1024  # what an empty file of such a file system costs at least
+"""File systems of the sandbox that are in memory."""
+_ENTRY_BYTES = 1024  # the least that an empty file in such a file system uses
 _COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 _SHARED_FAIRLY = ("Pss_Anon", "Pss_Shmem", "SwapPss")
 
@@ -25,12 +25,12 @@ _SHARED_FAIRLY = ("Pss_Anon", "Pss_Shmem", "SwapPss")
 class FamilyUse:
     limits: Limits
     own_processes: int
-    """How many of the family belong to the sandbox itself."""
+    """How many of the processes belong to the sandbox itself."""
 
     def passed(self, root: int | None) -> Ended | None:
-        """Which limit the family of process `root` has passed."""
+        """The limit that process `root` and its descendants exceed, or None."""
         if root is None:
-            return None  # nothing is left to be measured
+            return None  # nothing is left to measure
         tasks, memory_bytes = -self.own_processes, 0
         family = process_tree.family_of(root)
         for pid in family:
@@ -46,21 +46,21 @@ class FamilyUse:
 
 
 def _fair_share_bytes(pid: int) -> int:
-    """Pages that several processes share are counted once in all. Slow, and refused by those who hide."""
+    """Memory with shared pages counted once in total. Slow, and not available for processes that deny access."""
     shares = _numbers(f"/proc/{pid}/smaps_rollup", _SHARED_FAIRLY)
     found = shares or _numbers(f"/proc/{pid}/status", _COUNTED)
     return sum(found.values()) * 1024
 
 
 def _memory_files_bytes(pids: Iterable[int]) -> int:
-    """Seen through the eyes of any process inside."""
+    """The size of these file systems, as seen by any process inside."""
     total = 0
     for pid in pids:
         for folder in MEMORY_FOLDERS:
             place = Path(f"/proc/{pid}/root{folder}")
             try:
                 if place.stat().st_dev == Path(folder).stat().st_dev:
-                    continue  # the machine's own: the sandbox is not ready yet
+                    continue  # the machine's own folder: the sandbox is not ready yet
                 status = os.statvfs(place)
             except OSError:
                 continue  # gone, or not yet there
@@ -70,7 +70,7 @@ def _memory_files_bytes(pids: Iterable[int]) -> int:
 
 
 def _numbers(path: str, names: Iterable[str]) -> dict[str, int]:
-    """Lines such as `RssAnon:  1024 kB`; empty when the process is gone or does not show them."""
+    """Values of lines such as `RssAnon: 1024 kB`; empty if the process is gone or denies access."""
     try:
         text = process_tree.content(path).decode(errors="replace")
     except OSError:

@@ -1,7 +1,7 @@
-"""A guard: a small process that outlives a harness killed with -9 just long enough to kill what that one started.
+"""A guard: a small process that kills the processes of a harness that was itself killed with -9.
 
-It holds one end of a pipe; the other end closes when the harness is gone, however it went. Linux only: elsewhere the
-marks by which it finds the processes cannot be read, and none is started.
+It waits on a pipe that closes when the harness ends for any reason. Linux only: elsewhere it could not read the marks
+by which it finds the processes, and it is not started.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Guard:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C in the terminal is meant for the harness
+            start_new_session=True,  # Ctrl-C in the terminal is for the harness only
         )
 
     def close(self) -> None:
-        """The sandbox has cleaned up by itself; the guard is no longer needed."""
+        """Stop the guard after the sandbox has cleaned up itself."""
         self._popen.kill()
         self._popen.wait()
         if self._popen.stdin is not None:
@@ -46,7 +46,7 @@ class Guard:
 
 
 def watch(marks: range) -> None:
-    """Wait until the harness is gone, then kill what carries its marks until nothing is left."""
+    """Wait until the harness is gone, then kill marked processes until none is left."""
     sys.stdin.buffer.read()
     clean_sweeps = 0
     for _ in range(_SWEEPS):

@@ -1,8 +1,8 @@
-"""Root runs sandboxed code as the user nobody: what that user needs of root's files is given or shown to it.
+"""If the harness runs as root, sandboxed code runs as the user nobody, who gets access to the files it needs.
 
-Inside a user namespace root's files would still be root's to write, and a set-user-ID file left in a workspace would be
-root's too. So the user is changed before the namespace is made, and three things have to be seen to: the workspace must
-be his, he must be able to get to it and to what may be read, and he must be allowed to read that.
+In a user namespace, root's files would still be writable, and a set-user-ID file in a workspace would be root's. So the
+user is changed before the namespace is created. Then nobody must own the workspace, must be able to reach it and the
+readable paths, and must be allowed to read them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ DROP = ("/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-g
 
 
 def give_away(folder: Path) -> None:
-    """Links are given, not what they lead to. Paths too long to be named were made by nobody himself."""
+    """Make nobody the owner of everything in the folder, of links but not of their targets.
+
+    Paths too long to be named are skipped; only nobody itself can have created them.
+    """
     folders = [str(folder)]
     for current in folders:
         with suppress(OSError):
@@ -34,20 +37,21 @@ def give_away(folder: Path) -> None:
 
 
 def check_readable(path: Path) -> None:
-    """Of what is inside a folder, each program finds out by itself."""
+    """Raise if nobody may not read the path; the contents of a folder are not checked."""
     status = path.stat()
     needed = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
     if status.st_uid != NOBODY and status.st_mode & needed != needed:
         raise SandboxUnavailable(
-            f"'{path}' may not be read by everybody, and what root runs in a sandbox runs as nobody",
+            f"'{path}' is not readable by everyone, and root's sandboxes run as the user nobody",
             hint=f"chmod -R o+rX '{path}', or run the harness as an ordinary user",
         )
 
 
 def way_to(paths: Iterable[Path]) -> list[str]:
-    """A first bubblewrap, run by root: closed folders hold only what leads to `paths`. Empty where none is closed.
+    """A first bubblewrap, run by root, in which closed folders contain only what leads to `paths`.
 
-    For everything else the machine is as it was, so that the second bubblewrap can start from it.
+    Empty if no folder is closed. The rest of the machine stays visible, so that the second bubblewrap can start from
+    it.
     """
     closed = {path: gate for path in sorted(paths) if (gate := _closed_folder(path)) is not None}
     if not closed:
@@ -66,7 +70,7 @@ def way_to(paths: Iterable[Path]) -> list[str]:
 
 
 def _closed_folder(path: Path) -> Path | None:
-    """The first folder on the way that nobody may not pass."""
+    """The first folder on the path that the user nobody may not enter."""
     return next(_closed_folders(path), None)
 
 

@@ -1,8 +1,7 @@
-"""Running a process with limits but without isolation: the one place where the harness starts processes.
+"""Runs a process with limits but without isolation: the one place where the harness starts processes.
 
-The process may read, write and reach whatever the harness may. What is promised: its time and its output are bounded,
-and when its run ends, however it ends, nothing that it started lives on. Isolation is the business of the other
-sandboxes, which wrap their commands and run them here.
+The process may access everything that the harness may. Its time and output are limited, and when its run ends for any
+reason, nothing that it started survives. Other sandboxes provide isolation; they wrap their commands and run them here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _FIRST_PAUSE_S = 0.0005
 
 
 class NoSandbox(Sandbox, SandboxSession):
-    """Runs any number of processes at once, in one event loop. Calls of one session share nothing but their folder."""
+    """Runs any number of processes at once, in one event loop. Calls of one session share only their folder."""
 
     def __init__(self, options: Any = None) -> None:
         super().__init__(options)
@@ -48,7 +47,7 @@ class NoSandbox(Sandbox, SandboxSession):
     async def run(
         self, request: ProcessRequest, *, watch: Watch | None = None, pass_fds: Collection[int] = ()
     ) -> ProcessResult:
-        """`watch` looks on while the process runs: it is given its number, and returns when a limit was passed."""
+        """Run one process. `watch` is called with its pid, and returns when a limit is exceeded."""
         if self._guard is None and process_tree.has_proc():
             self._looks_around = not process_tree.adopts_orphans()
             self._guard = _guard(self._marks)
@@ -71,7 +70,7 @@ class NoSandbox(Sandbox, SandboxSession):
         return running.result(ended)
 
     async def close(self) -> None:
-        """Kill and reap what is still running, what a second interrupt left, and orphans found late."""
+        """Kill and reap what is still running, what a second interrupt left behind, and orphans found late."""
         if not self._has_started_any:
             return
         await asyncio.gather(*(self._kill(running, mark) for running, mark in self._running.items()))
@@ -85,9 +84,10 @@ class NoSandbox(Sandbox, SandboxSession):
             self._guard = None
 
     async def _kill(self, running: RunningProcess, mark: int) -> None:
-        """Sweep until nothing of the trial is left; the first sweep comes before any await, so no cancel can stop it.
+        """Sweep until nothing of the trial is left.
 
-        The first process is reaped last: until then its number keeps meaning its session and its group.
+        The first sweep comes before any await, so no cancellation can prevent it. The first process is reaped last,
+        because until then its pid identifies its session and group.
         """
         deadline_s = time.monotonic() + _KILL_S
         pause_s = _FIRST_PAUSE_S
@@ -129,14 +129,14 @@ async def _watched(running: RunningProcess, watch: Watch | None) -> AsyncIterato
         watching.cancel()
         await asyncio.wait([watching])
     if not watching.cancelled():
-        watching.result()  # what it raised
+        watching.result()  # raises its exception
 
 
 def _guard(marks: range) -> Guard:
     try:
         return Guard(marks)
     except OSError as error:
-        raise TargetUnavailable(f"no process can be started: {error}") from error
+        raise TargetUnavailable(f"cannot start a process: {error}") from error
 
 
 def _start(request: ProcessRequest, mark: int, pass_fds: Collection[int]) -> subprocess.Popen[bytes]:
@@ -161,7 +161,7 @@ def _start(request: ProcessRequest, mark: int, pass_fds: Collection[int]) -> sub
 def _cannot_start(request: ProcessRequest, error: Exception) -> TargetUnavailable:
     program = request.argv[0] if request.argv else ""
     if not program:
-        return TargetUnavailable("cannot start a process: the command is empty", hint="name the program to run")
+        return TargetUnavailable("cannot start a process: the command is empty", hint="set the program to run")
     if not Path(request.cwd).is_dir():
         return TargetUnavailable(
             f"cannot start '{program}': its working folder '{request.cwd}' is not a folder",
@@ -170,13 +170,13 @@ def _cannot_start(request: ProcessRequest, error: Exception) -> TargetUnavailabl
     where = f"cannot start '{program}' in '{request.cwd}'"
     if isinstance(error, FileNotFoundError):
         return TargetUnavailable(
-            f"{where}: no such program, or the interpreter named in its first line is missing",
-            hint="install it, correct the spelling, give its full path, or set PATH in the environment it is given",
+            f"{where}: no such program, or the interpreter in its first line is missing",
+            hint="install it, correct the spelling, give its full path, or set PATH in its environment",
         )
     if isinstance(error, PermissionError):
         return TargetUnavailable(
-            f"{where}: it is not executable, or the folder may not be entered",
-            hint=f"chmod +x '{program}', or name a program and not a folder or a data file",
+            f"{where}: it is not executable, or the folder is not accessible",
+            hint=f"chmod +x '{program}', or use a program instead of a folder or a data file",
         )
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return TargetUnavailable(f"{where}: {reason}", hint="try the same command by hand in that folder")

@@ -1,18 +1,18 @@
-"""Finding and killing every process of a trial, also those that ran away from it.
+"""Finds and kills every process of a trial, including those that detached from it.
 
-A walk down from this process meets them, and orphans among them too, where it adopts orphans: the process that the
-command line starts does. Elsewhere one of its ancestors has adopted them (init, say), and they are looked for among
-the children of those. What other code started is met too and must be left alone. A process belongs to a trial if it
-descends from the trial's first process, is in that process's session, or carries the trial's mark:
+The search walks down from this process. If this process adopts orphans, as the one that the command line starts does,
+the walk finds them too. Otherwise an ancestor (such as init) has adopted them, and the search covers its children as
+well. The walk also finds processes of other code, which must be left alone. A process belongs to a trial if it descends
+from the trial's first process, is in that process's session, or has the trial's mark:
 
-* in its environment, which a program can empty and a zombie no longer has;
-* as its limit on resident memory, which Linux has not enforced for twenty years, yet every child inherits through
-  `setsid`, double forks and exec, and which can be read from zombies. It is set just after the start, so a child forked
-  in the very first moment can miss it. What the kernel hands down from the start is
-* a blocked signal that nobody sends: it does not say which trial, but it tells such unmarked orphans from foreign ones,
-  if this process has adopted them.
+* In its environment, which a program can empty and a zombie no longer has.
+* As its limit on resident memory. Linux has not enforced this limit for twenty years, but every child inherits it
+  through `setsid`, double forks and exec, and it can be read from zombies. It is set just after the start, so a child
+  forked immediately can miss it.
+* As a blocked signal that is never sent, which is inherited from the start. It does not identify the trial, but it
+  distinguishes unmarked orphans from processes of other code, if this process has adopted them.
 
-All this needs Linux and its /proc. Elsewhere only the process group is killed. Nothing here starts or awaits anything.
+All this needs Linux and its /proc. Elsewhere only the process group is killed. Nothing is started or awaited here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 MARK_VARIABLE = "EVALHARNESS_TRIAL"
 
 _PROC = Path("/proc")
-_ALL_MARKS = range(2**50, 2**51)  # KiB: so high that, as a limit of memory, no program would ever notice one
+_ALL_MARKS = range(2**50, 2**51)  # KiB: so high that no program would ever notice it as a memory limit
 _TRIALS_PER_SANDBOX = 2**24
 _UNUSED_SIGNALS = frozenset(member for member in signal.Signals if member.name == "SIGSTKFLT")  # not on every processor
 _PR_GET_CHILD_SUBREAPER = 37
@@ -37,7 +37,7 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """One line of /proc/PID/stat. A pid alone names nobody for long; with the start time it does."""
+    """One line of /proc/PID/stat. A pid alone can be reused; together with the start time it identifies a process."""
 
     pid: int
     parent: int
@@ -56,10 +56,10 @@ def new_marks() -> range:
 
 
 def adopts_orphans() -> bool:
-    """Whether orphaned descendants become children of this process, instead of one of its ancestors'."""
+    """Whether orphaned descendants become children of this process instead of an ancestor."""
     if not has_proc():
         return False
-    import ctypes  # here, because most runs start no process and need not pay for it
+    import ctypes  # lazy: most runs start no process
 
     answer = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
@@ -68,7 +68,7 @@ def adopts_orphans() -> bool:
 
 @contextmanager
 def signal_blocked_for_children() -> Iterator[None]:
-    """What this thread starts meanwhile is born with the unused signal blocked. Other threads are not affected."""
+    """Processes that this thread starts meanwhile have the unused signal blocked. Other threads are not affected."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _UNUSED_SIGNALS)
     try:
         yield
@@ -77,20 +77,20 @@ def signal_blocked_for_children() -> Iterator[None]:
 
 
 def set_mark(pid: int, mark: int) -> None:
-    """Mark a child that has just been started; its environment carries the mark already."""
+    """Mark a child that has just been started; its environment already has the mark."""
     if not has_proc():
         return
-    import resource  # here, because it does not exist on every platform
+    import resource  # lazy: it does not exist on every platform
 
     try:
         _, hard = resource.prlimit(pid, resource.RLIMIT_RSS)
         resource.prlimit(pid, resource.RLIMIT_RSS, (mark * 1024, hard))
     except (OSError, ValueError):
-        return  # another user's program, or a lower hard limit: the other signs remain
+        return  # another user's program, or a lower hard limit: the other marks remain
 
 
 def open_pidfd(pid: int) -> int | None:
-    """A handle that means this very process for ever; None where the platform has none or the process is gone."""
+    """A handle that always refers to this process; None if the platform has none or the process is gone."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -98,13 +98,13 @@ def open_pidfd(pid: int) -> int | None:
 
 
 def started_ticks(pid: int) -> int | None:
-    """When a process was started: its number is given to another one later. None when there is no such process."""
+    """When a process was started, which distinguishes it from a later one with the same pid; None if there is none."""
     process = _read(pid)
     return None if process is None else process.started_ticks
 
 
 def kill_group(leader: int) -> None:
-    """Kill a process group; the caller has not yet reaped its leader, so the number cannot mean anybody else."""
+    """Kill a process group whose leader the caller has not reaped yet, so that its number cannot be reused."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -119,12 +119,12 @@ def sweep(
     unmarked_too: bool = False,
     looks_around: bool = False,
 ) -> bool:
-    """Kill and reap what carries one of `marks` or belongs to `root`, and say whether there was nothing to do.
+    """Kill and reap what has one of `marks` or belongs to `root`; return whether there was nothing to do.
 
-    `root` is the trial's first process, not yet reaped: it is killed too, but reaping it is left to the caller.
-    `others` are first processes of other trials; what lives below them is passed over. Unmarked orphans may be some
-    other trial's: they are reaped when dead, but killed only if `unmarked_too`. With `looks_around`, orphans with these
-    marks are met that this process has not adopted; whoever did reaps them.
+    `root` is the trial's first process, not yet reaped: it is killed too, but the caller must reap it. `others` are the
+    first processes of other trials; their descendants are skipped. Unmarked orphans may belong to another trial: they
+    are reaped when dead, but killed only if `unmarked_too`. With `looks_around`, orphans with these marks that another
+    process has adopted are killed too; that process reaps them.
     """
     met = list(_descendants(marks, others, looks_around=looks_around)) if has_proc() else []
     found = _members(met, marks, root)
@@ -143,7 +143,7 @@ def sweep(
 
 
 def kill_marked(marks: range) -> bool:
-    """Kill what carries one of `marks`, whoever its parent is now, and say whether there was nothing to do."""
+    """Kill what has one of `marks`, regardless of its parent; return whether there was nothing to do."""
     pids = [pid for children in _children_table().values() for pid in children]
     met = [process for pid in pids if (process := _read(pid)) is not None]
     found = _members(met, marks, root=None)
@@ -153,7 +153,7 @@ def kill_marked(marks: range) -> bool:
 
 
 def family_of(root: int) -> list[int]:
-    """The process and all its descendants, parents first; those that come or go meanwhile may be missing."""
+    """The process and all its descendants, parents first; processes that start or end meanwhile may be missing."""
     family = [root]
     table = None if _lists_children() else _children_table()
     for parent in family:
@@ -162,7 +162,7 @@ def family_of(root: int) -> list[int]:
 
 
 def _members(met: Iterable[_Process], marks: range, root: int | None) -> list[_Process]:
-    """An environment is read only where nothing else tells: that waits for a process which is busy forking."""
+    """The processes of a trial. Environments are read last, because that waits for a process that is busy forking."""
     pids: set[int] = set()
     for process in met:
         is_family = root in (process.pid, process.session) or process.parent in pids
@@ -232,7 +232,7 @@ def _children_table() -> dict[int, list[int]]:
 
 
 def content(path: str) -> bytes:
-    """A file of /proc, at a third of what `Path.read_bytes` costs: a sweep reads several of each process it meets."""
+    """A file of /proc, read at a third of the cost of `Path.read_bytes`, because a sweep reads many."""
     with io.FileIO(path) as file:
         return file.readall()
 
@@ -242,7 +242,7 @@ def _read(pid: int) -> _Process | None:
         line = content(f"{_PROC}/{pid}/stat")
     except OSError:
         return None
-    # The program's name comes second, in parentheses, and may itself hold spaces and parentheses.
+    # The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
     fields = line.rpartition(b")")[2].split()
     return _Process(
         pid,
@@ -256,7 +256,7 @@ def _read(pid: int) -> _Process | None:
 
 
 def _marks_of(process: _Process) -> list[int]:
-    """From its limit and its environment, where a harness inside a trial adds its own mark to the one it was given."""
+    """The marks from its limit and its environment, to which a harness inside a trial adds its own mark."""
     marks = [process.memory_limit_kib] if process.memory_limit_kib in _ALL_MARKS else []
     try:
         variables = content(f"{_PROC}/{process.pid}/environ").split(b"\0")
@@ -276,8 +276,10 @@ def _is_signed(process: _Process) -> bool:
 
 
 def _kill(process: _Process) -> None:
-    """Kill exactly this process: the handle is taken first and the start time compared after, so a new owner of the
-    same pid is never hit."""
+    """Kill exactly this process, and never a new one with the same pid.
+
+    The handle is opened before the start time is compared.
+    """
     handle = open_pidfd(process.pid)
     try:
         now = _read(process.pid)
@@ -295,7 +297,7 @@ def _kill(process: _Process) -> None:
 
 
 def _reap(process: _Process) -> None:
-    """Reap it if it is dead and ours by adoption; waiting for anyone (-1) would steal other code's children."""
+    """Reap it if it is dead and was adopted; waiting for any child (-1) would reap other code's children."""
     if process.parent != os.getpid():
         return
     try:

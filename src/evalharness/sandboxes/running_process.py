@@ -1,7 +1,7 @@
-"""One process while it runs: its input, its bounded output, its limits and its exit.
+"""One process while it runs: its input, its limited output, its limits and its exit.
 
-It never kills: it says when the process has exited or passed a limit, and what came of it. Who starts the process and
-who kills it, with everything it started, is `none.py`.
+It never kills: it reports when the process has exited or exceeded a limit, and the result. `none.py` starts the
+process, and kills it with everything it started.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.process_tree import open_pidfd
 
 _CHUNK_BYTES = 65_536
-_LEFT_IN_PIPE_CHUNKS = 16  # the largest pipe an ordinary user can make holds 1 MiB
+_LEFT_IN_PIPE_CHUNKS = 16  # an ordinary user's largest pipe has 1 MiB
 _DRAIN_S = 0.3
 _EXIT_POLL_S = 0.02
 
 
 class RunningProcess:
-    """Served by callbacks of the event loop it was made in; `popen` has three unbuffered pipes."""
+    """Driven by callbacks of the event loop it was created in; `popen` has three unbuffered pipes."""
 
     def __init__(self, popen: subprocess.Popen[bytes], request: ProcessRequest) -> None:
         self.pid = popen.pid
@@ -46,7 +46,7 @@ class RunningProcess:
         self._watch_exit()
 
     async def wait(self) -> Ended:
-        """Until the process exits or passes a limit; nothing is killed yet."""
+        """Wait until the process exits or exceeds a limit; nothing is killed yet."""
         try:
             async with asyncio.timeout(self._request.timeout_s):
                 await self._ends.wait()
@@ -58,16 +58,16 @@ class RunningProcess:
         return self._passed or ("exited" if self._ends.is_set() else "timeout")
 
     def end(self, passed: Ended) -> None:
-        """Somebody who looks from outside has seen the process pass a limit."""
+        """An observer has seen the process exceed a limit."""
         self._passed = passed
         self.stop_waiting()
 
     def stop_waiting(self) -> None:
-        """Nobody looks on any more, whatever the reason: the process has to be killed."""
+        """End the wait because the observer has stopped for any reason; the process must be killed."""
         self._ends.set()
 
     async def drain(self) -> None:
-        """Let the last output arrive, but do not wait long for a grandchild that holds a pipe open."""
+        """Let the last output arrive, but do not wait long for a grandchild that keeps a pipe open."""
         try:
             async with asyncio.timeout(_DRAIN_S):
                 await self._drained.wait()
@@ -75,7 +75,7 @@ class RunningProcess:
             pass
 
     def is_dead(self) -> bool:
-        """Whether the first process has ended, asked without reaping it where the platform can."""
+        """Whether the first process has ended, checked without reaping it if the platform allows."""
         if self._popen.returncode is not None:
             return True
         if not hasattr(os, "waitid"):
@@ -84,7 +84,7 @@ class RunningProcess:
         try:
             status = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
-            self.reap()  # somebody else has reaped it, and its exit code is lost
+            self.reap()  # other code has reaped it, and its exit code is lost
             return True
         if status is None:
             return False
@@ -92,14 +92,14 @@ class RunningProcess:
         return True
 
     def unreaped_pid(self) -> int | None:
-        """None once the number may belong to somebody else; where `waitid` is missing it must serve a moment longer."""
+        """The pid; None once it may have been reused. Without `waitid` it is used a moment longer."""
         return self.pid if self._popen.returncode is None or not hasattr(os, "waitid") else None
 
     def reap(self) -> None:
         self._popen.poll()
 
     def close_pipes(self) -> None:
-        """Take what is still in the pipes and let go of everything."""
+        """Read what is still in the pipes and release everything."""
         for pipe, output in ((self._stdout_pipe, self._stdout), (self._stderr_pipe, self._stderr)):
             for _ in range(_LEFT_IN_PIPE_CHUNKS):
                 self._read(pipe, output)
@@ -108,7 +108,7 @@ class RunningProcess:
         self._stop_watching()
 
     def result(self, ended: Ended) -> ProcessResult:
-        # Output that arrived after the exit can still be the drop too much: the verdict must not depend on the timing.
+        # Output that arrived after the exit can still exceed the limit: the verdict must not depend on timing.
         if self._flooded and ended == "exited":
             ended = "flood"
         if ended == "exited" and self._exit_code is None:
@@ -161,7 +161,7 @@ class RunningProcess:
             self._drained.set()
 
     def _on_flood(self) -> None:
-        """Stop reading, but leave the pipes open: a blocked writer is killed, a broken pipe would let it go on."""
+        """Stop reading, but leave the pipes open: a broken pipe would let the writer continue until it is killed."""
         self._flooded = True
         for pipe in (self._stdout_pipe, self._stderr_pipe):
             if not pipe.closed:
@@ -202,8 +202,6 @@ def _pipes(popen: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[byt
 
 
 # The head and the tail of a stream of any length, in bounded memory.
-#
-# It holds bytes and knows nothing of pipes or processes.
 
 _LONGEST_CHARACTER = 4
 
@@ -234,7 +232,7 @@ class BoundedOutput:
             return bytes(self._head + self._tail)
         head, tail = _without_split_end(self._head), _without_split_start(self._tail)
         missing = self.total - len(head) - len(tail)
-        # The … stand right where it was cut: there, what is left of a secret is looked for.
+        # The … mark the exact place of the cut, where the redaction looks for parts of secrets.
         return bytes(head) + f"…\n[{missing} bytes cut]\n…".encode() + bytes(tail)
 
 

@@ -1,8 +1,8 @@
-"""Which system calls sandboxed code may not make, as a program for the kernel's filter (seccomp).
+"""The system calls that sandboxed code may not make, as a program for the kernel's filter (seccomp).
 
 Namespaces and dropped privileges do not cover these: the keys of the session that started the harness, sockets to the
-machine's own host, interfaces of the kernel with a long record of holes, ways into other processes of the sandbox (its
-judge may be one of them), and set-user-ID files: one in a workspace could be run by somebody outside.
+machine's own host, kernel interfaces with a long record of vulnerabilities, ways into other processes of the sandbox
+(one of them may be its judge), and set-user-ID files, which others could run outside of the workspace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 Tests = tuple[tuple[int, int], ...]
-"""(number of an argument, bits): the call is refused when the argument has one of the bits, for all the pairs."""
+"""(number of an argument, bits): the call is refused if, for every pair, the argument has one of the bits."""
 
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
@@ -23,8 +23,8 @@ _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
 _X32_CALLS = 0x40000000
 _SET_ID_BITS = 0o6000
-_CREATES = 0o20000100  # O_CREAT, and the bit of its own that O_TMPFILE has
-_RARE_FAMILY = 0x20  # from 32 on: AF_VSOCK, which no namespace bounds, AF_ALG, AF_XDP and others like them
+_CREATES = 0o20000100  # O_CREAT and the bit specific to O_TMPFILE
+_RARE_FAMILY = 0x20  # from 32 on: AF_VSOCK, which namespaces do not cover, AF_ALG, AF_XDP and others
 
 _AnyInstruction = tuple[int, int, int, int]
 
@@ -33,7 +33,7 @@ _AnyInstruction = tuple[int, int, int, int]
 class _Architecture:
     audit_number: int
     missing: tuple[int, ...]
-    """As if the kernel did not know them: programs have a way out for that."""
+    """Calls that fail as if the kernel did not know them; programs have a fallback for that."""
     refused: Mapping[int, Tests]
 
 
@@ -74,14 +74,14 @@ _ARCHITECTURES = {
 
 
 def filter_program(machine: str = "") -> bytes | None:
-    """In the form `bwrap --seccomp` reads; None for machines whose calls are not known here."""
+    """The filter in the format of `bwrap --seccomp`; None for machines whose system calls are not listed here."""
     architecture = _ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:
         return None
     program: list[_AnyInstruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (_EQUAL, 1, 0, architecture.audit_number),
-        (_RETURN, 0, 0, _KILL),  # the same kernel's calls under other numbers
+        (_RETURN, 0, 0, _KILL),  # the same kernel's calls with other numbers
         (_LOAD, 0, 0, _NUMBER_OFFSET),
         (_AT_LEAST, 0, 1, _X32_CALLS),
         (_RETURN, 0, 0, _FAIL | errno.ENOSYS),
@@ -96,7 +96,7 @@ def filter_program(machine: str = "") -> bytes | None:
 
 
 def _refusal(tests: Tests) -> list[_AnyInstruction]:
-    """Each test that fails jumps to the last instruction, which allows the call."""
+    """Instructions that refuse a call; a test that fails jumps to the last one, which allows it."""
     steps: list[_AnyInstruction] = []
     for position, (argument, bits) in enumerate(tests):
         left = 2 * (len(tests) - position - 1)

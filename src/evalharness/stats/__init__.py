@@ -1,1 +1,1 @@
-"""Numbers in, numbers out."""
+"""Statistics as pure functions: numbers in, numbers out."""

@@ -1,8 +1,9 @@
-"""How far raters (people, judges) agree beyond chance: Cohen's and Fleiss' kappa, Gwet's AC1, Krippendorff's alpha.
+"""Agreement between raters (people or judges) beyond chance.
 
-Ratings are given per item, in the raters' order, with None for a gap. Where all ratings are equal, agreement cannot
-be distinguished from raters who never look: the answer is None, "no variation", never 1. Kappa falls to 0 when one
-category is rare, however well raters agree; AC1 does not. Whether the raters are right is another question.
+Contains Cohen's and Fleiss' kappa, Gwet's AC1 and Krippendorff's alpha. Ratings are listed per item, in the order of
+the raters, with None for a missing rating. If all ratings are equal, the result is None ("no variation") and not 1,
+because such raters may not have looked at the items at all. Kappa falls towards 0 when one category is rare, even if
+raters agree well; AC1 does not. Agreement does not mean that the raters are right.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Kappa:
 
 
 def percent_agreement(ratings: Ratings) -> float | None:
-    """The chance that two ratings of one item are equal; None if no item has two."""
+    """The chance that two ratings of one item are equal; None if no item has two ratings."""
     items = _compared(ratings)
     return fmean(map(_agreeing, items)) if items else None
 
@@ -44,10 +45,10 @@ def percent_agreement(ratings: Ratings) -> float | None:
 def cohen_kappa(
     ratings: Ratings, weights: KappaWeights = "equal", categories: Sequence[Hashable] | None = None
 ) -> Kappa | None:
-    """For two raters; items with a gap are left out.
+    """Cohen's kappa for two raters; items with a missing rating are left out.
 
-    With linear or quadratic weights near misses count in part, by their distance in `categories`: the scale in its
-    order, by default the sorted ratings.
+    With linear or quadratic weights, near misses count in part, by their distance in `categories`. These are the scale
+    in its order; the default is the sorted ratings.
     """
     if weights not in get_args(KappaWeights):
         raise UnknownName("kappa weights", weights, get_args(KappaWeights))
@@ -62,11 +63,12 @@ def cohen_kappa(
 
 
 def fleiss_kappa(ratings: Ratings) -> float | None:
-    """For the same number of ratings on every item, by whomever."""
+    """Fleiss' kappa, for items that all have the same number of ratings; the raters may differ from item to item."""
     items = [Counter(rating for rating in item if rating is not None) for item in ratings]
     if len({item.total() for item in items}) > 1 or any(item.total() < 2 for item in items):
         raise UsageError(
-            "Fleiss' kappa needs equally many ratings of every item, at least two", hint="use Krippendorff's alpha"
+            "Fleiss' kappa needs the same number of ratings for every item, and at least two",
+            hint="use Krippendorff's alpha",
         )
     if _no_variation(items):
         return None
@@ -76,9 +78,9 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
 
 
 def gwet_ac1(ratings: Ratings, categories: Sequence[Hashable] | None = None) -> float | None:
-    """Agreement beyond chance that stays meaningful when one category is rare.
+    """Gwet's AC1: agreement beyond chance that stays meaningful when one category is rare.
 
-    Name all `categories` where some may never have been chosen; by default those count that were.
+    Pass all `categories` if some may never have been chosen. By default, only the chosen ones count.
     """
     items = _compared(ratings)
     if _no_variation(items):
@@ -92,15 +94,15 @@ def gwet_ac1(ratings: Ratings, categories: Sequence[Hashable] | None = None) -> 
 def agreement_interval(
     ratings: Ratings, measure: Measure, *, level: float = LEVEL, resamples: int = 2000, seed: int = 0
 ) -> BootstrapInterval | None:
-    """Bootstrap over items of any measure: `agreement_interval(ratings, krippendorff_alpha)`.
+    """A bootstrap interval over items for any measure: `agreement_interval(ratings, krippendorff_alpha)`.
 
-    With three or more categories fix them, since a draw may miss one: `partial(gwet_ac1, categories=…)`.
+    With three or more categories, fix them with `partial(gwet_ac1, categories=…)`, since a resample may miss one.
     """
     return bootstrap_interval(ratings, measure, level=level, resamples=resamples, seed=seed)
 
 
 def reliability(alpha: float | None) -> Reliability:
-    """What Krippendorff's thresholds say of an alpha: whether a gate may rest on these raters."""
+    """How far a gate may rely on these raters, by Krippendorff's thresholds for alpha."""
     if alpha is None:
         return "no variation"
     if reaches(alpha, _RELIABLE):
@@ -109,7 +111,7 @@ def reliability(alpha: float | None) -> Reliability:
 
 
 def leading_measure(ratings: Ratings) -> Literal["alpha", "AC1"]:
-    """Which measure to print first: AC1 where the rarest category makes up less than a tenth of the ratings."""
+    """Which measure to print first: AC1 if the rarest category has less than a tenth of the ratings, else alpha."""
     counts = sum(_compared(ratings), Counter[Hashable]())
     return "AC1" if counts and min(counts.values()) < _RARE * counts.total() else "alpha"
 
@@ -164,13 +166,13 @@ def _no_variation(items: Sequence[Counter[Hashable]] | Sequence[tuple[Hashable, 
 def _order(
     ratings: Sequence[Hashable], categories: Sequence[Hashable] | None, *, by_value: bool
 ) -> dict[Hashable, int]:
-    """The place of every category in its scale."""
+    """The position of every category on its scale."""
     seen = dict.fromkeys(ratings)
     if categories is None:
         return {category: place for place, category in enumerate(_sorted(seen) if by_value else seen)}
     scale = {category: place for place, category in enumerate(dict.fromkeys(categories))}
     if unknown := [category for category in seen if category not in scale]:
-        raise UsageError(f"{unknown[0]!r} is none of the categories {', '.join(map(repr, scale))}")
+        raise UsageError(f"{unknown[0]!r} is not one of the categories {', '.join(map(repr, scale))}")
     return scale
 
 
@@ -181,18 +183,19 @@ def _sorted(categories: dict[Hashable, None]) -> list[Hashable]:
     return [*sorted(numbers)]
 
 
-# Krippendorff's alpha: agreement of any number of raters, with gaps, on four kinds of scale.
+# Krippendorff's alpha: agreement of any number of raters, with missing ratings, on four kinds of scale.
 #
-# alpha = 1 - observed / expected disagreement. Ratings are given per item with None for a gap; an item with fewer than
-# two ratings says nothing and is left out. Where all ratings are equal there is "no variation": None, not 1. What an
-# alpha is good for says `agreement.reliability`.
+# alpha = 1 - observed / expected disagreement. Items with fewer than two ratings are left out.
 
 Scale = Literal["nominal", "ordinal", "interval", "ratio"]
 Disagreement: TypeAlias = Callable[[Sequence[float]], float]
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[Hashable | None]], scale: Scale = "nominal") -> float | None:
-    """Nominal ratings are any labels; the other scales need numbers, a ratio scale none below 0."""
+    """Krippendorff's alpha; None if all ratings are equal.
+
+    Nominal ratings can be any labels. The other scales need numbers, and a ratio scale none below 0.
+    """
     if scale not in get_args(Scale):
         raise UnknownName("scale", scale, get_args(Scale))
     items = [given for item in ratings if len(given := [rating for rating in item if rating is not None]) > 1]
@@ -206,7 +209,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Hashable | None]], scale: Scal
 
 
 def _measured(ratings: Sequence[Hashable], scale: Scale) -> tuple[Mapping[Hashable, float], Disagreement]:
-    """Each rating as a number, and the sum of squared distances over all ordered pairs of such numbers."""
+    """Each rating as a number, and a function that sums squared distances over all ordered pairs of such numbers."""
     counts = Counter(ratings)
     if scale == "nominal":
         return {label: float(place) for place, label in enumerate(counts)}, _unequal

@@ -1,7 +1,7 @@
 """The beta distribution: its distribution function I_x(a, b), its quantile, and log B(a, b).
 
-Accurate to about 1e-10 relative for parameters up to 1e9. Binomial tails are the same numbers: of n trials with
-chance p, at least k pass with probability I_p(k, n - k + 1). Intervals built on this are in `intervals.py`.
+Accurate to about 1e-10 relative for parameters up to 1e9. It also gives binomial tails: of n trials with chance p, at
+least k pass with probability I_p(k, n - k + 1). The intervals that use this are in `intervals.py`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def beta_quantile(p: float, a: float, b: float) -> float:
     _check_parameters(a, b)
     if not 0 < p < 1:
         raise UsageError(f"a quantile needs a probability between 0 and 1, got {p}")
-    if p > 0.5:  # the smaller tail keeps its digits
+    if p > 0.5:  # computing the smaller tail keeps its digits
         return _share(-_log_odds(1 - p, b, a))
     return _share(_log_odds(p, a, b))
 
 
 def log_beta(a: float, b: float) -> float:
-    """log B(a, b), without the cancellation that a difference of log Γ suffers for large parameters."""
+    """log B(a, b), without the cancellation that a difference of log Γ suffers from for large parameters."""
     _check_parameters(a, b)
     small, large = sorted((a, b))
     n = a + b
@@ -45,10 +45,10 @@ def log_beta(a: float, b: float) -> float:
 
 
 def regularised_beta_split(a: float, b: float, x: float, y: float) -> float:
-    """I_x(a, b) with y = 1 - x handed in, because the smaller of the two must not be a rounded difference."""
+    """I_x(a, b) with y = 1 - x passed in, because the smaller of the two must not be a rounded difference."""
     if x <= 0 or y <= 0:
         return 0.0 if x <= 0 else 1.0
-    if a * y < b * x:  # the fraction converges fast below the mean only
+    if a * y < b * x:  # the fraction converges fast only below the mean
         return 1 - beta_weight(b, a, y, x) / _beta_fraction(b, a, y, x)
     return beta_weight(a, b, x, y) / _beta_fraction(a, b, x, y)
 
@@ -89,7 +89,7 @@ def _log_of_ratio(ratio: float, ratio_minus_one: float) -> float:
 
 
 def _stirling_remainder(z: float) -> float:
-    """What Stirling's formula (z - ½)·log z - z + ½·log 2π leaves of log Γ(z)."""
+    """log Γ(z) minus Stirling's formula (z - ½)·log z - z + ½·log 2π."""
     if z < 10:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + _HALF_LOG_TWO_PI)
     return math.fsum(c / z ** (2 * i + 1) for i, c in enumerate(_STIRLING_COEFFICIENTS))
@@ -98,22 +98,23 @@ def _stirling_remainder(z: float) -> float:
 def _log_odds(p: float, a: float, b: float) -> float:
     """log(x / (1 - x)) of the p-quantile, for p up to ½.
 
-    log I is concave in the log odds: a Newton step from the left never leaps over the root, and the line that log I
-    follows far out on the left reaches log p before the root does. Where I rounds to 0, steps are halved.
+    log I is concave in the log odds, so a Newton step from the left never jumps past the root. The search starts where
+    the asymptote of log I on the far left reaches log p, which is left of the root. Where I rounds to 0, steps are
+    halved.
     """
     value = leftmost = (math.log(p) + math.log(a) + log_beta(a, b)) / a
     right = math.log(a / b)
     for _ in range(_MAX_STEPS):
         x, y = _share(value), _share(-value)
         if x == 0:
-            return value  # smaller than any number there is
+            return value  # smaller than the smallest float
         reached = regularised_beta_split(a, b, x, y)
         if reached == 0:
             value = (value + right) / 2
             continue
         missing = math.log(p) - math.log(reached)
         right, value = value, max(leftmost, value + missing * reached / beta_weight(a, b, x, y))
-        if abs(missing) < 1e-7:  # a step squares the error
+        if abs(missing) < 1e-7:  # each step squares the error
             return value
     raise HarnessError(f"the beta quantile did not converge for {p} of {a}, {b}")
 

@@ -1,11 +1,15 @@
-"""Noise between runs: a new run against a baseline of several runs, and what their spread says.
+"""Noise between runs: compare a new run with a baseline of several runs.
 
-Trials of one run can share what no test over cases sees: a busy machine, a provider's other version, a changed page.
-Several runs of an unchanged target show it, as a spread of their means beyond what single trials explain. From three
-runs on the new run must therefore lie outside what both tests call chance: the one over cases (exact or sign flips, on
-the pool of the runs) and Student's of one more run against the runs. The larger p counts, and the wider interval.
-The first keeps its level where only trials vary, the second where runs do, too; so the larger p keeps it in both.
-Pure numbers; which runs belong to a baseline, and in which words this is said, is decided elsewhere.
+Trials of one run can share an influence that a test over cases cannot see: a busy machine, another version at the
+provider, a changed page. Several runs of an unchanged target reveal it: their means vary more than single trials
+explain.
+
+With three or more baseline runs, a change must therefore convince two tests. One is the test over cases (exact or sign
+flips, on the pooled runs); the other is Student's t-test of the new run against the baseline runs. The larger p-value
+and the wider interval count. The first test keeps its level if only trials vary, the second also if runs vary, so the
+larger p-value keeps it in both situations.
+
+Which runs belong to a baseline, and how results are worded, is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -24,28 +28,29 @@ from evalharness.stats.student import student_t_below, student_t_quantile
 from evalharness.stats.thresholds import ALPHA, POWER
 
 FEWEST_RUNS = 3
-"""Of a baseline, for its spread to enter test and interval: two say next to nothing about it."""
+"""Runs that a baseline needs before its spread is used; two runs say almost nothing about it."""
 FEWEST_RUNS_OF_HISTORY = 5
-"""For noise between runs to be named."""
+"""Runs needed before noise between runs is reported."""
 FEWEST_EXPECTED = 5.0
-"""Passes, and failures, that a run has on average in cases that vary: below, the law of chi² is no guide."""
+"""Average passes, and failures, per run in cases that vary. With fewer, the chi² distribution is a poor approximation.
+"""
 Counts = Mapping[int, tuple[int, int]]
-"""Of one run: judged trials and passes by case, which any number stands for."""
-# Means that are equal but for their last bits do not vary.
+"""One run: (judged trials, passes) by case number."""
+# Means that differ only in their last bits count as equal.
 _NO_VARIANCE = 1e-24
 _STEPS = 400
 _MOST_DF = 1e6
 
 
-# The test of one more run.
+# The test of the new run against the baseline runs.
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpread:
-    """Means of the runs of a baseline and of the new run, all over the same cases.
+    """Means of the baseline runs and of the new run, all over the same cases.
 
-    `chance` is the variance of a run's mean that its trials alone explain, None where figures are no passes. `extra` is
-    what the new run's mean varies more than theirs because it has fewer trials.
+    `chance` is the variance of a run's mean that its trials alone explain; None if the figures are not passes. `extra`
+    is the additional variance of the new run's mean if it has fewer trials.
     """
 
     before: tuple[float, ...]
@@ -54,7 +59,7 @@ class RunSpread:
     chance: float | None = None
     extra: float = 0.0
     is_share: bool = False
-    """Whether all means lie between 0 and 1, where noise reaches farther down than up near 1."""
+    """Whether all means lie between 0 and 1. Near 1, noise reaches farther down than up."""
 
     @property
     def runs(self) -> int:
@@ -66,23 +71,23 @@ class RunSpread:
 
     @property
     def variance(self) -> float:
-        """Between the runs, trials included."""
+        """The variance between the runs, including that of their trials."""
         found = variance(self.before)
         return found if found > _NO_VARIANCE * max(1.0, fmean(self.before) ** 2) else 0.0
 
     @property
     def squared_error(self) -> float:
-        """Of the difference of one more run from the mean of the runs."""
+        """The squared error of the difference between one more run and the mean of the runs."""
         return self.variance * (1 + 1 / self.runs) + self.extra
 
     @property
     def df(self) -> float:
-        """Runs less one; more (Satterthwaite) as far as the error is known without them."""
+        """Degrees of freedom: runs minus one, or more (Satterthwaite) if part of the error is known without them."""
         own = self.variance * (1 + 1 / self.runs)
         return min(_MOST_DF, (self.runs - 1) * (self.squared_error / own) ** 2) if own else _MOST_DF
 
     def of_size(self, times: float) -> RunSpread:
-        """As it would be if each run had so many times the cases or trials: what they explain of it shrinks."""
+        """The spread if each run had `times` as many cases or trials, which shrinks the part that trials explain."""
         if not self.chance or not self.variance:
             return self
         explained = min(self.chance, self.variance)
@@ -92,7 +97,7 @@ class RunSpread:
         return replace(self, before=before, chance=self.chance / times, extra=self.extra / times)
 
     def on_arcsines(self) -> RunSpread:
-        """The same, of means that vary alike wherever they lie."""
+        """The same spread after an arcsine transformation, which makes means vary alike at every level."""
         mean = fmean(self.before)
         slope = 4 * mean * (1 - mean)
         before = tuple(map(_arcsine, self.before))
@@ -100,24 +105,24 @@ class RunSpread:
         return RunSpread(before, _arcsine(self.now), self.cases, None, extra)
 
     def detectable(self, rate: float, alpha: float, power: float) -> float | None:
-        """The smallest loss that shows with this power; None if none does. As sure as the spread of so few runs is."""
+        """The smallest loss found with this power; None if there is none. It is as uncertain as the spread."""
         between = max(self.variance, self.chance or 0.0)
         if self.chance and 0 < rate < 1:
             return detectable_between(rate, between, self.chance, self.runs, alpha, power)
         return self.margin(1 - alpha) + self.margin(power)
 
     def margin(self, level: float) -> float:
-        """What one more unchanged run stays within, to one side, with this chance."""
+        """The one-sided distance that one more unchanged run stays within, with probability `level`."""
         return math.sqrt(self.squared_error) * student_t_quantile(level, self.df) if self.squared_error else 0.0
 
 
 def spread_of_passes(
     before: Sequence[Counts], now: Counts, weights: Mapping[int, float] | None = None
 ) -> RunSpread | None:
-    """Of pass rates; None below three runs, or where no case was judged in all of them.
+    """The spread of pass rates; None with fewer than three runs, or if no case was judged in all of them.
 
-    A run's mean is that of its cases' shares, by weight. Only cases with a judged trial in every run count: means over
-    different cases would differ by the cases.
+    A run's mean is the weighted mean of its cases' shares. Only cases with a judged trial in every run count, because
+    means over different cases would differ by the cases.
     """
     shared = shared_cases([*before, now], weights)
     if len(before) < FEWEST_RUNS or not shared:
@@ -134,7 +139,10 @@ def spread_of_passes(
 def spread_of_figures(
     before: Sequence[Mapping[int, float]], now: Mapping[int, float], weights: Mapping[int, float] | None = None
 ) -> RunSpread | None:
-    """Of scores, or of logarithms of times and costs (turned, so that below is worse), one figure per case and run."""
+    """The spread of one figure per case and run.
+
+    The figures are scores, or negated logarithms of times and costs, so that lower is worse.
+    """
     shared = shared_cases([*before, now], weights)
     if len(before) < FEWEST_RUNS or not shared:
         return None
@@ -144,7 +152,7 @@ def spread_of_figures(
 
 
 def shared_cases(runs: Sequence[Mapping[int, object]], weights: Mapping[int, float] | None = None) -> list[int]:
-    """Those that every run has figures for, in the last one's order; what weighs nothing is left out."""
+    """The cases with figures in every run, in the order of the last run; cases of weight 0 are left out."""
     *before, now = runs
     return [
         case for case in now if all(case in run for run in before) and (weights is None or weights.get(case, 1.0) > 0)
@@ -152,11 +160,11 @@ def shared_cases(runs: Sequence[Mapping[int, object]], weights: Mapping[int, flo
 
 
 def one_more_run(spread: RunSpread) -> PValues:
-    """Student's test: could the new run be one more of the runs of the baseline?
+    """Student's t-test: could the new run be one more of the baseline runs?
 
-    Of shares the larger p of the test on their own scale and on that of arcsines: near 1 noise reaches farther down
-    than up, which the former alone takes for a loss in 6 to 9 of 100 unchanged runs. Where the runs do not vary at
-    all, every difference is more than they explain; the test over cases then decides.
+    For shares, the result is the larger p-value of the tests on the plain and on the arcsine scale. Near 1, noise
+    reaches farther down than up, so the plain test alone reports a loss in 6 to 9 of 100 unchanged runs. If the runs do
+    not vary at all, any difference counts as significant here, and the test over cases decides.
     """
     method = f"Student's t of one run against {spread.runs}"
     found = [_student(each) for each in ([spread, spread.on_arcsines()] if spread.is_share else [spread])]
@@ -177,7 +185,7 @@ def _arcsine(share: float) -> float:
 
 
 def larger(over_cases: PValues, over_runs: PValues | None) -> PValues:
-    """Both must be convinced. So each p-value is at least that of either test."""
+    """The larger p-values of both tests: a change must convince both."""
     if over_runs is None:
         return over_cases
     return replace(
@@ -189,7 +197,7 @@ def larger(over_cases: PValues, over_runs: PValues | None) -> PValues:
 
 
 def wider(found: PairedDifference, spread: RunSpread | None, span: float = 1.0) -> PairedDifference:
-    """The interval over cases, no narrower than what one more run may differ by: it agrees with `larger`."""
+    """The interval over cases, widened to at least the margin of one more run, so that it agrees with `larger`."""
     if spread is None:
         return found
     two_sided, one_sided = spread.margin((1 + found.level) / 2), spread.margin(found.level)
@@ -206,19 +214,20 @@ def wider(found: PairedDifference, spread: RunSpread | None, span: float = 1.0) 
 
 
 def smallest_p_between(spread: RunSpread, worst: float = 0.0) -> float:
-    """The p-value of the worst possible new run: join it by max with that of the test over cases."""
+    """The p-value of the worst possible new run; combine it by max with that of the test over cases."""
     return one_more_run(replace(spread, now=worst)).p_less
 
 
-# What such a comparison can show.
+# The power of such a comparison.
 
 
 def power_between(drop: float, rate: float, between: float, chance: float, runs: int, alpha: float = ALPHA) -> float:
-    """How often the larger p shows a drop from `rate`, if a run's mean varies by `between` and `chance` of that.
+    """The power of the larger p-value for a drop from `rate`.
 
-    Variances both: `chance` is that of the trials, and where the two are equal there is no other noise. By the normal
-    law for means, integrated over what so few runs may show of their own variance. Simulated within .03 of the truth at
-    a rate of .7 (50 x 4; 3, 5 and 8 runs); at .95 up to .075 too low and never more than .01 too high.
+    `between` is the variance of a run's mean, `chance` the part of it that comes from trials; if the two are equal
+    there is no other noise. Means are taken as normal, and the power is averaged over the variances that so few runs
+    may show. In simulations the result is within .03 of the truth at a rate of .7 (50 x 4; 3, 5 and 8 runs). At .95 it
+    is up to .075 too low and never more than .01 too high.
     """
     if runs < FEWEST_RUNS or not (chance > 0 and between > 0 and 0 < rate < 1 and drop > 0):
         raise UsageError(f"needs at least {FEWEST_RUNS} runs, a rate, a drop and variances, got {runs}, {rate}, {drop}")
@@ -236,7 +245,7 @@ def power_between(drop: float, rate: float, between: float, chance: float, runs:
 def detectable_between(
     rate: float, between: float, chance: float, runs: int, alpha: float = ALPHA, power: float = POWER
 ) -> float | None:
-    """The smallest drop found with this power, None if none is; as sure as `between`, of which few runs say little."""
+    """The smallest drop found with this power; None if there is none. With few runs, `between` itself is uncertain."""
     if power_between(rate, rate, between, chance, runs, alpha) < power:
         return None
     low, high = 0.0, rate
@@ -250,7 +259,7 @@ def detectable_between(
 
 @cache
 def _chi_over_root(df: int) -> tuple[float, ...]:
-    """Equally likely values of s/σ, one from the middle of each of many slices of the law of chi²."""
+    """Equally likely values of s/σ: the middle of each of many equal slices of the chi² distribution."""
     found: list[float] = []
     width = (df + 12 * math.sqrt(2 * df) + 30) / (_STEPS * 20)
     total, x = 0.0, 0.0
@@ -264,15 +273,16 @@ def _chi_over_root(df: int) -> tuple[float, ...]:
     return (*found, *[math.sqrt(x / df)] * (_STEPS - len(found)))
 
 
-# What a history of runs shows.
+# Noise in a history of runs.
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseBetweenRuns:
-    """`sd` is that of the runs' true pass rates beyond their trials' chance, `sd_by_chance` that of the latter.
+    """How much runs vary beyond their trials, as shares (times 100 they are points).
 
-    Both as shares: times 100 they are points. `low` to `high` is the interval of `sd`. `is_shown` where so much
-    spread is rare (`p` <= alpha) if only trials vary.
+    `sd` is the standard deviation of the runs' true pass rates, with the interval `low` to `high`. `sd_by_chance` is
+    the one that trials alone explain. `is_shown` is true if so much spread is rare (`p` <= alpha) when only trials
+    vary.
     """
 
     sd: float
@@ -288,10 +298,11 @@ class NoiseBetweenRuns:
 def noise_between_runs(
     runs: Sequence[Counts], weights: Mapping[int, float] | None = None, alpha: float = ALPHA
 ) -> NoiseBetweenRuns | None:
-    """From finished runs of one target and equal cases; None where they are too few, or hardly ever disagree.
+    """Noise in finished runs of one target on the same cases; None if runs are too few or hardly ever disagree.
 
-    Given the passes of a case in all runs together, chance alone says which run they fell to: that gives the spread to
-    expect, exactly. How much more there is, is measured by the law of chi², a good guide where enough trials vary.
+    Given all passes of a case, chance alone decides which run each of them belongs to if only trials vary. This gives
+    the expected spread exactly. The excess is measured with the chi² distribution, a good approximation if enough
+    trials vary.
     """
     if len(runs) < FEWEST_RUNS_OF_HISTORY:
         return None
@@ -300,7 +311,7 @@ def noise_between_runs(
         return None
     weighing = _normed(shared, weights)
     variances = {case: _trial_variance([run[case] for run in runs]) for case in shared}
-    # Cases that always pass or always fail say nothing about chance; too few others, and the law of chi² is off.
+    # Cases that always pass or always fail say nothing about chance; with too few others, chi² is inaccurate.
     varying = [case for case in shared if variances[case] > 0]
     passes = sum(run[case][1] for run in runs for case in varying) / len(runs)
     fails = sum(run[case][0] - run[case][1] for run in runs for case in varying) / len(runs)
@@ -318,8 +329,8 @@ def noise_between_runs(
 def alarms_of_unchanged(sd: float, sd_by_chance: float, alpha: float = ALPHA) -> float:
     """About how often the test over cases alone calls an unchanged target worse, given noise between runs.
 
-    Against one run or the pool of several alike: the new run has its own noise, which no pool takes away. A little too
-    high for few trials, which keep the exact test below its level.
+    This is the same against one run and against several pooled runs, because pooling does not remove the new run's own
+    noise. With few trials it is a little too high, because the exact test stays below its level.
     """
     if not sd_by_chance > 0:
         return alpha
@@ -328,7 +339,7 @@ def alarms_of_unchanged(sd: float, sd_by_chance: float, alpha: float = ALPHA) ->
 
 
 def chi2_above(x: float, df: int) -> float:
-    """P(chi² > x), in closed form for whole degrees of freedom."""
+    """P(chi² > x), in closed form for integer degrees of freedom."""
     if x <= 0:
         return 1.0
     half = x / 2
@@ -355,7 +366,7 @@ def _chi2_quantile(p: float, df: int) -> float:
 
 
 def _normed(cases: Sequence[int], weights: Mapping[int, float] | None) -> dict[int, float]:
-    """Each case's share of all weights."""
+    """Each case's share of the total weight."""
     if weights is None:
         return dict.fromkeys(cases, 1 / len(cases))
     largest = max(weights.get(case, 1.0) for case in cases)
@@ -369,7 +380,7 @@ def _mean_share(run: Counts, weighing: Mapping[int, float]) -> float:
 
 
 def _trial_variance(counts: Sequence[tuple[int, int]]) -> float:
-    """Of one trial of a case, from all runs together: what falling to the runs by chance makes of their totals."""
+    """The variance of one trial of a case, estimated from all runs together."""
     n, c = (sum(each) for each in zip(*counts, strict=True))
     return c * (n - c) / (n * (n - 1)) if n > 1 else 0.0
 

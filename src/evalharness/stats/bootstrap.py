@@ -1,8 +1,8 @@
-"""Bootstrap intervals over items: how much would a figure move if other cases of this kind had been drawn?
+"""Bootstrap intervals over items: how much would a figure change with another sample of such cases?
 
-Whole items (cases, with all their trials or ratings) are drawn again, never single trials. Percentile bounds for
-few items; bias-corrected and accelerated (BCa) ones from 50 items on. For pass rates the interval
-of `intervals.py`, which adds an imagined case, is better: near 0 and 1 a bootstrap of few cases claims far too much.
+Whole items (cases with all their trials or ratings) are resampled, never single trials. The bounds are percentiles for
+few items and bias-corrected and accelerated (BCa) from 50 items on. For pass rates, use `intervals.py`: near 0 and 1, a
+bootstrap of few cases gives intervals that are far too narrow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FEWEST_RESAMPLES = 100
 
 @dataclass(frozen=True, slots=True)
 class BootstrapInterval:
-    """`undefined` resamples, whose figure cannot be computed, are left out of the bounds."""
+    """The bounds, computed without the `undefined` resamples, for which the figure does not exist."""
 
     low: float
     high: float
@@ -47,9 +47,9 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> BootstrapInterval | None:
-    """None with fewer than two items, or if the figure is undefined for all of them or for most resamples.
+    """The interval; None with fewer than two items, or if the figure is undefined for all items or for most resamples.
 
-    Equal input gives equal bounds, whatever else draws random numbers.
+    Equal input always gives equal bounds.
     """
     upper_probability(level)
     if resamples < FEWEST_RESAMPLES:
@@ -69,7 +69,7 @@ def bootstrap_interval(
 
 
 def resampled(items: Sequence[Item], statistic: Statistic[Item], resamples: int, seed: int) -> list[float]:
-    """The figure of as many draws with replacement, sorted; draws for which it is undefined are left out."""
+    """The sorted figures of `resamples` draws with replacement, without draws for which the figure is undefined."""
     random = Random(seed)
     figures = (statistic(random.choices(items, k=len(items))) for _ in range(resamples))
     return sorted(figure for figure in figures if figure is not None)
@@ -83,9 +83,9 @@ def percentile_bounds(figures: Sequence[float], level: float) -> tuple[float, fl
 def bca_bounds(
     value: float, figures: Sequence[float], left_out: Sequence[float], level: float
 ) -> tuple[float, float] | None:
-    """Percentiles shifted for bias (figures on one side of `value`) and skew (`left_out`: each item missing once).
+    """Percentiles corrected for bias (figures on one side of `value`) and skew (`left_out`: without each item in turn).
 
-    None where either cannot be reported: all figures on one side, or no item makes a difference.
+    None if a correction is undefined: all figures lie on one side, or no item makes a difference.
     """
     below = math.fsum((figure < value) + 0.5 * (figure == value) for figure in figures) / len(figures)
     centre = fmean(left_out) if left_out else 0.0

@@ -1,12 +1,13 @@
-"""The smallest drop that the exact stratified permutation test finds with a given power, from the test's own law.
+"""The smallest drop that the exact stratified permutation test finds with a given power, from the test's distribution.
 
-The drop is one of every case: its pass rate is lowered by a shift, but not below 0. Rates are not known, so each case
-has a law (`rate_laws.py`). Then, of two runs of the same size:
+The drop lowers the pass rate of every case by the same shift, but not below 0. Rates are unknown, so each case has a
+distribution of rates (`rate_laws.py`). For two runs of the same size, the method depends on the trials:
 
-- one trial per case: the cases that got worse and better follow a trinomial law, and the power is a sum over it;
-- few trials: runs are drawn. As the shift grows, passes turn into failures one by one, so each drawn pair of runs has
-  one smallest shift at which the test rejects, and the shift wanted is a quantile of these;
-- many trials: the normal limit of the same sums.
+- One trial per case: the numbers of cases that got worse and better have a trinomial distribution; the power is a sum
+  over it.
+- Few trials: runs are simulated. As the shift grows, passes turn into failures one by one, so each simulated pair of
+  runs has one smallest shift at which the test rejects. The result is a quantile of these shifts.
+- Many trials: the normal approximation of the same sums.
 """
 
 from __future__ import annotations
@@ -24,31 +25,33 @@ from evalharness.stats.thresholds import SAME
 
 DRAWS = 400
 MOST_DRAWN = 80
-"""Trials per run up to which runs are drawn; beyond, the normal law of the same sums is as good."""
+"""Up to so many trials per run, runs are simulated; beyond, the normal approximation is as good."""
 MOST_SUMMED = 400
-"""Cases with one trial up to which the power is summed."""
+"""Up to so many cases with one trial, the power is summed exactly."""
 _UNSURE = 0.01
-"""So much more power is asked for where single trials hardly tell the rates: sizes told too low miss more often than
-sizes told too high find."""
+"""Extra power required with one trial per case, where the rates are hardly known.
+
+A size that is too small costs more power than an equally large excess gains.
+"""
 _SEED = 17
 _NODES = 48
 _MOST_NODES = 6000
-"""Of all laws together; fewer for each are enough where there are many."""
+"""For all distributions together; with many distributions, fewer nodes for each are enough."""
 _FEWEST_NODES = 6
 _STEP = 1e-4
 _STANDARD = NormalDist()
 _MUCH_CHANCE = 3.0
-"""The variance from which on a series is as good as the whole law of the sum."""
+"""Above this variance, a series is as good as the full distribution of the sum."""
 
 
 def smallest_drop(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
-    """What the pass rate loses at the smallest shift that is found: less than the shift where cases reach 0."""
+    """The loss of the mean pass rate at the smallest shift that is found. Less than the shift if cases reach 0."""
     shift = smallest_shift(laws, alpha, power)
     return None if shift is None else mean_loss(laws, shift)
 
 
 def smallest_shift(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
-    """How far each case's rate must fall for two such runs to show it with this power; None if not even to 0."""
+    """How far each case's rate must fall for two such runs to show it with this power; None if even 0 is not enough."""
     sizes = {(law.n_old, law.n_new) for law in laws}
     if sizes == {(1, 1)} and sum(law.cases for law in laws) <= MOST_SUMMED:
         return _fewest_points(_one_trial_power(laws, alpha), min(power + _UNSURE, (1 + power) / 2))
@@ -58,7 +61,7 @@ def smallest_shift(laws: Sequence[CaseLaw], alpha: float, power: float) -> float
 
 
 def mean_loss(laws: Sequence[CaseLaw], shift: float) -> float:
-    """What the mean pass rate loses if every case's rate falls by `shift` or to 0."""
+    """The loss of the mean pass rate if every case's rate falls by `shift` or to 0."""
     number = _nodes_for(laws)
     lost = math.fsum(law.cases * weight * min(p, shift) for law in laws for p, weight in law.nodes(number))
     return lost / math.fsum(law.cases for law in laws)
@@ -82,7 +85,7 @@ def _fewest_points(power_of: Callable[[float], float], power: float) -> float | 
 
 
 def _one_trial_power(laws: Sequence[CaseLaw], alpha: float) -> Callable[[float], float]:
-    """Of the sign test of the cases that differ: so many get worse, the others better."""
+    """The power of the sign test on the cases that differ."""
     cases = round(math.fsum(law.cases for law in laws))
     share = 1 / math.fsum(law.cases for law in laws)
     rates = [(p, law.cases * share * weight) for law in laws for p, weight in law.nodes(_nodes_for(laws))]
@@ -99,7 +102,7 @@ def _one_trial_power(laws: Sequence[CaseLaw], alpha: float) -> Callable[[float],
         for differing, (most, of_most, of_most_before) in enumerate(critical):
             if most < 0:
                 continue
-            # P(at most so many gains): one more case differs, so the law moves up, and one more gain may be allowed
+            # `at_most` is P(at most `most` gains), updated for one more differing case and perhaps one more gain.
             if differing:
                 at_most -= gain * of_most_before * _powers(gain, last, differing - 1) if last >= 0 else 0.0
             if most > last:
@@ -116,10 +119,13 @@ def _powers(p: float, hits: int, of: int) -> float:
 
 
 def _critical_gains(cases: int, alpha: float) -> list[tuple[int, float, float]]:
-    """For 0, 1, … differing cases the most gains at which the sign test rejects, or -1; the ways to choose so many of
-    them; and the ways to choose the last number of one fewer."""
+    """For 0, 1, … differing cases: the most gains at which the sign test rejects (or -1), and two binomials.
+
+    The first is the number of ways to choose that many gains from the differing cases. The second is the number of ways
+    to choose the previous entry's gains from one case fewer.
+    """
     found = []
-    most, ways = -1, 0  # of all sets of gains, those with at most so many
+    most, ways = -1, 0  # `ways` counts the sets with at most `most` gains
     for differing in range(cases + 1):
         before = math.comb(differing - 1, most) if most >= 0 else 0
         ways = 2 * ways - before if most >= 0 else 0
@@ -130,7 +136,7 @@ def _critical_gains(cases: int, alpha: float) -> list[tuple[int, float, float]]:
     return found
 
 
-# Drawn runs.
+# Simulated runs.
 
 
 def _drawn(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
@@ -142,7 +148,7 @@ def _drawn(laws: Sequence[CaseLaw], alpha: float, power: float) -> float | None:
 
 
 class _DrawnTest:
-    """Pairs of runs with rates by these laws, and the exact test of them in floating point."""
+    """Simulates pairs of runs with rates from these distributions, and tests them exactly in floating point."""
 
     def __init__(self, laws: Sequence[CaseLaw], alpha: float) -> None:
         self._alpha = alpha
@@ -159,13 +165,13 @@ class _DrawnTest:
         self._summed: dict[tuple[tuple[int, int, int], ...], list[float]] = {(): [1.0]}
 
     def threshold(self, uniform: Callable[[], float]) -> float:
-        """Draw rates and both runs; the smallest shift at which the test rejects, infinite where it never does."""
+        """Simulate rates and both runs; return the smallest shift at which the test rejects, or infinity."""
         passed_old, events = [], []
         for i, (n_old, n_new, rates, cumulated) in enumerate(self._cases):
             rate = rates[min(bisect_left(cumulated, uniform()), len(rates) - 1)]
             passed_old.append(sum(uniform() < rate for _ in range(n_old)))
             events += [(gap, i) for gap in (rate - uniform() for _ in range(n_new)) if gap > 0]
-        events.sort()  # at a shift of `gap` this pass has become a failure
+        events.sort()  # from a shift of `gap` on, this pass is a failure
 
         def rejects(fallen: int) -> bool:
             passed = passed_old.copy()
@@ -175,16 +181,16 @@ class _DrawnTest:
 
         if not rejects(len(events)):
             return math.inf
-        low, high = -1, len(events)  # where it rejects, it does with every further failure
+        low, high = -1, len(events)  # once the test rejects, it rejects with every further failure too
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if rejects(middle) else (middle, high)
         return events[high - 1][0] if high else 0.0
 
     def _rejects(self, passed: Sequence[int], passed_new: int) -> bool:
-        """Whether so few new passes are rare enough if nothing changed; `passed` has those of both runs by case.
+        """Whether so few new passes are significant; `passed` has the passes of both runs by case.
 
-        Exact where chance is small, else by the Edgeworth series of the lattice.
+        Exact if the variance is small, else by the Edgeworth series for a lattice.
         """
         kinds = [(n_old, n_new, both) for (n_old, n_new, _, _), both in zip(self._cases, passed, strict=True)]
         mean = variance = third = fourth = 0.0
@@ -199,10 +205,10 @@ class _DrawnTest:
         if variance > _MUCH_CHANCE:
             return _edgeworth(passed_new, mean, variance, third, fourth) <= self._alpha
         law = self._law_of_sum(tuple(sorted(kinds)))
-        return math.fsum(law[: passed_new + 1]) <= self._alpha * (1 + SAME)  # the very limit counts as reached
+        return math.fsum(law[: passed_new + 1]) <= self._alpha * (1 + SAME)  # a p-value equal to alpha rejects
 
     def _law_of_sum(self, kinds: tuple[tuple[int, int, int], ...]) -> list[float]:
-        """Many sums begin alike, so what they have in common is summed once."""
+        """The distribution of the sum, cached by prefix because many sums begin with the same terms."""
         found = self._summed.get(kinds)
         if found is None:
             shorter, chances = self._law_of_sum(kinds[:-1]), self._null[kinds[-1]].chances
@@ -215,7 +221,7 @@ class _DrawnTest:
 
 
 def _whole(laws: Sequence[CaseLaw]) -> list[int]:
-    """Whole cases: where shares of a case are planned, the larger remainders are rounded up."""
+    """Whole numbers of cases: where fractions of a case are planned, the largest remainders are rounded up."""
     wanted = round(math.fsum(law.cases for law in laws))
     whole = [math.floor(law.cases + 1e-9) for law in laws]
     by_remainder = sorted(range(len(laws)), key=lambda i: (whole[i] - laws[i].cases, i))
@@ -230,7 +236,7 @@ def _cumulated(law: CaseLaw) -> tuple[list[float], list[float]]:
 
 
 class _Null(NamedTuple):
-    """The hypergeometric law of a case's new passes: four cumulants, and the chance of 0, 1, … passes."""
+    """The hypergeometric distribution of a case's new passes: four cumulants, and the probability of 0, 1, … passes."""
 
     mean: float
     variance: float
@@ -250,7 +256,11 @@ def _null(n_old: int, n_new: int, both: int) -> _Null:
 
 
 def _edgeworth(passed: int, mean: float, variance: float, third: float, fourth: float) -> float:
-    """With a uniform unit's variance and fourth cumulant added, a continuous law has the chances of the lattice."""
+    """The Edgeworth series with a continuity correction.
+
+    Adding the variance and fourth cumulant of a uniform unit interval makes a continuous distribution match the
+    lattice.
+    """
     variance, fourth = variance + 1 / 12, fourth - 1 / 120
     sd = math.sqrt(variance)
     x, skew, excess = (passed + 0.5 - mean) / sd, third / sd**3, fourth / variance**2
@@ -258,13 +268,13 @@ def _edgeworth(passed: int, mean: float, variance: float, third: float, fourth: 
     return _STANDARD.cdf(x) - _STANDARD.pdf(x) * series
 
 
-# The normal law.
+# The normal approximation.
 
 
 def _normal_power(laws: Sequence[CaseLaw], alpha: float) -> Callable[[float], float]:
-    """P(reject) where new passes fall short of their mean under the null by z of its standard deviations, both drawn.
+    """P(new passes lie z standard deviations below their mean under the null), where mean and deviation are random too.
 
-    That standard deviation depends on the same passes; it is taken as linear in them.
+    The standard deviation depends on the same passes; it is approximated as linear in them.
     """
     z = _STANDARD.inv_cdf(1 - alpha)
     number = _nodes_for(laws)

@@ -1,6 +1,6 @@
-"""How often a case changes its answer when nothing changed, and what that does to a gate that fails on any flip.
+"""How often a case changes its result when nothing changed, and how often a gate on flips then raises false alarms.
 
-Whether a case is quarantined, and which runs are comparable enough to be counted together, is decided elsewhere.
+Which cases are quarantined, and which runs can be counted together, is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from evalharness.stats.rate_laws import law_of_counts
 _FEWEST_CASES, _FEWEST_TRIALS = 5, 4
 _RESAMPLES = 200
 _LOW_TAIL, _HIGH_TAIL, _ALIKE_TAIL = 0.02, 0.01, 0.05
-"""What is cut off at the ends: with 5 % at each too many ranges missed the truth."""
+"""Tail probabilities of the range. With 5 % at each end, too many ranges missed the truth."""
 _MOST_DRAWN = 100
-"""Of more watched cases so many stand for all, each for as many."""
+"""With more watched cases, a sample of this size represents all of them."""
 _SEED = 17
 
 
 def flip_rate(n: int, c: int) -> float | None:
-    """Chance that two trials of a case disagree, given c passes in n; unbiased; None if there are not two trials."""
+    """The chance that two trials of a case disagree, given c passes in n; unbiased; None with fewer than two trials."""
     _check(n, c)
     return 2 * c * (n - c) / (n * (n - 1)) if n > 1 else None
 
@@ -32,16 +32,17 @@ def flip_rate(n: int, c: int) -> float | None:
 def flip_alarm_range(
     known: Sequence[tuple[int, int]], watched: Sequence[bool], new_trials: int, *, all_must_fail: bool = False
 ) -> tuple[float, float] | None:
-    """From where to where the chance lies that a rule on flips raises an alarm though nothing changed: a 90 % range.
+    """The 90 % range of the chance that a rule on flips raises an alarm although nothing changed.
 
-    `known` has (trials, passes) of each case in the baseline and its history together, `watched` says which passed
-    every trial of the baseline: they must not fail one of `new_trials`, or with `all_must_fail` not all of them. None
-    where too little is known: with fewer than five cases, or a case with fewer than four trials.
+    `known` has (trials, passes) of each case, from the baseline and its history together. `watched` marks the cases
+    that passed every trial of the baseline. An alarm means that a watched case fails one of `new_trials`, or all of
+    them with `all_must_fail`. None with fewer than five cases, or if a case has fewer than four trials.
 
-    Cases are drawn again with their trials (Bayesian bootstrap), the law of pass rates is fitted to each sample, and
-    the watched cases get rates by it, each sharpened by its own trials. A case that never failed may be a sure one: it
-    counts for the upper end only. That end is also at least what follows if all watched cases are alike and fail as
-    often as their trials do not rule out: no failure among few trials does not prove that there is none.
+    Cases are resampled with their trials (Bayesian bootstrap). The distribution of pass rates is fitted to each sample,
+    and each watched case draws a rate from it, updated by its own trials. A case that never failed may be certain to
+    pass, so it counts for the upper end only. The upper end is also at least the chance of an alarm if all watched
+    cases are alike and fail as often as their trials allow: few trials without a failure do not prove that there is
+    none.
     """
     for n, c in dict.fromkeys(known):
         _check(n, c)
@@ -72,7 +73,7 @@ def flip_alarm_range(
 
 
 def _if_alike(watched: Sequence[tuple[int, int]], quiet_at: Callable[[float], float]) -> float:
-    """The chance of an alarm at the lowest pass rate that the trials of these cases together leave open."""
+    """The chance of an alarm at the lowest pass rate that is compatible with the trials of these cases together."""
     if not watched:
         return 0.0
     trials, passes = sum(n for n, _ in watched), sum(c for _, c in watched)

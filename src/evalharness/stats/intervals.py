@@ -1,8 +1,8 @@
 """Confidence intervals for a rate: Wilson's for independent trials, a Bayesian bootstrap for trials grouped by case.
 
-Trials of one case resemble each other, so they count for less than as many independent ones. The bootstrap weighs whole
-cases at random, with one more case that is imagined, and so, unlike mean ± t·SE, keeps a width where every case agrees.
-Exact intervals for independent trials are at the end. Values outside [0, 1] (cost, latency) are in `medians.py`.
+Trials of one case resemble each other, so they carry less information than independent ones. The bootstrap gives whole
+cases random weights and adds one imagined case. Unlike mean ± t·SE, it therefore keeps a width even if all cases agree.
+Exact intervals for independent trials are at the end. For values outside [0, 1] (cost, latency) see `medians.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from evalharness.stats.thresholds import LEVEL
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """`n_eff` is the number of independent trials whose mean would vary as much; None if nothing shows how much."""
+    """`n_eff` is the number of independent trials whose mean would vary as much.
+
+    It is None if all estimates are 0 or all are 1.
+    """
 
     low: float
     high: float
@@ -45,12 +48,12 @@ def bootstrap_plus_one_case(
     level: float = LEVEL,
     weights: Sequence[float] | None = None,
 ) -> Interval | None:
-    """Interval for the mean of one estimate per case (or cluster); None if there is no estimate.
+    """The interval for the mean of one estimate per case (or cluster); None without estimates.
 
-    Its ends are quantiles of the mean with random weights, to which one imagined case is added: mostly a failing one
-    for the low end, a passing one for the high end. A lower estimate lowers every such mean, so it raises neither end.
-    With weights it is the weighted mean, and a case that outweighs the others counts as correspondingly few cases.
-    A single case has Wilson's interval over its trials; otherwise `total_trials` matters only for `n_eff`.
+    Its ends are quantiles of the mean with random weights. One imagined case is added: mostly a failing one for the low
+    end, a passing one for the high end. A lower estimate lowers every such mean, so it raises neither end. With weights
+    the mean is weighted, and a case that outweighs the others reduces the effective number of cases. A single case has
+    Wilson's interval over its trials; otherwise `total_trials` matters only for `n_eff`.
     """
     tail = 1 - upper_probability(level)
     _check(estimates, total_trials, weights)
@@ -72,23 +75,23 @@ def bootstrap_plus_one_case(
 
 
 def upper_probability(level: float) -> float:
-    """The quantile at which the upper end of a two-sided interval of this level lies."""
+    """The probability whose quantile is the upper end of a two-sided interval of this level."""
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
     return (1 + level) / 2
 
 
 def _effective_trials(cases: Masses, total_trials: int) -> float | None:
-    """From the standard error over cases, which describes their spread; no interval is made of it."""
+    """The effective number of trials, from the standard error over cases; it is not used for any interval."""
     if {estimate for estimate, _ in cases} in ({0.0}, {1.0}):
         return None
     mean = mean_of(cases)
     total = math.fsum(weight * times for (_, weight), times in cases.items())
     squares = math.fsum(weight * weight * times for (_, weight), times in cases.items())
     variance = weighted_mean(((estimate - mean) ** 2, weight * times) for (estimate, weight), times in cases.items())
-    # (Σw)²/Σw² less one, summed from its parts: the difference rounds to 0 where one case outweighs all others.
+    # (Σw)²/Σw² - 1, summed from its parts: the difference would round to 0 if one case outweighs all others.
     freedom = math.fsum(weight * (total - weight) * times for (_, weight), times in cases.items()) / squares
-    # variance/freedom is the squared error, unbiased for the weighted mean; sd²/M without weights
+    # variance/freedom is the unbiased squared error of the weighted mean; sd²/M without weights.
     spread = mean * (1 - mean) * freedom
     return spread / variance if spread < total_trials * variance else float(total_trials)
 
@@ -104,7 +107,7 @@ def _score_interval(mean: float, n: float, quantile: float, level: float, method
 
 
 def _score_bound(mean: float, n: float, quantile: float) -> float:
-    """centre - half of the score interval, rewritten without the subtraction: exact at 0, never outside [0, mean]."""
+    """The lower end of the score interval, rewritten without a subtraction: exact at 0, never outside [0, mean]."""
     if mean == 0:
         return 0.0
     pull = quantile * quantile / (2 * n)
@@ -126,20 +129,18 @@ def _check(estimates: Sequence[float], total_trials: int, weights: Sequence[floa
     if len(weights) != len(estimates):
         raise UsageError(f"{len(weights)} weights do not fit {len(estimates)} estimates")
     if not all(0 < weight < math.inf for weight in weights):
-        raise UsageError(
-            "every weight must be a positive number", hint="leave cases of weight 0 out, with their trials"
-        )
+        raise UsageError("every weight must be a positive number", hint="leave out cases of weight 0 and their trials")
 
 
-# Exact intervals for a rate from independent trials, against which the default interval is measured.
+# Exact intervals for a rate from independent trials, used to check the default interval.
 #
-# Clopper and Pearson's interval never covers less than it says, at the price of width. The equal-tailed interval of a
-# uniform prior is narrower, and right on average over all rates. The default of reports is the
-# bootstrap above, because trials of one case are not independent.
+# Clopper and Pearson's interval never covers less than its level, but it is wide. The equal-tailed interval of a
+# uniform prior is narrower, and has the right coverage on average over all rates. Reports use the bootstrap above,
+# because trials of one case are not independent.
 
 
 def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """The rates that `successes` of `n` do not refute at either side."""
+    """The rates that neither tail rejects after `successes` in `n` trials."""
     upper, lower = _check_counts(successes, n, level)
     failures = n - successes
     return Interval(
@@ -152,7 +153,7 @@ def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
 
 
 def uniform_beta(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """The middle `level` of what is believed about the rate when every rate was equally likely before."""
+    """The middle `level` of the posterior distribution of the rate, with a uniform prior."""
     upper, lower = _check_counts(successes, n, level)
     return Interval(
         low=beta_quantile(lower, successes + 1, n - successes + 1),
@@ -164,7 +165,7 @@ def uniform_beta(successes: int, n: int, level: float = LEVEL) -> Interval:
 
 
 def _check_counts(successes: int, n: int, level: float) -> tuple[float, float]:
-    """The probabilities at both ends of an interval."""
+    """The probabilities of the upper and the lower end of an interval."""
     if not (n > 0 and 0 <= successes <= n):
         raise UsageError(f"an interval needs 0 <= successes <= n and n > 0, got {successes} and {n}")
     return upper_probability(level), (1 - level) / 2

@@ -1,8 +1,8 @@
 """Item analysis: what the results of several targets say about the cases themselves.
 
-A good case separates strong targets from weak ones. One that everybody passes or fails separates nobody; one that
-weak targets pass more often than strong ones is often graded by a wrong key. With few targets all this is a hint
-where to look, no proof. Targets are compared only on cases that all of them were tried on.
+A good case separates strong targets from weak ones. A case that all targets pass, or all fail, separates none. A case
+that weak targets pass more often than strong ones often has a wrong expected answer. With few targets these are hints
+where to look, not proof. Targets are compared only on cases that all of them were tried on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalharness.stats.thresholds import LEVEL, reaches
 
 FEWEST_TARGETS = 5
 Flag = Literal["everyone passes", "everyone fails", "negative discrimination"]
-# Below this a spread is what rounding leaves of none.
+# A smaller variance is a rounding error.
 _NO_VARIANCE = 1e-18
 
 
@@ -26,8 +26,8 @@ _NO_VARIANCE = 1e-18
 class Item:
     """`difficulty` is the mean share passed: near 1 is easy.
 
-    `discrimination` is the correlation, over targets, of the share passed with the target's mean on all other cases
-    that the same targets were tried on; None where one of the two does not vary.
+    `discrimination` is the correlation, over targets, between the share passed and the target's mean on all other cases
+    that the same targets were tried on. It is None if one of the two does not vary.
     """
 
     case: str
@@ -47,7 +47,7 @@ class ItemAnalysis:
 
 
 def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemAnalysis | None:
-    """From one mapping per target, case to share passed; None with fewer than five targets.
+    """Analyse the cases, from one mapping of case to share passed per target; None with fewer than five targets.
 
     A case that fewer than five targets were tried on is left out.
     """
@@ -72,9 +72,9 @@ def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemAnalys
 
 
 def _item(case: str, members: Sequence[Mapping[str, float]], totals: Sequence[float], shared: int) -> Item:
-    """`totals` are those of the `shared` cases that all of these targets were tried on."""
+    """Analyse one case; `totals` sum over the `shared` cases that all of these targets were tried on."""
     own = [shares[case] for shares in members]
-    # Without the case itself, or it would agree with its own part of the total.
+    # Leave out the case itself, because it would correlate with its own part of the total.
     rest = [(total - share) / (shared - 1) if shared > 1 else 0.0 for total, share in zip(totals, own, strict=True)]
     difficulty = math.fsum(own) / len(own)
     discrimination = _correlation(own, rest)
@@ -92,8 +92,7 @@ def _flag(difficulty: float, discrimination: float | None, targets: int) -> Flag
 
 
 def _beyond_chance(targets: int) -> float:
-    """The correlation that Student's test of one calls significant."""
-    # One-sided: it is called negative only where so few targets would seldom give it by chance.
+    """The smallest correlation that Student's test calls significant, one-sided."""
     quantile = student_t_quantile(LEVEL, targets - 2)
     return quantile / math.sqrt(targets - 2 + quantile**2)
 
@@ -108,7 +107,7 @@ def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
 
 
 def _reliability(cases: Sequence[str], shares_by_target: Sequence[Mapping[str, float]]) -> float | None:
-    """Which share of the spread between targets is not noise of single cases; None where nothing varies."""
+    """The share of the variance between targets that is not noise of single cases; None if nothing varies."""
     if len(cases) < 2:
         return None
     of_totals = _variance([math.fsum(shares[case] for case in cases) for shares in shares_by_target])

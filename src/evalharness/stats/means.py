@@ -1,4 +1,4 @@
-"""The weighted mean, in one place. What weighs how much, and what a mean of nothing is worth, callers decide."""
+"""The weighted mean. Callers choose the weights, and handle the case of no values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 
 def weighted_mean(weighted: Iterable[tuple[float, float]]) -> float:
-    """The mean of (value, weight) pairs; at least one weight is above 0.
+    """The mean of (value, weight) pairs; at least one weight must be above 0.
 
-    Weights are scaled by a power of two, which rounds nothing: sums of the largest ones would overflow.
+    Weights are scaled by a power of two, which is exact, so that sums of very large weights do not overflow.
     """
     pairs = list(weighted)
     if len(pairs) == 1:

@@ -1,7 +1,7 @@
-"""What is typical of figures without an upper limit, such as latency and cost: median and quantiles.
+"""Median and quantiles, for figures without an upper limit such as latency and cost.
 
-A few slow trials carry a mean and its standard error away, so neither is offered here. Values must be independent:
-one per case, not one per trial. Rates and scores between 0 and 1 are in `intervals.py`.
+A few slow trials distort a mean and its standard error, so neither is offered here. Values must be independent: one per
+case, not one per trial. For rates and scores between 0 and 1 see `intervals.py`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from evalharness.stats.thresholds import LEVEL
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value and its interval; no bounds where the values cannot say anything about their spread.
+    """A value and its interval; the bounds are None if the values say nothing about their spread.
 
-    `level` is what the interval reaches. For a median this is at least what was asked for, unless there are too few
-    values for any interval to reach it.
+    `level` is the level that the interval reaches. For a median this is at least the requested one, unless there are
+    too few values to reach it.
     """
 
     value: float
@@ -33,7 +33,7 @@ class Estimate:
 
 
 def median(values: Sequence[float], level: float = LEVEL) -> Estimate | None:
-    """The median between two of the values themselves, chosen by rank: right whatever the distribution is."""
+    """The median, with two of the values as bounds, chosen by rank; valid for any distribution."""
     tail = 1 - upper_probability(level)
     ordered = _sorted(values)
     n = len(ordered)
@@ -44,7 +44,7 @@ def median(values: Sequence[float], level: float = LEVEL) -> Estimate | None:
         return Estimate(value, None, None, 0.0, "one value only")
 
     def chance_below(rank: int) -> float:
-        """That fewer than `rank` of n values lie below the median."""
+        """The chance that fewer than `rank` of n values lie below the median."""
         return regularised_beta(0.5, n - rank + 1, rank) if rank else 0.0
 
     # The narrowest symmetric pair of ranks that reaches the level, or the outermost pair.
@@ -58,7 +58,7 @@ def quantile(values: Sequence[float], p: float) -> float:
     if not 0 <= p <= 1:
         raise UsageError(f"a quantile needs a share from 0 to 1, got {p}")
     if not values:
-        raise UsageError("no values have no quantile")
+        raise UsageError("a quantile needs at least one value")
     ordered = _sorted(values)
     position = p * (len(ordered) - 1)
     below = math.floor(position)

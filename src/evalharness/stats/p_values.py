@@ -1,4 +1,4 @@
-"""What a test of change answers, the same for every test, and its p-values adjusted for having asked several."""
+"""The result of a test of change, the same for every test, and adjustments for testing several hypotheses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evalharness.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class PValues:
-    """`p_less` is small when the new side is worse, `p_greater` when it is better.
+    """`p_less` is small if the new side is worse, `p_greater` if it is better.
 
-    Exact figures are too large by at most `error_bound` and never too small, so that no rounding raises an alarm;
-    figures that are drawn or approximated say so in `method`. `n` counts what the test could learn from (cases, pairs
-    or differences that are not 0); `seed` is set only if the figures depend on it.
+    Exact p-values are too large by at most `error_bound` and never too small, so that rounding raises no alarm.
+    `method` says if they are simulated or approximated. `n` counts what the test could use: cases, pairs or differences
+    that are not 0. `seed` is set only if the p-values depend on it.
     """
 
     p_less: float
@@ -26,14 +26,14 @@ class PValues:
     seed: int | None = None
 
 
-# p-values adjusted for having asked several questions at once, in the order they were given.
+# p-values adjusted for several hypotheses, in the given order.
 #
-# Holm for gates: the chance of even one false alarm stays below the level. Benjamini-Hochberg for lists to look
-# through: the share of false entries among those listed stays below it. Which questions form a family, callers decide.
+# Holm is for gates: the chance of even one false alarm stays below the level. Benjamini-Hochberg is for lists to look
+# through: the share of false entries in the list stays below it. Callers decide which hypotheses form a family.
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment; compare each with the level as if it were the only one."""
+    """Holm's step-down adjustment; compare each result with the level as if it were the only one."""
     adjusted: dict[float, float] = {}
     left, highest = len(p_values), 0.0
     for p, repeats in _ascending(p_values):
@@ -55,7 +55,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def _ascending(p_values: Sequence[float]) -> list[tuple[float, int]]:
-    """Each p-value once, with how often it is there: equal ones are adjusted alike, and many cases have few."""
+    """The distinct p-values with their counts, ascending; equal ones are adjusted alike."""
     counted = sorted(Counter(p_values).items())
     if not all(0 <= p <= 1 for p, _ in counted):
         raise UsageError("every p-value must lie between 0 and 1")

@@ -1,7 +1,7 @@
-"""Two runs on the same cases, one figure per case: tests of change and an interval for the mean difference.
+"""Compare two runs on the same cases, one figure per case: tests of change and an interval for the mean difference.
 
-McNemar's test for one pass/fail trial per side; the test for scores is `sign_flips.py`, the one for several pass/fail
-trials per case `stratified.py`. Differences are new - old throughout: below 0 is worse.
+McNemar's test is for one pass/fail trial per side. The test for scores is in `sign_flips.py`, the one for several
+pass/fail trials per case in `stratified.py`. Differences are always new - old: below 0 is worse.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from evalharness.stats.student import student_t_quantile
 from evalharness.stats.sum_laws import COIN, law_of_sum
 from evalharness.stats.thresholds import LEVEL
 
-# Equal differences can differ in the last bits; such a spread is no evidence of any.
+# Equal differences can differ in their last bits; a smaller variance counts as none.
 _NO_VARIANCE = 1e-24
 
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """`low` to `high` is the two-sided interval at `level`; `lower_bound` the one-sided one, for non-inferiority.
+    """`low` to `high` is the two-sided interval at `level`; `lower_bound` is the one-sided bound, for non-inferiority.
 
-    `formula` is that of a margin which does not come from a spread.
+    `formula` is set if the margin does not come from a spread.
     """
 
     mean: float
@@ -41,10 +41,10 @@ class PairedDifference:
 def mcnemar_exact(b: int, c: int) -> PValues:
     """McNemar's exact test: b cases passed before and fail now, c failed before and pass now."""
     if b < 0 or c < 0:
-        raise UsageError(f"numbers of changed cases cannot be negative, got {b} and {c}")
+        raise UsageError(f"the numbers of changed cases cannot be negative, got {b} and {c}")
     if not b + c:
         return PValues(1.0, 1.0, "McNemar's exact test (no case changed)", 0)
-    # If nothing changed, each changed case is a coin toss: worse or better.
+    # Under the null hypothesis, each changed case is a coin toss: worse or better.
     law = law_of_sum([(COIN, b + c)])
     return PValues(law.at_least(b), law.at_most(b), "McNemar's exact test", b + c, law.error_bound)
 
@@ -54,11 +54,13 @@ def paired_difference(
 ) -> PairedDifference | None:
     """The mean of one difference per case with Student's interval; None without cases.
 
-    `span` is the width of the scale: 1 for rates and for scores from 0 to 1, infinite where there is no limit. No
-    bound leaves [-span, span]. Where all differences agree, their spread is 0 by luck, not by nature: the margin is
-    then what so many agreeing cases leave open, where there is no limit of a step of 1 or of that difference, whichever
-    is larger; a single case leaves everything open. On a limited scale Student's margin is never narrower than that:
-    one case that differs must not make the others look surer. Cases of unequal weights count as so many of equal ones.
+    `span` is the width of the scale: 1 for rates and for scores from 0 to 1, infinite without a limit. The bounds stay
+    within [-span, span].
+
+    If all differences are equal, a spread of 0 is luck. The margin is then what so many agreeing cases cannot rule out.
+    Without a limited scale, it is relative to 1 or to that difference, whichever is larger. A single case rules out
+    nothing. On a limited scale, Student's margin is never narrower than this, so that one case that differs does not
+    make the others look more certain. Cases of unequal weights count as correspondingly fewer cases of equal weight.
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
@@ -92,16 +94,16 @@ def paired_difference(
 
 
 def left_open(cases: float, level: float) -> float:
-    """The largest share of cases that may change although none of so many, all of one weight, did."""
+    """The largest share of cases that may change although none of `cases` cases of equal weight did."""
     return 1 - math.pow(1 - level, 1 / cases)
 
 
 def _mean_and_squared_error(
     differences: Sequence[float], weights: Sequence[float] | None
 ) -> tuple[float, float, float]:
-    """The weighted mean, its squared standard error, and how many cases of equal weights would say as much.
+    """The weighted mean, its squared standard error, and the equivalent number of cases of equal weight.
 
-    Without weights the latter two are sd²/M and M.
+    Without weights the last two are sd²/M and M.
     """
     if weights is None:
         cases = len(differences)
@@ -113,7 +115,7 @@ def _mean_and_squared_error(
     squares = math.fsum(weight * weight for weight in weights)
     deviations = [(difference - mean) ** 2 for difference in differences]
     variance = weighted_mean(zip(deviations, weights, strict=True))
-    # The number of cases that so unequal weights amount to, less one, summed from its parts so as not to round to 0.
+    # The equivalent number of cases minus one, summed from its parts so that it does not round to 0.
     freedom = math.fsum(weight * (total - weight) for weight in weights) / squares
     return mean, variance / freedom if freedom else 0.0, freedom + 1
 
@@ -124,7 +126,7 @@ def _scaled(weights: Sequence[float] | None, cases: int) -> Sequence[float] | No
     if len(weights) != cases:
         raise UsageError(f"{len(weights)} weights do not fit {cases} differences")
     if not all(0 < weight < math.inf for weight in weights):
-        raise UsageError("every weight must be a positive number", hint="leave cases of weight 0 out")
+        raise UsageError("every weight must be a positive number", hint="leave out cases of weight 0")
     largest = max(weights)
     return [weight / largest for weight in weights]
 

@@ -1,9 +1,9 @@
-"""Can a published row of pass^1 … pass^n be true? A check that needs no trial rows.
+"""Check whether a published row of pass^1 … pass^n can be true, without the trials.
 
-With n trials for each of M cases, pass^1 … pass^n together determine how many cases passed 0, 1, … n times. If these
-numbers are not whole, or below 0, the row cannot come from complete trials under the unbiased estimator C(c,k)/C(n,k).
-Where only some of them are reported, every two must still fit together. A row that passes may still be wrong; one that
-fails may use another estimator, or cases with missing trials.
+With n trials for each of M cases, pass^1 … pass^n determine how many cases passed 0, 1, … n times. If these numbers are
+negative or not whole, the row cannot come from complete trials under the unbiased estimator C(c,k)/C(n,k). If only some
+of the values are reported, every two must still fit together. A row that passes this check may still be wrong. A row
+that fails may use another estimator, or cases with missing trials.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from typing import Literal, NamedTuple
 
 from evalharness.errors import UsageError
 
-# Floats written in full differ from the true share by less than this.
+# Unrounded floats differ from the true share by less than this.
 _FULL_PRECISION = 1e-9
 _MOST_STEPS = 100_000
 
 
 class Objection(NamedTuple):
-    """Why figures cannot go together, by its kind and the numbers that show it.
+    """Why figures cannot all be true: the kind of contradiction and the numbers that show it.
 
-    `above`: pass^k above pass^j. `least`: pass^k below what pass^j at `rate` leaves. `cases`: so many cases would have
-    to have passed so many trials. `together`: no whole numbers give all figures. `untried`: too many would fit.
+    `above`: pass^k is above pass^j. `least`: pass^k is below the least value that pass^j at `rate` allows. `cases`: the
+    number of cases with that many passes would be impossible. `together`: no whole numbers give all figures. `untried`:
+    there are too many candidates to try.
     """
 
     kind: Literal["above", "least", "cases", "together", "untried"]
@@ -36,10 +37,10 @@ class Objection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassHatInversion:
-    """`counts[j]` cases passed j times, as the figures say it (not whole if rounded or wrong).
+    """`counts[j]` is the number of cases that passed j times according to the figures; not whole if rounded or wrong.
 
-    `histogram` is a whole-numbered one that gives these figures, if there is one and it was found; after rounding
-    others may exist. `objection` is None if all is well.
+    `histogram` is one of whole numbers that gives these figures, or None if none was found; with rounded figures there
+    may be others. `objection` is None if there is no contradiction.
     """
 
     counts: tuple[float, ...]
@@ -49,9 +50,9 @@ class PassHatInversion:
 
 
 def histogram_from_pass_hats(pass_1_to_n: Sequence[float], cases: int, decimals: int | None = None) -> PassHatInversion:
-    """How many of `cases` passed 0 … n times, and whether any whole-numbered histogram gives the figures.
+    """How many of `cases` passed 0 … n times, and whether any histogram of whole numbers gives the figures.
 
-    `decimals` is how many decimals the shares (0.273, not 27.3) were rounded to; None for figures in full.
+    `decimals` is the number of decimals the shares (0.273, not 27.3) were rounded to; None if they are not rounded.
     """
     _check(pass_1_to_n, cases)
     slack = _slack(decimals)
@@ -65,7 +66,7 @@ def histogram_from_pass_hats(pass_1_to_n: Sequence[float], cases: int, decimals:
 
 
 def is_possible_rate(rate: float, trials: int, decimals: int | None = None) -> bool:
-    """Whether some number of passes in `trials` gives this rate: 64.2 % is no multiple of 1/200."""
+    """Whether some number of passes in `trials` gives this rate. For example, 64.2 % is not a multiple of 1/200."""
     if trials < 1:
         raise UsageError(f"a rate needs at least 1 trial, got {trials}")
     if not 0 <= rate <= 1:
@@ -76,10 +77,10 @@ def is_possible_rate(rate: float, trials: int, decimals: int | None = None) -> b
 def contradiction(
     rates: Mapping[int, float], trials: int | None = None, decimals: int | None = None
 ) -> Objection | None:
-    """Why two of these rates (by k, as shares) cannot both be true, or None; `trials` per case if they are known.
+    """Why two of these rates (by k, as shares) cannot both be true, or None. `trials` is the number per case, if known.
 
-    A case that passed c of n trials adds the point (C(c,j)/C(n,j), C(c,k)/C(n,k)), and reported are means of such
-    points: so pass^k lies on or below pass^j, and on or above the convex chain of these points.
+    A case that passed c of n trials contributes the point (C(c,j)/C(n,j), C(c,k)/C(n,k)), and the reported rates are
+    means of such points. So pass^k lies on or below pass^j, and on or above the convex chain of these points.
     """
     slack = _slack(decimals)
     by_passes = {k: _by_passes(k, trials) for k in rates} if trials is not None else {}
@@ -93,7 +94,7 @@ def contradiction(
 
 
 def _by_passes(k: int, trials: int) -> list[float]:
-    """C(c,k)/C(n,k) of a case that passed c = 0 … n trials, from the top: each is the one above times (c-k)/c."""
+    """C(c,k)/C(n,k) for c = 0 … n passes, computed from the top: each value is the one above times (c-k)/c."""
     shares = [1.0]
     for passes in range(trials, 0, -1):
         shares.append(shares[-1] * max(0, passes - k) / passes)
@@ -101,7 +102,7 @@ def _by_passes(k: int, trials: int) -> list[float]:
 
 
 def _on_chain(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
-    """The height of the chain above x, between the two numbers of passes next to it."""
+    """The height of the chain at x, interpolated between the two neighbouring numbers of passes."""
     above = bisect_right(xs, x)
     if above in (0, len(xs)):
         return ys[max(0, above - 1)]
@@ -109,7 +110,7 @@ def _on_chain(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def _inverted(pass_1_to_n: Sequence[float], cases: int) -> tuple[float, ...]:
-    """The exact inverse of pass^k = mean of C(c,k)/C(n,k): fractions, because its sums alternate."""
+    """The exact inverse of pass^k = mean of C(c,k)/C(n,k), with fractions because its sums alternate."""
     shares = [Fraction(1), *map(Fraction, pass_1_to_n)]
     n = len(pass_1_to_n)
     return tuple(
@@ -121,11 +122,11 @@ def _inverted(pass_1_to_n: Sequence[float], cases: int) -> tuple[float, ...]:
 def _whole_histogram(pass_1_to_n: Sequence[float], cases: int, slack: float) -> tuple[tuple[int, ...] | None, bool]:
     """A histogram that gives the figures within `slack`, and whether all candidates were tried.
 
-    pass^n fixes how many cases passed n times, then pass^(n-1) how many passed n-1 times, and so on: rounding leaves
-    a few whole numbers at each step, and the likeliest are tried first.
+    pass^n fixes how many cases passed n times, then pass^(n-1) how many passed n-1 times, and so on. Rounding leaves a
+    few whole numbers at each step; the likeliest are tried first.
     """
     n = len(pass_1_to_n)
-    untried: list[tuple[int, ...]] = [()]  # cases that passed n, n-1, … times, as far as chosen
+    untried: list[tuple[int, ...]] = [()]  # numbers of cases that passed n, n-1, … times, chosen so far
     for _ in range(_MOST_STEPS):
         if not untried:
             return None, True
@@ -144,8 +145,8 @@ def _whole_histogram(pass_1_to_n: Sequence[float], cases: int, slack: float) -> 
 
 def _objection(counts: Sequence[float], cases: int, slack: float) -> Objection:
     n = len(counts) - 1
-    for passes, count in sorted(enumerate(counts), key=lambda each: each[1]):  # what is below 0 says most
-        # Every figure that enters may be off by the slack; pass^0 is 1 by definition.
+    for passes, count in sorted(enumerate(counts), key=lambda each: each[1]):  # negative counts first
+        # Every figure involved may be off by the slack, except pass^0, which is 1 by definition.
         figures = 2 ** (n - passes) - (not passes)
         margin = cases * math.comb(n, passes) * figures * slack
         if math.floor(count + margin) < max(0, math.ceil(count - margin)) or count - margin > cases:
@@ -161,8 +162,8 @@ def _slack(decimals: int | None) -> float:
 
 def _check(pass_1_to_n: Sequence[float], cases: int) -> None:
     if not pass_1_to_n:
-        raise UsageError("there must be at least pass^1")
+        raise UsageError("needs at least pass^1")
     if cases < 1:
-        raise UsageError(f"there must be at least 1 case, got {cases}")
+        raise UsageError(f"needs at least 1 case, got {cases}")
     if not all(0 <= share <= 1 for share in pass_1_to_n):
         raise UsageError("every pass^k must lie between 0 and 1", hint="write 42 % as 0.42")

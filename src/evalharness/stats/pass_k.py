@@ -1,8 +1,8 @@
 """pass@k and pass^k of one case, from its trials.
 
-pass@k is the chance that at least one of k trials passes (capability), pass^k that all k pass (reliability).
-Both are the unbiased combinatorial estimators, taken per case in exact integers. They are averaged over cases by
-the caller: pooling the trials of unlike cases first answers another question. Intervals are in `intervals.py`.
+pass@k is the chance that at least one of k trials passes (capability), pass^k that all k pass (reliability). Both are
+unbiased combinatorial estimators, computed per case in exact integers. Callers average them over cases; pooling the
+trials of different cases first would measure something else. Intervals are in `intervals.py`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from evalharness.errors import UnknownName, UsageError
 
 MOST_IN_INTEGERS = 20_000
 MOST_DRAWN_IN_INTEGERS = 2_000
-"""Beyond both, whole numbers would take seconds."""
+"""Beyond both limits, exact integers would take seconds."""
 PassHatEstimator = Literal["unbiased", "plugin"]
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
-    """Chance that at least one of k trials passes, given c passes in n; None if n trials cannot tell."""
+    """The chance that at least one of k trials passes, given c passes in n; None if k > n."""
     _check(n, c, k)
     if k > n:
         return None
     if _is_too_large(n, k):
         return -math.expm1(_log_chance_of_all(n, n - c, k))
     draws = math.comb(n, k)
-    # The product form over floats cancels for rare passes; one division of integers is correctly rounded.
+    # One division of integers is correctly rounded; the product form in floats loses digits when passes are rare.
     return (draws - math.comb(n - c, k)) / draws
 
 
 def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased") -> float | None:
-    """Chance that all of k trials pass, given c passes in n; None if n trials cannot tell.
+    """The chance that all of k trials pass, given c passes in n; None if k > n.
 
-    "plugin" is (c/n)^k, which overstates reliability, and never more than where k > n: so it is None there too.
+    "plugin" is (c/n)^k, which overstates reliability, most of all for k > n, so it is None there too.
     """
     _check(n, c, k)
     if estimator not in get_args(PassHatEstimator):
@@ -47,7 +47,7 @@ def pass_hat_k(n: int, c: int, k: int, estimator: PassHatEstimator = "unbiased")
 
 
 def printed_k(n: int) -> tuple[int, ...]:
-    """The k that a report shows for n trials per case: 1, 3 and the largest k up to n/2."""
+    """The values of k that a report shows for n trials per case: 1, 3 and the largest k up to n/2."""
     if n < 0:
         raise UsageError(f"the number of trials cannot be negative, got {n}")
     return tuple(sorted(k for k in {1, 3, n // 2} if 1 <= k <= n))
@@ -58,7 +58,7 @@ def _is_too_large(n: int, k: int) -> bool:
 
 
 def _log_chance_of_all(n: int, c: int, k: int) -> float:
-    """log of C(c, k)/C(n, k), summed from whichever factors are fewer: exact integers would take seconds."""
+    """log of C(c, k)/C(n, k), summed over k or n - c factors, whichever are fewer."""
     if c < k:
         return -math.inf
     if k <= n - c:

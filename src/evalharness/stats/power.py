@@ -1,8 +1,7 @@
-"""How many cases show a difference of a given size on others like them, and which difference a number of cases shows.
+"""Planning: how many new cases show a difference of a given size, and which difference a number of cases shows.
 
-The differences vary from case to case, so no number of trials makes up for too few cases. All sizes are planned with
-the normal law; the tests themselves are elsewhere, and so is what a test finds on the very cases there are, where only
-chance within cases counts (`exact_power.py`).
+Differences vary from case to case, so more trials cannot make up for too few cases. All sizes use the normal
+approximation. For the power on the given cases, where only chance within cases counts, see `exact_power.py`.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ def mde_sampled_cases(
 ) -> float:  # fmt: skip
     """The smallest mean difference between two runs on the same cases that a two-sided test finds with this power.
 
-    `difference_variance` is that of the cases' true differences, `var_a` and `var_b` are the variances of one trial
-    within a case, `k_a` and `k_b` the trials per case (`math.inf` is allowed).
+    `difference_variance` is the variance of the cases' true differences, `var_a` and `var_b` are the variances of one
+    trial within a case, `k_a` and `k_b` the trials per case (`math.inf` is allowed).
     """
     _check_positive(cases=cases)
     spread = _paired_variance(difference_variance, var_a, var_b, k_a, k_b)
@@ -35,7 +34,7 @@ def _paired_variance(difference_variance: float, var_a: float, var_b: float, k_a
 
 
 def _reach(alpha: float, power: float) -> float:
-    """How many standard errors a difference must measure to be found with this power."""
+    """The size of a difference, in standard errors, that is found with this power."""
     return math.fsum(_quantiles(alpha, power, two_sided=True))
 
 
@@ -53,4 +52,4 @@ def _check_positive(**sizes: float) -> None:
 
 def _check_variances(*variances: float) -> None:
     if not all(0 <= variance < math.inf for variance in variances):
-        raise UsageError(f"a variance is a number from 0 on, got {', '.join(map(str, variances))}")
+        raise UsageError(f"a variance must be a finite number and at least 0, got {', '.join(map(str, variances))}")

@@ -1,7 +1,8 @@
-"""The law of a mean over cases whose weights are random: each case's weight times an exponential number of its own.
+"""The distribution of a mean over cases with random weights: each case's weight times an exponential random number.
 
-This is the Bayesian bootstrap (Rubin 1981): where the usual one draws cases, some of them several times, this one
-weighs all of them at random. `intervals.py` makes an interval of it. The law is computed; no random number is drawn.
+This is the Bayesian bootstrap (Rubin 1981). The usual bootstrap draws cases, some of them several times; this one gives
+all of them random weights. `intervals.py` makes an interval of it. The distribution is computed; no random numbers are
+drawn.
 """
 
 from __future__ import annotations
@@ -13,32 +14,32 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from evalharness.stats.means import weighted_mean
 
 IMAGINED_FAILS = 0.75
-"""How probable it is that the imagined case fails when the low end is computed, and passes when the high end is.
+"""The probability that the imagined case fails when the low end is computed, and passes when the high end is.
 
-With 1 this is Gaffke's bound (Clopper and Pearson's with one trial per case), which covers more than it says; 0.5 is
-its mid-p version, which covers too little for some rates. docs/statistics.md has figures.
+With 1 this is Gaffke's bound (Clopper and Pearson's with one trial per case), which covers more than its level. With
+0.5 it is the mid-p version, which covers too little for some rates. docs/statistics.md has figures.
 """
 Masses = Mapping[tuple[float, float], float]
-"""How many cases have this estimate and this weight."""
+"""The number of cases with this estimate and this weight."""
 
 _MOST_CASES = 200
-"""So many cases are taken as they are; estimates and weights of more are placed on a grid."""
+"""Up to so many cases are used exactly; with more, estimates and weights are placed on a grid."""
 _STEPS, _STEPS_WITH_WEIGHTS = 240, 60
-"""Of that grid; the shares of 2, 3, 4, 5, 6, 10, 12, 15 and 20 trials lie on both, so they stay as they are."""
+"""Steps of that grid. The shares of 2, 3, 4, 5, 6, 10, 12, 15 and 20 trials lie on both grids, so they stay exact."""
 _MOST_WEIGHTS = 20
 _LEAST_WEIGHT = 1e-9
 _STEP = 0.2
 _MOST_NODES, _MOST_MOVES = 1_000, 200
-"""Never reached; a loop has an end."""
+"""Limits for loops; never reached."""
 _NEGLIGIBLE = 1e-14
 _EXACT = 1e-12
 
 
 def low_quantile(cases: Masses, tail: float) -> float:
-    """Below it the random mean lies with probability `tail`, one imagined case included; never above the mean itself.
+    """The `tail` quantile of the random mean, one imagined case included; never above the mean itself.
 
     The imagined case weighs Σw²/Σw, so that all cases together count as (Σw)²/Σw² of its kind. The quantile lies
-    between 0 and the mean. The search goes along secants, and halves the bracket where one leads out of it.
+    between 0 and the mean. The search uses the secant method, and bisects if a secant leaves the bracket.
     """
     mean = mean_of(cases)
     if mean <= 0:
@@ -48,7 +49,7 @@ def low_quantile(cases: Masses, tail: float) -> float:
     masses = _on_a_grid(cases) if sum(cases.values()) > _MOST_CASES else dict(sorted(cases.items()))
 
     def excess(rate: float) -> float:
-        """Of the chance over `tail`, on a scale on which the search is nearly straight."""
+        """How far the chance exceeds `tail`, on a scale on which the function is nearly linear."""
         return math.sqrt(-math.log(tail)) - math.sqrt(-math.log(max(chance_below(rate, masses, imagined), 1e-300)))
 
     low, high = 0.0, mean
@@ -65,18 +66,19 @@ def low_quantile(cases: Masses, tail: float) -> float:
             return min(moved, mean)
         if not low < moved < high:
             moved = (low + high) / 2
-        if not low < moved < high:  # no number lies between them
+        if not low < moved < high:  # no float lies between them
             break
         last, at_last, rate = rate, found, moved
     return low
 
 
 def chance_below(rate: float, masses: Masses, imagined: float) -> float:
-    """The chance that the mean with random weights, that of the imagined case among them, lies below `rate`.
+    """The chance that the mean with random weights, including the imagined case, lies below `rate`.
 
-    That is the chance that Q = Σ wᵢEᵢ(eᵢ - rate) is negative, with Eᵢ exponential. Q's moment generating function is
-    Π 1/(1 - s·wᵢ(eᵢ - rate)), and P(Q < 0) its integral over -s, along a line left of 0. The line crosses where the
-    integrand is least and is walked in steps that grow as sinh: the sum converges so fast that the error is rounding.
+    That is the chance that Q = Σ wᵢEᵢ(eᵢ - rate) is negative, with Eᵢ exponential. Q's moment generating function is Π
+    1/(1 - s·wᵢ(eᵢ - rate)), and P(Q < 0) is its integral over -s, along a line left of 0. The line crosses the real
+    axis where the integrand is smallest, and the steps along it grow as sinh. The sum converges so fast that only
+    rounding errors remain.
     """
     if rate >= 1:
         return 1.0
@@ -92,7 +94,7 @@ def chance_below(rate: float, masses: Masses, imagined: float) -> float:
     for node in range(_MOST_NODES):
         up, along = math.sinh(node * _STEP), math.cosh(node * _STEP)
         step = width * complex(bend * (1 - along), up)
-        # Powers need no care about branches: above the real axis each base stays on its own side of it.
+        # The powers never cross a branch cut: above the real axis each base stays on its own side of it.
         value = peak / math.prod([(1 - step * slope) ** mass for slope, mass in slopes])
         point = where + step
         value *= IMAGINED_FAILS / (1 - point * fails) + (1 - IMAGINED_FAILS) / (1 - point * passes)
@@ -104,11 +106,12 @@ def chance_below(rate: float, masses: Masses, imagined: float) -> float:
 
 
 def _crossing(terms: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Where Π 1/(1 - s·term) / -s is least between its poles -1 and 0, how wide it is there, how far the path bends.
+    """The minimum of Π 1/(1 - s·term) / -s between its poles -1 and 0, its width there, and the bend of the path.
 
-    It follows the skewness, as the steepest descent does, so that the integrand does not swing along it. Many small
-    terms against a few large ones act as an exponential function, which swings unless the path leans to their side; by
-    how much was found by trial. The error of a probability is then below 1e-6 of it, at an interval's ends below 1e-7.
+    The path follows the skewness, as the steepest descent does, so that the integrand does not oscillate along it. Many
+    small terms against a few large ones act as an exponential function, which oscillates unless the path leans to their
+    side. How much it leans was found by trial. The relative error of a probability is then below 1e-6, and below 1e-7
+    at an interval's ends.
     """
     low, high, where = -1.0, 0.0, -0.5
     for _ in range(_MOST_MOVES):
@@ -119,7 +122,7 @@ def _crossing(terms: Sequence[tuple[float, float]]) -> tuple[float, float, float
         moved = where - slope / curvature
         if not low < moved < high:
             moved = (low + high) / 2
-        if abs(moved - where) <= 1e-3 * min(-moved, 1 + moved):  # any place is right, this one fast
+        if abs(moved - where) <= 1e-3 * min(-moved, 1 + moved):  # any place gives the right result, this one is fast
             break
         where = moved
     third = 2 * sum(mass * each**3 for each, mass in slopes) - 2 / where**3
@@ -131,7 +134,7 @@ def _crossing(terms: Sequence[tuple[float, float]]) -> tuple[float, float, float
 
 
 def _effective(terms: Sequence[tuple[float, float]]) -> float:
-    """So many equal terms act as these do."""
+    """The equivalent number of equal terms."""
     total = sum(mass * term for term, mass in terms)
     return total * total / sum(mass * term * term for term, mass in terms) if terms else 0.0
 
@@ -141,11 +144,11 @@ def mean_of(cases: Masses) -> float:
 
 
 def _on_a_grid(cases: Masses) -> Masses:
-    """Many cases, so that the time is bounded: one between two points of the grid counts at both, in parts.
+    """Place many cases on a grid to bound the time; a case between two grid points counts in part at both.
 
     The parts keep its estimate (and likewise its weight), so the mean stays exact; the interval gets a little wider.
-    Raising an estimate moves a part of the case to the point above, which raises every random mean. Whether there is a
-    grid depends on the number of cases and on their weights, never on outcomes.
+    Raising an estimate moves a part of the case to the point above, which raises every random mean. Whether a grid is
+    used depends on the number of cases and on their weights, never on outcomes.
     """
     levels = _levels({weight for _, weight in cases})
     steps = _STEPS if len(levels) == 1 else _STEPS_WITH_WEIGHTS
@@ -159,7 +162,7 @@ def _on_a_grid(cases: Masses) -> Masses:
 
 
 def _levels(weights: Collection[float]) -> Sequence[float]:
-    """The weights themselves if they are few, else so many in equal ratios, down to one that hardly counts."""
+    """The weights themselves if they are few, else a geometric sequence from the largest down to a negligible one."""
     if len(weights) <= _MOST_WEIGHTS:
         return sorted(weights)
     most = max(weights)
@@ -168,7 +171,7 @@ def _levels(weights: Collection[float]) -> Sequence[float]:
 
 
 def _parts(value: float, grid: Sequence[float]) -> Iterable[tuple[float, float]]:
-    """The points of the grid beside a value, and the parts of it that they get: the value is their mean."""
+    """The grid points next to a value and the part that each gets; the value is their mean."""
     above = bisect_right(grid, value)
     if above == len(grid) or grid[above - 1] == value:
         return ((grid[above - 1], 1.0),)

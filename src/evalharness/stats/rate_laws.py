@@ -1,8 +1,8 @@
-"""What the passes of cases say about their pass rates: a Beta law for each case, its mean and spread those of all.
+"""What the passes of cases say about their pass rates: a Beta distribution for each case.
 
-A case's own share of passes will not do as its rate: 4 of 4 is not certainty, and one trial says nothing about chance.
-So rates are taken to follow a Beta law with the mean and the chance, p(1-p), of all cases and one imaginary case, and
-each case's own passes sharpen it. What a test would find with such rates is in `exact_power.py`.
+A case's share of passes is a poor estimate of its rate: 4 of 4 is not certainty, and one trial says nothing about
+chance. So rates are assumed to follow a Beta distribution with the mean and the mean p(1-p) of all cases and one
+imagined case. Each case's own passes then update it. `exact_power.py` computes what a test finds with such rates.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from evalharness.stats.beta import regularised_beta
 Row = tuple[int, int, int, int]
 """One case: trials before, passes before, trials now, passes now."""
 Nodes = Sequence[tuple[float, float]]
-"""Rates, each with its weight; the weights add up to 1."""
+"""Rates with their weights; the weights add up to 1."""
 
 _UNSEEN_CHANCE = 0.1
-"""p(1-p) of the imaginary case: a few cases that never varied do not prove that none does."""
+"""p(1-p) of the imagined case: a few cases that never varied do not prove that none does."""
 _ALIKE = 1e3
-"""The weight in trials of a law of cases that are all alike."""
+"""The weight, in trials, of the distribution if all cases are alike."""
 _SURE = 1e-3
-"""The least share of chance in the variance of one trial: so nearly all cases pass always or never."""
+"""The smallest share of chance in the variance of one trial: nearly all cases then pass always or never."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseLaw:
-    """`cases` (a number, or a share where more are planned) with pass rate Beta(passes, fails), and their trials."""
+    """`cases` (a fraction if more are planned) with pass rate Beta(passes, fails), and their trials."""
 
     passes: float
     fails: float
@@ -39,9 +39,10 @@ class CaseLaw:
     cases: float = 1.0
 
     def nodes(self, number: int) -> Nodes:
-        """The law as weights of so many rates: the middles of equal steps of the angle whose squared sine is the rate.
+        """The distribution as weights of `number` rates.
 
-        The steps cover the law's own range only, so that a narrow law has as many as a wide one.
+        The rates are the midpoints of equal steps of the angle whose squared sine is the rate. The steps cover only the
+        range of this distribution, so that a narrow one has as many as a wide one.
         """
         n = self.passes + self.fails
         low, high = 0.0, math.pi / 2
@@ -54,14 +55,14 @@ class CaseLaw:
         return [(math.sin(angle) ** 2, weight / total) for angle, weight in zip(angles, weights, strict=True)]
 
     def _around(self, angles: Sequence[float]) -> list[float]:
-        """As high as the law's density of angles is there."""
+        """Weights proportional to the density at the angles."""
         up, down = 2 * self.passes - 1, 2 * self.fails - 1
         logs = [up * math.log(math.sin(angle)) + down * math.log(math.cos(angle)) for angle in angles]
         top = max(logs)
         return [math.exp(each - top) for each in logs]
 
     def _within(self, low: float, high: float, number: int) -> list[float]:
-        """By the law itself: where sure cases pile up at an end, the middle of a step says too little of it."""
+        """Weights from the distribution function, because midpoints are inaccurate where cases pile up at an end."""
         edges = [math.sin(low + (high - low) * i / number) ** 2 for i in range(number + 1)]
         below = [regularised_beta(min(1.0, edge), self.passes, self.fails) for edge in edges]
         return [after - before for before, after in pairwise(below)]
@@ -70,7 +71,8 @@ class CaseLaw:
 def laws_of_rows(rows: Iterable[Row]) -> list[CaseLaw]:
     """What two compared runs say about their cases' rates; both count, as if nothing had changed.
 
-    Where no run repeats a trial, all cases share one law: two results hardly sharpen it, and only their sum counts.
+    If no run repeats a trial, all cases share one distribution: two results hardly update it, and only their sum
+    counts.
     """
     counted = Counter(rows)
     pooled: Counter[tuple[int, int, int]] = Counter()
@@ -91,8 +93,8 @@ def laws_of_rows(rows: Iterable[Row]) -> list[CaseLaw]:
 def laws_of_history(counts: Iterable[tuple[int, int]], cases: int, trials: int) -> list[CaseLaw]:
     """What (trials, passes) of earlier cases say about `cases` of the same kind with `trials` each in both runs.
 
-    Without repeated trials chance cannot be told from cases that differ: then all of it is taken for chance. Without
-    any result every case passes half the time, where chance is largest.
+    Without repeated trials, chance cannot be distinguished from differences between cases; then all variation counts as
+    chance. Without any result, every case is assumed to pass half the time, where chance is largest.
     """
     counted = Counter((n, c) for n, c in counts if n)
     if not counted:
@@ -106,12 +108,15 @@ def laws_of_history(counts: Iterable[tuple[int, int]], cases: int, trials: int) 
 
 
 def law_of_counts(counts: Sequence[tuple[tuple[int, int], float]]) -> tuple[float, float]:
-    """Mean and weight of the Beta law of cases with (trials, passes), each standing for so many."""
+    """Mean and weight of the Beta distribution, from ((trials, passes), number of cases)."""
     return fitted_law([(n, c, k) for (n, c), k in counts], _chances(counts))
 
 
 def fitted_law(counts: Sequence[tuple[int, int, float]], chances: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Mean and weight (in trials) of the Beta law, by moments: trials and passes, and p(1-p), each of so many cases."""
+    """Mean and weight (in trials) of the Beta distribution, by moments.
+
+    `counts` has (trials, passes, number of cases); `chances` has (p(1-p), number of cases).
+    """
     cases = math.fsum(k for _, _, k in counts)
     rate = (math.fsum(k * c for _, c, k in counts) + 0.5) / (math.fsum(k * n for n, _, k in counts) + 1)
     mean = (math.fsum(k * c / n for n, c, k in counts) + rate) / (cases + 1)
@@ -123,12 +128,12 @@ def fitted_law(counts: Sequence[tuple[int, int, float]], chances: Sequence[tuple
 
 
 def _chances(counts: Iterable[tuple[tuple[int, int], float]]) -> list[tuple[float, float]]:
-    """p(1-p), unbiased, of the cases that were tried more than once."""
+    """Unbiased p(1-p) of the cases with more than one trial."""
     return [(c * (n - c) / (n * (n - 1)), k) for (n, c), k in counts if n > 1]
 
 
 def _chance_of_row(row: Row) -> float:
-    """p(1-p), unbiased: within each run where both repeat trials, so that a drop does not count as chance."""
+    """Unbiased p(1-p), within each run if both repeat trials, so that a drop does not count as chance."""
     n_old, c_old, n_new, c_new = row
     if n_old > 1 and n_new > 1:
         return (c_old * (n_old - c_old) / n_old + c_new * (n_new - c_new) / n_new) / (n_old + n_new - 2)

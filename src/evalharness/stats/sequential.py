@@ -1,9 +1,9 @@
-"""Stopping early without fooling oneself: e-values, confidence sequences, and Wald's sequential test.
+"""Stopping early without more false alarms: e-values, confidence sequences, and Wald's sequential test.
 
-An e-value measures evidence against a claim and may be looked at after every trial: if the claim holds, the chance
-that it ever reaches 1/alpha is at most alpha. e-values of several cases may be averaged, and multiplied only if they
-are independent. p-values are not like that: looking after every pair turns 5 % false alarms into 14-17 %.
-Sums are kept as logarithms; an e-value beyond the largest float is given as that float, which understates it.
+An e-value measures evidence against a claim and may be checked after every trial: if the claim is true, the chance that
+it ever reaches 1/alpha is at most alpha. e-values of several cases may be averaged, but multiplied only if they are
+independent. p-values do not allow this: checking after every pair turns 5 % false alarms into 14-17 %. Sums are kept as
+logarithms. An e-value beyond the largest float is returned as that float, which understates it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOG_LARGEST = math.log(sys.float_info.max)
 
 
 def e_value_discordant_pairs(b: int, c: int) -> float:
-    """Evidence that a pair of trials gets worse (b so far) more often than better (c so far): McNemar's, any time.
+    """Evidence that pairs of trials get worse (b so far) more often than better (c so far); McNemar's test at any time.
 
     Each stored baseline trial belongs to one pair only; pairs that agree do not count.
     """
@@ -41,9 +41,9 @@ def e_value_floor(s: int, f: int, p0: float) -> float:
 
 
 def confidence_sequence(s: int, f: int, level: float = LEVEL) -> Interval:
-    """An interval for the pass rate that holds at all times at once, however often it is looked at.
+    """An interval for the pass rate that is valid at all times at once, no matter how often it is checked.
 
-    It is 1.6 to 1.8 times as wide as Wilson's, which holds for a number of trials that was fixed in advance.
+    It is 1.6 to 1.8 times as wide as Wilson's, which is valid for a number of trials fixed in advance.
     """
     _check_counts(s, f)
     if not 0 < level < 1:
@@ -61,7 +61,7 @@ def confidence_sequence(s: int, f: int, level: float = LEVEL) -> Interval:
 class Sprt:
     """Wald's sequential probability ratio test of a pass rate p0 (good) against p1 (too low).
 
-    `alpha` limits the chance to decide for p1 when p0 is true, `beta` the chance of the opposite mistake.
+    `alpha` limits the chance of deciding for p1 if p0 is true, `beta` the chance of the opposite mistake.
     """
 
     p0: float
@@ -86,7 +86,7 @@ class Sprt:
         return passes * math.log(self.p1 / self.p0) + fails * math.log((1 - self.p1) / (1 - self.p0))
 
     def decision(self, passes: int, fails: int) -> Literal["p0", "p1", "continue"]:
-        """What the trials so far decide; the first decision counts, whatever later trials would say."""
+        """The decision after the trials so far. The first decision counts, even if later trials would change it."""
         ratio = self.log_likelihood_ratio(passes, fails)
         if ratio >= self.upper:
             return "p1"
@@ -95,14 +95,14 @@ class Sprt:
 
 @dataclass(frozen=True, slots=True)
 class FixedDesign:
-    """Run so many trials; decide that the rate is too low if at most so many pass."""
+    """Run `trials` trials; the rate is too low if at most `too_low_at` pass."""
 
     trials: int
     too_low_at: int
 
 
 def fixed_design(p0: float, p1: float, alpha: float = ALPHA, beta: float = BETA) -> FixedDesign:
-    """The fewest trials that tell p0 from p1 with the same two risks as `Sprt`, all run before looking."""
+    """The fewest trials that distinguish p0 from p1 with the same two risks as `Sprt`, all run before looking."""
     _check_design(p0, p1, alpha, beta)
     good, low = _Binomial(p0), _Binomial(p1)
     for _ in range(_MOST_TRIALS):
@@ -111,12 +111,12 @@ def fixed_design(p0: float, p1: float, alpha: float = ALPHA, beta: float = BETA)
             good, low = good.one_more_pass(), low.one_more_pass()
         if low.at_most >= 1 - beta and good.at_most <= alpha:
             return FixedDesign(low.trials, low.passes)
-    raise UsageError(f"{p0:.10g} and {p1:.10g} are too close to be told apart by {_MOST_TRIALS:,} trials")
+    raise UsageError(f"{p0:.10g} and {p1:.10g} are too close for {_MOST_TRIALS:,} trials to distinguish")
 
 
 @dataclass(frozen=True, slots=True)
 class _Binomial:
-    """The chance of at most, and of exactly, so many passes in so many trials; carried along, not computed again."""
+    """The chance of at most, and of exactly, `passes` passes in `trials` trials, updated step by step."""
 
     p: float
     trials: int = 0
@@ -137,7 +137,7 @@ class _Binomial:
 
 def _log_incomplete_beta(x: float, a: float, b: float) -> float:
     """log of the integral of t^(a-1)·(1-t)^(b-1) from 0 to x."""
-    if x > a / (a + b):  # beyond the mean: the whole less the rest, which is the smaller part or nearly so
+    if x > a / (a + b):  # beyond the mean: the whole minus the rest, which is usually the smaller part
         whole = log_beta(a, b)
         return whole + math.log1p(-math.exp(_log_incomplete_beta(1 - x, b, a) - whole))
     term = total = 1.0
@@ -150,7 +150,7 @@ def _log_incomplete_beta(x: float, a: float, b: float) -> float:
 
 
 def _lower_end(s: int, f: int, level: float) -> float:
-    """The smallest rate that the uniform mixture of all rates does not beat by 1/(1 - level)."""
+    """The smallest rate whose likelihood is at least (1 - level) times that of the uniform mixture of all rates."""
     if not s:
         return 0.0
     limit = log_beta(s + 1, f + 1) + math.log1p(-level)

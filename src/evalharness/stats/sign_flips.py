@@ -1,8 +1,9 @@
 """The sign-flip permutation test: is the mean of these differences below 0 by more than chance?
 
-If nothing changed, old and new could be swapped in every case, so each difference is as likely with the other sign.
-Exact where that is cheap (few differences, or sizes on a common grid); otherwise drawn from a seed, and for very many
-cases by the normal law. `method` says which. Differences of 0 carry no sign and drop out.
+If nothing changed, old and new could be swapped in every case, so each difference is equally likely with the other
+sign. The test is exact where that is cheap (few differences, or differences on a common grid). Otherwise signs are
+drawn from a seed, and for very many cases the normal approximation is used. `method` says which. Differences of 0 have
+no sign and drop out.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _MOST_SIGNS_DRAWN = 20_000_000
 _MOST_ENUMERATED = 20
 _FINEST_GRID = 10_000
 _WIDEST_LAW = 8_000
-# Sums that differ by less than this share of all sizes are the same sum, rounded differently.
+# Sums that differ by less than this share of the total size are equal but for rounding.
 _SAME = 1e-12
 
 
 def sign_flip(differences: Sequence[float], seed: int = 0) -> PValues:
-    """How surprising so low (`p_less`) or so high (`p_greater`) a mean is if each difference could have either sign.
+    """The p-values of so low (`p_less`) or so high (`p_greater`) a mean if each difference could have either sign.
 
-    `seed` matters, and is part of the answer, only where signs are drawn.
+    `seed` matters, and is part of the result, only if signs are drawn.
     """
     if not all(map(math.isfinite, differences)):
         raise UsageError("every difference must be a finite number")
@@ -52,9 +53,9 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> PValues:
 
 
 def _on_a_grid(differences: Sequence[float]) -> Mapping[float, int]:
-    """Each difference in steps of a grid that holds them all; empty if there is none, or the sums would be too many.
+    """Each difference in steps of a common grid; empty if there is none, or if there would be too many sums.
 
-    Most scores are shares or decimals of few digits. On their grid equal sums are equal, whatever floats made of them.
+    Most scores are shares or decimals of few digits. On their grid, equal sums compare equal despite float rounding.
     """
     largest = max(map(abs, differences))
     shares: dict[float, Fraction] = {}
@@ -71,19 +72,19 @@ def _on_a_grid(differences: Sequence[float]) -> Mapping[float, int]:
     counts = Counter(differences)
     farthest = sum(abs(steps[difference]) * repeats for difference, repeats in counts.items())
     variance = sum(steps[difference] ** 2 * repeats for difference, repeats in counts.items())
-    likely_width = 10 * math.sqrt(variance)  # ten standard deviations to each side of what the positive ones sum to
+    likely_width = 10 * math.sqrt(variance)  # ten standard deviations of the sum to each side
     return steps if min(likely_width, farthest) <= _WIDEST_LAW else {}
 
 
 def _by_convolution(steps: Sequence[int]) -> PValues:
-    """The sum of all differences follows from the sum of those that are positive."""
+    """From the sum of the positive differences, which determines the sum of all differences."""
     law = law_of_sum((COIN.times(size), repeats) for size, repeats in sorted(Counter(map(abs, steps)).items()))
     positive = sum(step for step in steps if step > 0)
     return PValues(law.at_most(positive), law.at_least(positive), "sign-flip test, exact", len(steps), law.error_bound)
 
 
 def _by_enumeration(differences: Sequence[float]) -> PValues:
-    """Every sum of one half of the differences meets every sum of the other half."""
+    """By combining every signed sum of one half of the differences with every signed sum of the other half."""
     half = len(differences) // 2
     left, right = _signed_sums(differences[:half]), sorted(_signed_sums(differences[half:]))
     observed, slack = math.fsum(differences), _slack(differences)
@@ -94,7 +95,7 @@ def _by_enumeration(differences: Sequence[float]) -> PValues:
 
 
 def _by_drawing(differences: Sequence[float], seed: int) -> PValues:
-    # Eight signs at a time: one byte of random bits looks up one of the 256 sums of eight differences.
+    # Eight signs at a time: a random byte selects one of the 256 signed sums of eight differences.
     tables = [_signed_sums(differences[start : start + 8]) for start in range(0, len(differences), 8)]
     whole = [table * (256 // len(table)) for table in tables]
     observed, slack = math.fsum(differences), _slack(differences)
@@ -104,7 +105,7 @@ def _by_drawing(differences: Sequence[float], seed: int) -> PValues:
         drawn = sum(map(getitem, whole, random.randbytes(len(whole))))
         low += drawn <= observed + slack
         high += drawn >= observed - slack
-    # The observed signs are one of the possible draws: without them a p-value could be 0, which no sample can show.
+    # The observed signs count as one of the draws. Otherwise a p-value could be 0, which no sample can show.
     p_less, p_greater = (1 + low) / (1 + _DRAWS), (1 + high) / (1 + _DRAWS)
     return PValues(p_less, p_greater, f"sign-flip test, {_DRAWS:,} draws", len(differences), seed=seed)
 

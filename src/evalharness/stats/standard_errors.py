@@ -1,8 +1,8 @@
-"""Standard errors of a mean, and how much of the spread lies between cases and how much within a case.
+"""Standard errors of a mean, and how the variance splits into a part between cases and a part within a case.
 
-A run of K trials per case on M cases has Var(mean) = (between + within/K) / M: more trials shrink only the second
-part. These are building blocks for plans and comparisons; a headline gets an interval of `intervals.py` instead,
-because mean ± 2 standard errors fails near 0 and 1.
+A run of K trials per case on M cases has Var(mean) = (between + within/K) / M: more trials shrink only the second part.
+These are building blocks for plans and comparisons. Headlines use an interval of `intervals.py` instead, because mean ±
+2 standard errors fails near 0 and 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class VarianceComponents:
 
 
 def bernoulli_standard_error(rate: float, n: int) -> float:
-    """Of a pass rate over n independent trials."""
+    """The standard error of a pass rate over n independent trials."""
     if not (0 <= rate <= 1 and n > 0):
         raise UsageError(f"a standard error needs a rate from 0 to 1 and n > 0, got {rate} and {n}")
     return math.sqrt(rate * (1 - rate) / n)
@@ -40,11 +40,12 @@ def within_variance(counts: Sequence[tuple[int, int]]) -> float | None:
 def variance_components(
     counts: Sequence[tuple[int, int]], clusters: Sequence[Hashable] = ()
 ) -> VarianceComponents | None:
-    """From (trials, passes) of each case; None with fewer than two cases, or if no case has two trials.
+    """The variance components, from (trials, passes) of each case.
 
-    A case with one trial lends its trial to `between` and is taken to vary like the others. `between` is unbiased
-    but for this: an estimate below 0 is reported as 0. With the `clusters` that the cases belong to, it is the variance
-    of the clusters' rates, which are the means of their cases' rates.
+    None with fewer than two cases, or if no case has two trials. A case with one trial contributes to `between` and is
+    assumed to vary like the others. `between` is unbiased, except that an estimate below 0 is reported as 0. With
+    `clusters`, the cluster of each case, it is the variance of the clusters' rates, which are the means of their cases'
+    rates.
     """
     within = within_variance(counts)
     units: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
@@ -73,8 +74,8 @@ def se_for_trials(between: float, within: float, cases: int, trials: float) -> f
 
 
 def _own_variance(count: tuple[int, int]) -> float | None:
-    """The unbiased variance of one trial of a case; None where a single trial cannot tell."""
+    """The unbiased variance of one trial of a case; None with a single trial."""
     n, c = count
     if not (n >= 1 and 0 <= c <= n):
-        raise UsageError(f"a case needs 0 <= passes <= trials and a trial, got {c} of {n}")
+        raise UsageError(f"a case needs at least one trial and 0 <= passes <= trials, got {c} of {n}")
     return c * (n - c) / (n * (n - 1)) if n > 1 else None

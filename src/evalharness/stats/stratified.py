@@ -1,9 +1,9 @@
 """Did the pass rate drop, case by case? The exact stratified permutation test for pass/fail trials.
 
-If nothing changed, then within each case it is chance alone which of its passes fell to the new run: given the passes
-of both runs together, the new run's passes follow a hypergeometric law, and their total over cases the convolution of
-these laws. No seed, no normal approximation; runs may have unequal or missing trials; with one trial per side it is
-McNemar's exact test. Scores that are not pass or fail go to `sign_flips.sign_flip`.
+If nothing changed, chance alone decides which of a case's passes belong to the new run. Given the passes of both runs
+together, the new run's passes have a hypergeometric distribution, and their total over cases has the convolution of
+these distributions. The test needs no seed and no normal approximation, and runs may have unequal or missing trials.
+With one trial per side it is McNemar's exact test. For scores that are not pass or fail, see `sign_flips.sign_flip`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _METHOD = "exact stratified permutation test"
 
 
 def stratified_exact(rows: Iterable[Sequence[int]]) -> PValues:
-    """How surprising it is that the new run passed so rarely (`p_less`) or so often (`p_greater`) if nothing changed.
+    """The p-values of so few (`p_less`) or so many (`p_greater`) passes in the new run if nothing changed.
 
     Each row is one case: (n_old, c_old, n_new, c_new). Cases whose trials all passed or all failed, or that one of the
     runs lacks, say nothing about a change; `n` counts the others.
@@ -42,11 +42,11 @@ def stratified_exact(rows: Iterable[Sequence[int]]) -> PValues:
 
 
 def smallest_p(baseline: Iterable[Sequence[int]]) -> float:
-    """The p-value of a regression if every new trial failed: above it no drop can be shown, however bad.
+    """The p-value of a regression if every new trial failed. At a level below it, no drop can be significant.
 
     Each row is one case of the baseline and the trials planned for it: (n_old, c_old, n_new).
     """
-    ways = every_way = 1  # whole numbers: a p-value at the very limit must come out as that of the test
+    ways = every_way = 1  # integers, so that a p-value exactly at the limit equals that of the test
     for (n_old, c_old, n_new), repeats in Counter(map(tuple, baseline)).items():
         if not (0 <= c_old <= n_old and n_new >= 0):
             raise _impossible((n_old, c_old, n_new))
@@ -56,7 +56,7 @@ def smallest_p(baseline: Iterable[Sequence[int]]) -> float:
 
 
 def _passes_of_new(n_old: int, n_new: int, passes: int) -> SumLaw:
-    """The hypergeometric law, walked from its peak outwards so that rounding down never grows on the way."""
+    """The hypergeometric distribution, computed from its peak outwards so that rounding errors do not grow."""
     lowest, highest = max(0, passes - n_old), min(passes, n_new)
     peak = min(highest, max(lowest, (passes + 1) * (n_new + 1) // (n_old + n_new + 2)))
     ways = math.comb(n_new, peak) * math.comb(n_old, passes - peak)

@@ -1,7 +1,7 @@
 """Student's t distribution and the normal quantile.
 
-Accurate to 1e-10 relative (both tails, df from 1 to 1e6), so that no numerical library is needed at run time.
-The beta function beneath it is in `beta.py`; tests and intervals built on these live elsewhere.
+Accurate to 1e-10 relative (both tails, df from 1 to 1e6), so that no numerical library is needed at run time. The beta
+function that it uses is in `beta.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def student_t_below(t: float, df: float) -> float:
 def _t_beyond(tail: float, df: float) -> float:
     """The t > 0 with P(T > t) = tail."""
 
-    # log P is convex in v = log(1 + t²/df), and the normal quantile lies below t: no step leaps over the root.
+    # log P is convex in v = log(1 + t²/df), and the normal quantile lies below t: no step jumps past the root.
     def step(v: float) -> float:
         outside, inside = math.exp(-v), -math.expm1(-v)
         reached = regularised_beta_split(df / 2, 0.5, outside, inside)
@@ -60,9 +60,9 @@ def _t_beyond(tail: float, df: float) -> float:
 
 
 def _t_within(centre: float, df: float) -> float:
-    """The t > 0 with P(|T| < t) = centre; around the median its tail would say little about t."""
+    """The t > 0 with P(|T| < t) = centre; near the median, the tail would determine t poorly."""
 
-    # P is concave in t, and its tangent at 0 is flatter than the normal law's: no step leaps over the root.
+    # P is concave in t, and its tangent at 0 is flatter than the normal distribution's: no step jumps past the root.
     def step(t: float) -> float:
         outside, inside = _split(t, df)
         rise = 2 * beta_weight(0.5, df / 2, inside, outside) / t

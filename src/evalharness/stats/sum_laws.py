@@ -1,9 +1,9 @@
-"""The law of a sum of independent whole numbers, by convolution, with a proven bound on its error.
+"""The distribution of a sum of independent integers, by convolution, with a proven bound on its error.
 
-Probabilities are whole multiples of 2^-128 and are only ever rounded down: in the first laws, in every product, and
-where a negligible tail is cut. So no figure is ever too large, and all that was lost is what the figures miss to 1.
-A whole law is one large integer with a slot for each value; multiplying two such integers convolves the laws, at the
-speed of Python's integers and with the same result everywhere. What the numbers mean is for callers to say.
+Probabilities are integer multiples of 2^-128 and are only ever rounded down: in the first distributions, in every
+product, and where a negligible tail is cut. So no probability is too large, and the total error is what their sum lacks
+to 1. A whole distribution is one large integer with a slot for each value. Multiplying two such integers convolves the
+distributions, at the speed of Python's integers and with the same result everywhere.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from itertools import accumulate
 
 _BITS = 128
 ONE = 1 << _BITS
-# At each end of a law values worth less than this are cut together. A hundred thousand times it is still below 1e-18.
+# A tail with less than this probability is cut at each end. A hundred thousand such cuts stay below 1e-18.
 _NEGLIGIBLE = ONE >> 80
-# Two probabilities below 1, multiplied and summed, fit twice the bits.
+# Products of two probabilities below 1, summed, fit into twice the bits.
 _SLOT_BYTES = 2 * _BITS // 8
 
 
 @dataclass(frozen=True, slots=True)
 class SumLaw:
-    """P(sum = start + i) is at least `weights[i] / ONE`; all such shortfalls together are `missing / ONE`."""
+    """P(sum = start + i) is at least `weights[i] / ONE`; all shortfalls together are `missing / ONE`."""
 
     start: int
     weights: Sequence[int]
@@ -45,7 +45,7 @@ class SumLaw:
         return (sum(self.weights[max(0, value - self.start) :]) + self.missing) / ONE
 
     def times(self, factor: int) -> SumLaw:
-        """The law of `factor` (1 or more) times the sum."""
+        """The distribution of `factor` (1 or more) times the sum."""
         stretched = [0] * (factor * (len(self.weights) - 1) + 1)
         stretched[::factor] = self.weights
         return SumLaw(factor * self.start, stretched)
@@ -56,10 +56,10 @@ COIN = SumLaw(0, (ONE // 2, ONE // 2))
 
 
 def law_of_sum(laws_with_repeats: Iterable[tuple[SumLaw, int]]) -> SumLaw:
-    """The law of the sum of all given variables, each law standing for so many independent ones."""
+    """The distribution of the sum, from pairs of a distribution and the number of variables that have it."""
     pairs = list(laws_with_repeats)
     result = SumLaw(0, [ONE])
-    # All powers share their squarings: from the highest bit of the repeats to the lowest, square and multiply.
+    # Square and multiply, from the highest bit of the repeats to the lowest, so that all powers share the squarings.
     for bit in reversed(range(max((repeats for _, repeats in pairs), default=0).bit_length())):
         result = _convolved(result, result)
         result = _convolved(result, _product([law for law, repeats in pairs if repeats >> bit & 1]))
@@ -67,7 +67,7 @@ def law_of_sum(laws_with_repeats: Iterable[tuple[SumLaw, int]]) -> SumLaw:
 
 
 def _product(laws: Iterable[SumLaw]) -> SumLaw:
-    # Neighbours in a queue are of like width, which makes the tree of products balanced.
+    # Neighbours in the queue have similar widths, which keeps the tree of products balanced.
     queue = deque(laws) or deque([SumLaw(0, [ONE])])
     while len(queue) > 1:
         queue.append(_convolved(queue.popleft(), queue.popleft()))
@@ -81,7 +81,7 @@ def _convolved(left: SumLaw, right: SumLaw) -> SumLaw:
     product = packed * (packed if left is right else _packed(right.weights))
     slots = len(left.weights) + len(right.weights) - 1
     digits = product.to_bytes(slots * _SLOT_BYTES, "little")
-    # The upper half of each slot is the probability, the lower half the digits that are rounded off.
+    # The upper half of each slot is the probability, the lower half is rounded off.
     weights = [
         int.from_bytes(digits[end - _SLOT_BYTES // 2 : end], "little")
         for end in range(_SLOT_BYTES, len(digits) + 1, _SLOT_BYTES)
@@ -90,7 +90,7 @@ def _convolved(left: SumLaw, right: SumLaw) -> SumLaw:
 
 
 def _plain_product(left: SumLaw, right: SumLaw) -> SumLaw:
-    """For a certain value, whose probability 1 would not fit the slot."""
+    """For a constant, whose probability 1 would not fit into the slot."""
     weights = [ours * theirs >> _BITS for ours in left.weights for theirs in right.weights]
     return SumLaw(left.start + right.start, weights)
 

@@ -1,20 +1,20 @@
-"""How sure figures are where nobody asks otherwise, and when a share or a score reaches what was asked for."""
+"""Default error rates and confidence level, and comparisons that tolerate rounding."""
 
 from __future__ import annotations
 
 ALPHA = 0.05
-"""How often a test may find a change where there is none."""
+"""How often a test may find a change that does not exist."""
 BETA = 0.2
-"""How often a test may miss a change that is there."""
+"""How often a test may miss a change that exists."""
 LEVEL = 1 - ALPHA
-"""The level of an interval."""
+"""The confidence level of an interval."""
 POWER = 1 - BETA
 SAME = 1e-9
-"""Shares, scores and differences that are nearer than this are the same, rounded differently."""
+"""Shares, scores and differences closer than this are equal but for rounding."""
 
 
 def reaches(value: float, threshold: float) -> bool:
-    """Both may have lost their last bits to rounding."""
+    """Whether the value is at least the threshold, allowing for rounding in both."""
     return value >= threshold - SAME
 
 

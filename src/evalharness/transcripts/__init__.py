@@ -1,1 +1,1 @@
-"""What agents printed, read: one stream format per file. A parser takes the text and returns a Transcript."""
+"""Parsers for the output of agents, one stream format per file. A parser takes the text and returns a Transcript."""

@@ -1,4 +1,4 @@
-"""auto: which parser fits a stream, found from the objects at its beginning."""
+"""auto: finds the parser for a stream from the objects at its beginning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OBJECTS_LOOKED_AT = 200
 
 
 def detect(text: str) -> str | None:
-    """The name of the parser that knows most of the objects; None when none knows any."""
+    """The name of the parser that recognises most of the objects; None if no parser recognises any."""
     try:
         objects = read_stream(text).objects[:OBJECTS_LOOKED_AT]
     except TargetFailed:
@@ -32,10 +32,10 @@ def detect(text: str) -> str | None:
 
 
 def parse(text: str) -> Transcript:
-    """`auto`: the stream is read by the parser that fits."""
+    """`auto`: parse the stream with the parser that fits."""
     read_stream(text)
     name = detect(text)
     if name is None:
-        raise TargetFailed(f"no parser knows these events; known are those of {', '.join(PARSERS)}")
+        raise TargetFailed(f"no parser recognises these events; the known formats are {', '.join(PARSERS)}")
     transcript: Transcript = PARSERS[name].parse(text)
     return transcript

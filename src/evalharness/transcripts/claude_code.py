@@ -1,7 +1,7 @@
-"""claude-code: what Claude Code prints with `--output-format stream-json` (or `json`).
+"""claude-code: the output of Claude Code with `--output-format stream-json` (or `json`).
 
-Of sub-agents only the tool calls are taken; messages and answer are those of the main conversation. Input tokens
-include those read from and written to the cache, as other streams count them.
+Sub-agents contribute only their tool calls; messages and answer are those of the main conversation. Input tokens
+include those read from and written to the cache, as in other streams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evalharness.transcripts.stream import (
 from evalharness.values.json_value import Json
 
 PARTIAL = "stream_event"
-"""Pieces of messages that come again, whole."""
+"""Pieces of messages, which are repeated later as a whole."""
 INPUT_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -55,7 +55,7 @@ class _Reading:
     result: Object = field(default_factory=dict)
     usages: dict[str, Object] = field(default_factory=dict)
     changes: dict[str, Object] = field(default_factory=dict)
-    """What calls that have not returned yet would do to files, by call."""
+    """The file changes of calls that have not returned yet, by call."""
 
     def read(self, event: Object) -> None:
         kind = event.get("type")
@@ -99,7 +99,7 @@ class _Reading:
             self._change_file(text_of(change.get("name")), mapping(change.get("input")))
 
     def _change_file(self, tool: str, change: Object) -> None:
-        """An edit can be followed only in a file whose whole text the stream has shown."""
+        """Apply a change; an edit can be applied only if the stream has shown the file's whole text."""
         files, path = self.found.files, inside(self.folder, text_of(change.get("file_path")))
         if tool == "Write" and path and isinstance(change.get("content"), str):
             files[path] = change["content"]
@@ -119,13 +119,13 @@ class _Reading:
 
     def _output(self) -> Json:
         said = text_of(self.result.get("result"))
-        if self.result.get("is_error") is True:  # then the last "text" may be nothing but the error
+        if self.result.get("is_error") is True:  # the last text may then be just the error
             return "" if self.found.answer == said else self.found.answer
         structured = self.result.get("structured_output")
         return structured if structured is not None else said or self.found.answer
 
     def _usage(self) -> Usage | None:
-        """The total at the end; of a stream that was cut, what its messages tell."""
+        """The total at the end, or the sum over messages if the stream was cut off."""
         total = self.result.get("usage")
         usages = [total] if isinstance(total, dict) else list(self.usages.values())
         if not usages:

@@ -1,7 +1,7 @@
-"""codex: the JSON lines of `codex exec --json`; those of its first releases are put into today's form first.
+"""codex: the JSON lines of `codex exec --json`; those of its first releases are converted to the current form first.
 
-Calls are named as the stream names them: `command_execution`, `file_change`, `web_search`, and `server.tool` for MCP.
-Codex tells the tokens of the whole thread each time, so the last number of each thread counts.
+Calls are named as in the stream: `command_execution`, `file_change`, `web_search`, and `server.tool` for MCP. Codex
+reports the tokens of the whole thread each time, so the last number of each thread counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Reading:
     folder: str = ""
     usages: dict[str, Object] = field(default_factory=dict)
     items: dict[str, Object] = field(default_factory=dict)
-    """Items that have begun, with all that was said of them."""
+    """Items that have started, with everything reported about them so far."""
 
     def read(self, event: Object) -> None:
         match event.get("type"):
@@ -95,7 +95,7 @@ class _Reading:
                 self.found.returned(item_id, _result(item), _failure(item))
 
     def _change_files(self, item: Object) -> None:
-        """Only the first form tells what is in a file, and only of new files."""
+        """Apply changes; only the first form reports the contents of files, and only of new ones."""
         if _failure(item):
             return
         for change in objects(item.get("changes")):
@@ -118,7 +118,7 @@ def _kind(item: Object) -> str:
 
 
 def _called(item: Object) -> tuple[str, Json] | None:
-    """Name and arguments of the call an item stands for; None for items that are no calls."""
+    """Name and arguments of the call that an item represents; None for items that are not calls."""
     match _kind(item):
         case "command_execution":
             return "command_execution", {"command": item.get("command")}
@@ -150,7 +150,7 @@ def _failure(item: Object) -> str:
     return text_of(item.get("status")) if item.get("status") in FAILED else ""
 
 
-# The events that the first releases of `codex exec --json` printed, `{id, msg: {type, …}}`, in today's form.
+# Conversion of the events of the first releases of `codex exec --json`, `{id, msg: {type, …}}`, to the current form.
 
 
 def is_first_form(event: Object) -> bool:
@@ -158,12 +158,12 @@ def is_first_form(event: Object) -> bool:
 
 
 def is_partial(event: Object) -> bool:
-    """Pieces of what comes again, whole."""
+    """Whether this is a piece of something that is repeated later as a whole."""
     return text_of(mapping(event.get("msg")).get("type")).endswith("_delta")
 
 
 def in_todays_form(event: Object) -> Object:
-    """The event itself where it is in today's form already; an empty one where today's form says nothing of it."""
+    """The event in the current form; empty if the current form has no such event."""
     if "type" in event:
         return event
     if isinstance(event.get("prompt"), str):
@@ -226,7 +226,7 @@ def _patch_error(said: Object) -> str:
 
 
 def _change(path: str, change: Object) -> Object:
-    """`{add: {content}}` at first, `{type: add, content}` later."""
+    """The first releases wrote `{add: {content}}`, later ones `{type: add, content}`."""
     kind = text_of(change.get("type")) or next(iter(change), "")
     inner: Json = mapping(change.get(kind)) or change
     return {"path": path, "kind": kind, **({"content": inner["content"]} if "content" in inner else {})}

@@ -1,6 +1,6 @@
-"""Collector: what the parsers have found so far, put together as one Transcript at the end.
+"""Collector: gathers what a parser finds, and makes one Transcript of it at the end.
 
-Messages are kept as OpenAI writes them. The events of a stream are kept up to a bound; what is left out is counted.
+Messages are kept in OpenAI's format. The events of a stream are kept up to a limit; the rest is only counted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MAX_EVENT_BYTES = 1_000_000
 MAX_ERRORS = 100
 LONGEST_ERROR = 2000
 Place = Literal["both", "messages", "calls"]
-"""Where a call is noted: a sub-agent's only among the calls, one that is described elsewhere only among the
-messages."""
+"""Where a call is recorded: a sub-agent's calls only among the calls, a call described elsewhere only in the messages.
+"""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Collector:
     ignored_lines: int = 0
     messages: list[Object] = field(default_factory=list)
     answer: str = ""
-    """The last text of the agent itself."""
+    """The last text of the main agent."""
     files: dict[str, str] = field(default_factory=dict)
     ended_with: str = ""
     """The error with which a turn ended, where one did."""
@@ -60,7 +60,7 @@ class Collector:
         self._left_out += 1
 
     def error(self, message: str, event: Object | None = None) -> None:
-        """Errors are kept beyond the bound of the other events; one that is reported twice in a row is kept once."""
+        """Record an error, even beyond the limit for events; the same error twice in a row is recorded once."""
         text = head(message, LONGEST_ERROR)
         if len(self._errors) >= MAX_ERRORS:
             self._left_out += event is not None
@@ -78,7 +78,7 @@ class Collector:
         self.messages.append(message)
 
     def think(self, thought: str) -> None:
-        """Goes with what the agent says or calls next."""
+        """Record a thought, which is attached to the agent's next message or call."""
         self._thoughts.append(thought)
 
     def call(self, call_id: str, name: str, arguments: Json, into: Place = "both") -> None:
@@ -102,7 +102,7 @@ class Collector:
             self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content or error})
 
     def transcript(self, output: Json = None, usage: Usage | None = None, cost_usd: float | None = None) -> Transcript:
-        """Only what the stream told is set. Without an `output` the answer is the agent's last text."""
+        """The transcript, with only the fields that the stream reported; the default output is the last text."""
         if self._thoughts:
             self.say("assistant", "")
         fields: dict[str, Any] = {
@@ -128,6 +128,6 @@ class Collector:
 
 
 def inside(folder: str, path: str) -> str:
-    """A path relative to the agent's folder, as workspaces name their files; one outside of it stays as it is."""
+    """The path relative to the agent's folder, as workspaces name files; a path outside of it is returned unchanged."""
     written = PurePosixPath(path)
     return str(written.relative_to(folder)) if folder and written.is_relative_to(folder) else path

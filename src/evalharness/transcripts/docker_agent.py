@@ -1,7 +1,7 @@
 """docker-agent: the JSON lines of `docker agent run --exec --json`.
 
-The answer is everything the agents said, put together without separators. `token_usage` tells running totals of one
-session, so the last one of each session counts; sub-agents have sessions of their own.
+The answer is the concatenation of everything the agents said. `token_usage` reports running totals of one session, so
+the last one of each session counts; sub-agents have their own sessions.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from evalharness.transcripts.stream import Object, amount, count, error_text, ma
 from evalharness.values.json_value import Json
 
 PIECES = ("agent_choice", "agent_choice_reasoning")
-"""They come a few letters at a time, and are kept put together."""
+"""These arrive a few letters at a time, and are joined before they are kept."""
 PARTIAL = "partial_tool_call"
-"""What it says a `tool_call` says again, whole."""
+"""Ignored, because a later `tool_call` contains the whole call."""
 BOUNDARIES = (
     "user_message", "tool_call", "tool_call_response", "token_usage", "error", "budget_exceeded", "stream_started",
     "stream_stopped",
 )  # fmt: skip
-"""What was said before one of them stays before it among the events."""
+"""Text before one of these stays before it among the events."""
 EVENTS = frozenset((*PIECES, PARTIAL, *BOUNDARIES, "session_title", "team_info", "agent_info", "toolset_info")) - {
     "error"
 }
@@ -117,7 +117,7 @@ class _Reading:
         self.found.returned(call_id, response, (text_of(response) or "failed") if failed else "")
 
     def _add_usage(self, event: Object) -> None:
-        """What a later event leaves out keeps its value."""
+        """Update the totals; values that a later event omits stay unchanged."""
         totals = self.totals.setdefault(text_of(event.get("session_id")), {})
         totals.update({name: value for name, value in mapping(event.get("usage")).items() if value is not None})
 

@@ -1,6 +1,6 @@
-"""openai-messages: a list of chat messages, `{messages: […]}`, or one message a line.
+"""openai-messages: a list of chat messages, `{messages: […]}`, or one message per line.
 
-Whole replies of the chat completions API (`choices`) and items of the Responses API are read as well.
+Also reads whole replies of the chat completions API (`choices`) and items of the Responses API.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Reading:
             elif text_of(turn.get("type")) in ITEMS:
                 self._item(turn["type"], turn)
             else:
-                self.found.keep(turn)  # what became a message is not kept a second time
+                self.found.keep(turn)  # messages are not kept a second time as events
 
     def _message(self, message: Object) -> None:
         role, content = message["role"], message.get("content")

@@ -1,7 +1,7 @@
 """otel-genai: OpenTelemetry spans with the GenAI conventions (`gen_ai.*`), as OTLP JSON or as flat spans.
 
-A model is sent the whole conversation each time, so the conversation is that of the last span that tells one. Where
-tools have spans of their own, those are the tool calls; otherwise the calls in the messages are.
+A model receives the whole conversation with every call, so the last span that has messages gives the conversation. If
+tools have their own spans, these are the tool calls; otherwise the calls in the messages are.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parse(text: str) -> Transcript:
 
 
 def _conversation(spans: list[Span]) -> list[tuple[str, Object]]:
-    """An agent's own span tells the whole of it; without one the last call of a model does."""
+    """The messages of a top-level agent span if there is one, otherwise of the last model call."""
     agents = [span for span in spans if span.operation == AGENT and not span.has_parent]
     for span in (*reversed(agents), *reversed(spans)):
         if span.operation != TOOL and (messages := messages_of(span)):
@@ -68,7 +68,7 @@ def _exception(span: Span) -> str:
 
 
 def _paid(spans: list[Span], keys: tuple[str, ...]) -> Iterator[Json]:
-    """What each call of a model tells; agents' spans tell sums of them, and count only where the calls tell nothing."""
+    """The values that model calls report. Agents' spans report sums, which count only if no model call has any."""
     for operations in (MODEL_CALLS, (AGENT,)):
         parts = [
             next(span.attributes[key] for key in keys if key in span.attributes)
@@ -92,7 +92,7 @@ def _cost(spans: list[Span]) -> float | None:
     return sum(costs) if costs else None
 
 
-# The messages of a GenAI span: attributes of today's conventions, or the span events of the older ones.
+# The messages of a GenAI span: attributes in the current conventions, span events in the older ones.
 
 SYSTEM, INPUT, OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -102,7 +102,7 @@ CALL_PARTS, RESULT_PARTS = ("tool_call", "server_tool_call"), ("tool_call_respon
 
 
 def messages_of(span: Span) -> list[tuple[str, Object]]:
-    """Role and message, in order; a message has `parts` (today) or `content` and `tool_calls` (older)."""
+    """Role and message, in order; a message has `parts` (current) or `content` and `tool_calls` (older)."""
     fields = dict(span.attributes)
     for event in span.events:
         if event.name == DETAILS:
@@ -147,7 +147,7 @@ def say_message(found: Collector, role: str, message: Object, calls_into: Place)
 
 
 def _parts(role: str, message: Object) -> list[Object]:
-    """A message of the older conventions, as the parts of today's."""
+    """A message of the older conventions, converted to the current `parts`."""
     content = message.get("content")
     if role == "tool":
         return [{"type": "tool_call_response", "id": message.get("id"), "response": content}]
@@ -159,7 +159,7 @@ def _parts(role: str, message: Object) -> list[Object]:
     return parts
 
 
-# Spans as OpenTelemetry writes them, OTLP JSON (`resourceSpans`) or flat, in one shape and in the order of time.
+# Spans in one form, ordered by time, from OTLP JSON (`resourceSpans`) or flat spans.
 
 ERROR_CODES = (2, "2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR")
 LIST_VALUES, MAPPING_VALUES = "arrayValue", "kvlistValue"
@@ -184,14 +184,14 @@ class Span:
 
     @property
     def operation(self) -> str:
-        """`chat`, `execute_tool`, …; older instrumentations tell it by the span's name alone."""
+        """`chat`, `execute_tool`, …; older instrumentations have it only in the span's name."""
         reported = text_of(self.attributes.get("gen_ai.operation.name"))
         return reported or (self.name.split() or [""])[0]
 
 
 def spans_in(written: list[Object]) -> list[Span]:
     found = [_span(span) for document in written for span in _spans_of(document)]
-    return sorted(found, key=lambda span: span.started_ns)  # stable: spans that tell no time keep their order
+    return sorted(found, key=lambda span: span.started_ns)  # stable: spans without a time keep their order
 
 
 def looks_like_spans(document: Object) -> bool:
@@ -235,7 +235,7 @@ def _span(span: Object) -> Span:
 
 
 def _attributes(written: Json) -> Object:
-    """OTLP writes a list of `{key, value: {stringValue: …}}`; other exporters a mapping, flat or nested."""
+    """The attributes as a mapping. OTLP has a list of `{key, value: {stringValue: …}}`, other exporters a mapping."""
     if isinstance(written, list):
         return {text_of(entry.get("key")): _value(entry.get("value")) for entry in objects(written)}
     return mapping(written)
@@ -255,7 +255,7 @@ def _value(written: Json) -> Json:
 
 
 def _time_ns(span: Object) -> int:
-    """Nanoseconds since 1970, written as such or as a date; only the order counts."""
+    """The start in nanoseconds since 1970, from a number or a date; only the order matters."""
     for key in ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time"):
         written = span.get(key)
         if isinstance(written, int | float):

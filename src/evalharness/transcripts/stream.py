@@ -1,6 +1,7 @@
-"""JSON objects out of whatever a program printed: lines, one document, or documents one after another, amid noise.
+"""Extracts JSON objects from the output of a program: lines, one document, or several documents, mixed with other text.
 
-What the objects mean is not known here. What is no JSON object, or could not be stored, is counted as ignored.
+The meaning of the objects is left to the parsers. Anything that is not a JSON object, or could not be stored, is
+counted as ignored.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from dataclasses import dataclass
 from evalharness.errors import TargetFailed
 from evalharness.values.json_value import Json
 
-# What a stream says at one place, as the type it should have there; a value of another type counts as absent.
+# Values of a stream as the expected type; a value of another type counts as absent.
 
 LARGEST_COUNT = 2**53
-"""Beyond this a number in a stream is no count, and no store could add it up."""
+"""A larger number in a stream is not a count, and stores could not add it up."""
 
 
 def json_or_text(value: Json) -> Json:
-    """A value that may have been sent as JSON text; a text that is none stays as it is."""
+    """A value that may be encoded as JSON text; a text that is not JSON is returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -47,26 +48,26 @@ def texts(value: Json) -> list[str]:
 
 
 def content_text(content: Json) -> str:
-    """The text of a message's content: a text, or a list of parts of which some hold text."""
+    """The text of a message's content, which is a text or a list of parts."""
     if isinstance(content, list):
         return "".join(text_of(part.get("text")) or text_of(part.get("content")) for part in objects(content))
     return text_of(content)
 
 
 def count(value: Json) -> int:
-    """A number of tokens; anything that cannot be one is 0."""
+    """A number of tokens; 0 if the value cannot be one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 <= value <= LARGEST_COUNT else 0
 
 
 def amount(value: Json) -> float | None:
-    """A number of dollars; None for anything that cannot be one."""
+    """An amount in dollars; None if the value cannot be one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= LARGEST_COUNT else None
 
 
 def error_text(error: Json) -> str:
-    """An error as streams tell it: a text, or a mapping with a message."""
+    """The message of an error, which is a text or a mapping with a message."""
     return text_of(error) or text_of(mapping(error).get("message")) or "unknown error"
 
 
@@ -86,7 +87,7 @@ class Stream:
 
 
 def read_stream(text: str) -> Stream:
-    """Every object of a stream, in order; a stream without any fails the trial."""
+    """Every object of a stream, in order; a stream without objects fails the trial."""
     stream = _read(text.removeprefix("\ufeff"))
     if not stream.objects:
         raise TargetFailed("no events received")
@@ -105,7 +106,7 @@ def _read(text: str) -> Stream:
 
 
 def _read_lines(text: str) -> Stream:
-    """`str.splitlines` would also split inside of JSON texts; `data:` stands before each object of an SSE stream."""
+    """One object per line, perhaps after `data:` (SSE). `str.splitlines` would also split inside JSON strings."""
     objects: list[Object] = []
     ignored = 0
     for line in text.split("\n"):
@@ -139,7 +140,7 @@ def _documents(text: str) -> Iterator[Object]:
 
 
 def parse_json(text: str) -> Json:
-    """ValueError for whatever is not JSON, NaN and numbers beyond a float included, or is nested too deeply."""
+    """Parse JSON. Raise ValueError for NaN, numbers beyond a float, deep nesting and anything else that is not JSON."""
     try:
         return _storable(_DECODER.decode(text), text)
     except RecursionError:

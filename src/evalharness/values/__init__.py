@@ -1,1 +1,1 @@
-"""Texts, JSON values, patterns and variables: data in, data out. They know no noun."""
+"""Texts, JSON values, patterns and variables as pure functions; they import nothing from `domain/`."""

@@ -1,4 +1,4 @@
-"""Content digests: equal digests mean that two things decide results in the same way."""
+"""Content digests: two things with equal digests affect results in the same way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalharness.values.json_value import Json
 
 
 def canonical_json(value: Json) -> bytes:
-    """One spelling per value: keys sorted, no spaces, UTF-8."""
+    """The only spelling of a value: keys sorted, no spaces, UTF-8."""
     return to_json(_sorted(value))
 
 

@@ -1,6 +1,6 @@
-"""JSON Schemas that refer to themselves: to a part inside they may, to the very same place they say nothing.
+"""Finds references in JSON Schemas that lead back to themselves. Recursion into a part of the value is fine.
 
-Checking a value against a schema is the business of `jsonschema_rs`.
+`jsonschema_rs` checks values against schemas.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MAPPINGS_IN_PLACE = ("dependentSchemas", "dependencies")
 
 
 def circular_reference(schema: Any) -> str | None:
-    """The first `$ref` that leads back to where it stands, such as `{$ref: '#'}`, without looking at a part inside."""
+    """The first `$ref` that leads back to itself, such as `{$ref: '#'}`, without descending into the value."""
     done: set[int] = set()
     for start in _mappings(schema):
         path: list[tuple[int, str, Iterator[tuple[str, Any]]]] = []
@@ -46,7 +46,7 @@ def _mappings(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _in_place(node: dict[str, Any], schema: Any) -> Iterator[tuple[str, Any]]:
-    """The schemas that must look at the same part of a value as `node` does, each with the reference that names it."""
+    """The schemas that apply to the same part of a value as `node`, each with the reference that leads to it."""
     reference = node.get("$ref")
     found: list[tuple[str, Any]] = []
     if isinstance(reference, str):
@@ -62,7 +62,7 @@ def _in_place(node: dict[str, Any], schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _resolved(reference: str, schema: Any) -> Any:
-    """What a JSON pointer in the same document leads to; None for other references."""
+    """The target of a JSON pointer in the same document; None for other references."""
     start, _, pointer = reference.partition("#")
     own = (
         schema.get("$id", "").partition("#")[0]

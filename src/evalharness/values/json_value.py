@@ -1,4 +1,4 @@
-"""JSON values: their type and limits, a strict reader, and paths through them (`choices.0.message.content`)."""
+"""JSON values: their type and limits, a strict parser, and paths through them (`choices.0.message.content`)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 Json = Any
-"""Any value JSON can hold. An alias for readers; checked where values enter (`values.digest.canonical_json`)."""
+"""Any JSON value. The alias is for readers; values are checked where they enter (`values.digest.canonical_json`)."""
 
 
 DEEPEST = 180
-"""Levels of a kept JSON value. What reads it back gives up at 200, and a record adds some of its own."""
+"""The deepest nesting of a stored JSON value. The reader's limit is 200, and a record adds some levels."""
 
 
 LARGEST_INTEGER_BITS = 14_000
-"""Of a kept integer: what reads it back gives up at 4,300 digits."""
+"""The largest stored integer. The reader's limit is 4,300 digits."""
 
 
 def plain_json(value: Any, depth: int = 0) -> Json:
-    """A copy made of nothing but JSON's own types: what a class of its own says of itself does not count.
+    """A copy that contains only JSON's own types, without methods that derived classes override.
 
-    Raises ValueError, in words, for what JSON cannot hold.
+    Raises ValueError, with a description, for a value that JSON does not support.
     """
     if value is None or value is True or value is False:
         return value
@@ -55,17 +55,17 @@ def _plain_key(key: Any) -> str:
     return str.__str__(key)
 
 
-# JSON as it is written in the standard, and nothing else: where a verdict depends on it, a lenient parser lies.
+# A parser for standard JSON only, because verdicts may depend on it.
 #
-# Python's own takes NaN, makes 1e999 infinite and keeps the last of two equal keys without a word. What is wrong is
-# told without a word of the text: whoever wrote it could speak through the message.
+# Python's own parser accepts NaN, makes 1e999 infinite, and silently keeps the last of two equal keys. Error messages
+# quote nothing from the text, so that its author cannot inject words into them.
 
 LONGEST_TEXT = 1_000_000
 FENCE = "```"
 
 
 def parse_strictly(text: str, longest: int = LONGEST_TEXT) -> Json:
-    """Raises ValueError, in words, for anything but one JSON value with finite numbers and every key once."""
+    """Parse one JSON value with unique keys and finite numbers; raises ValueError with a description."""
     if len(text) > longest:
         raise ValueError(f"it is longer than {longest:,} characters")
     try:
@@ -88,9 +88,9 @@ def compared_as(value: Json) -> Json:
 
 
 def only_object(text: str) -> dict[str, Json]:
-    """The one JSON object that a reply is: alone, or alone inside one code fence. Prose around it is refused.
+    """The one JSON object that a reply consists of, alone or in one code fence. Other text around it is refused.
 
-    Whoever searches a reply for something that looks like a verdict finds the one an attacker planted.
+    Searching a reply for something that looks like a verdict could find one that an attacker planted.
     """
     bare = text.strip()
     if bare.startswith(FENCE) and bare.endswith(FENCE) and len(bare) > 2 * len(FENCE):
@@ -101,7 +101,7 @@ def only_object(text: str) -> dict[str, Json]:
     except json.JSONDecodeError as error:
         raise ValueError(_why_not(bare, error)) from None
     if not isinstance(value, dict):
-        raise ValueError("it is JSON, but no object")
+        raise ValueError("it is JSON, but not an object")
     return value
 
 
@@ -118,29 +118,29 @@ def _why_not(text: str, error: json.JSONDecodeError) -> str:
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("it contains a key twice")
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"it holds {name}, which JSON does not have")
+    raise ValueError(f"it contains {name}, which JSON does not have")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError("it holds a number too large to be one")
+        raise ValueError("it contains a number that is too large")
     return value
 
 
 def _whole(text: str) -> int:
     if len(text) > 100:
-        raise ValueError("it holds a number of more than 100 digits")
+        raise ValueError("it contains a number with more than 100 digits")
     return int(text)
 
 
 MISSING: Final[Any] = object()
-"""What a path leads to when it leads nowhere; null is something else."""
+"""The result of a path that leads nowhere, as opposed to null."""
 
 _ROOT = re.compile(r"\A\$(?=[.\[]|\Z)")
 _IN_BRACKETS = re.compile(r"\[(-?[0-9]+)\]")
@@ -148,17 +148,17 @@ _POSITION = re.compile(r"-?[0-9]{1,18}")
 
 
 def steps(text: str) -> tuple[str, ...]:
-    """`a.0.b`, also written `$.a[0].b`; the root itself (`$`, or nothing) has no steps."""
+    """The steps of `a.0.b`, also written `$.a[0].b`; the root itself (`$` or empty) has none."""
     dotted = _IN_BRACKETS.sub(r".\1", _ROOT.sub("", text)).strip(".")
     return tuple(dotted.split(".")) if dotted else ()
 
 
 def step_into(value: Json, step: str, *, from_end: bool = False) -> Any:
-    """What is directly below a value: under a key, or at a position of a list; `from_end` lets -1 be the last one."""
+    """The value under a key or at a position of a list, or MISSING; with `from_end`, -1 is the last position."""
     if isinstance(value, Mapping):
         if step in value:
             return value[step]
-        # Python's mappings may have keys that JSON writes as texts.
+        # Python's mappings may have keys that become text in JSON.
         return next((child for key, child in value.items() if not isinstance(key, str) and str(key) == step), MISSING)
     if isinstance(value, list | tuple) and _POSITION.fullmatch(step):
         position = int(step)
@@ -168,7 +168,7 @@ def step_into(value: Json, step: str, *, from_end: bool = False) -> Any:
 
 
 def look_along(value: Json, path: Iterable[str]) -> Any:
-    """What stands at the end of the steps, or MISSING."""
+    """The value at the end of the steps, or MISSING."""
     for step in path:
         value = step_into(value, step)
     return value

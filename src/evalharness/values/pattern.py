@@ -1,6 +1,6 @@
-"""Regular expressions that people, and models, write: compiled, or explained where they are wrong.
+"""Regular expressions from users and models, compiled with clear error messages.
 
-Whoever searches with one sets a time limit: what a pattern costs cannot be seen from it.
+Searches must set a time limit, because the cost of a pattern cannot be seen in advance.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 
 
 def compile_pattern(pattern: str, flags: int = 0) -> regex.Pattern[str]:
-    """Raises ValueError, with what is wrong."""
+    """Compile the pattern; raises ValueError with the problem."""
     try:
         return regex.compile(pattern, flags)
     except (regex.error, RecursionError, OverflowError) as error:
@@ -28,4 +28,4 @@ def _checked(pattern: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_checked)]
-"""Kept as it was written."""
+"""A valid regular expression, kept as written."""

@@ -1,6 +1,6 @@
-"""Cutting and quoting text for people.
+"""Shortens and quotes text for people.
 
-What a cut leaves may be written down, so it never leaves most of a word: that word may be a secret.
+The result may be stored, so it never contains most of a cut word, which may be a secret.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ _LAST_WORD = re.compile(r"\S+\Z")
 
 
 def head(text: str, limit: int) -> str:
-    """The beginning of a text, with … where it was cut; a word that would be cut in two is left out.
+    """The beginning of a text, with … where it is cut; a word that would be cut is left out.
 
-    Where that would leave next to nothing, a quarter of the limit is shown: enough to know it, too little to use it.
+    If that left almost nothing, a quarter of the limit is shown: enough to recognise a secret, too little to use it.
     """
     if len(text) <= limit:
         return text
@@ -25,7 +25,7 @@ def head(text: str, limit: int) -> str:
 
 
 def tail(text: str, limit: int) -> str:
-    """The end of a text, cut as `head` cuts its beginning."""
+    """The end of a text, cut in the same way as by `head`."""
     cut = len(text) - limit
     if cut <= 0:
         return text
@@ -36,6 +36,6 @@ def tail(text: str, limit: int) -> str:
 
 
 def shown(text: str, limit: int = 80) -> str:
-    """Quoted, on one line, cut, with whatever is invisible spelled out."""
+    """The text quoted, on one line, shortened, with invisible characters escaped."""
     visible = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in head(text, limit))
     return f"'{visible}'"

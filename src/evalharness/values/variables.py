@@ -1,7 +1,7 @@
 r"""`{{name}}` in suite files: which variables a value needs, and the value with them filled in.
 
-`\{{` stands for literal braces. Names starting with `any_` are matchers of expected values, not variables: what reads
-such values has the same escape once more, since variables were filled in before.
+`\{{` is a literal brace pair. Names starting with `any_` are matchers in expected values, not variables. They are
+escaped in the same way once more, because variables are filled in first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LITERAL_MATCHER = re.compile(r"(\\*)(\{\{\s*any_\w+\s*\}\})", re.IGNORECASE)
 
 
 def has_braces(value: Json) -> bool:
-    """A quick look: whether there is anything to fill in or to unescape."""
+    """A quick check whether there is anything to fill in or to unescape."""
     if isinstance(value, str):
         return "{{" in value
     if isinstance(value, dict):
@@ -27,7 +27,7 @@ def has_braces(value: Json) -> bool:
 
 
 def has_matcher(value: Json) -> bool:
-    """Whether a text stands for more than one value."""
+    """Whether a text contains a matcher, and so matches more than one value."""
     return isinstance(value, str) and "{{" in value and MATCHER.search(value) is not None
 
 
@@ -37,7 +37,7 @@ def needed(value: Json) -> set[str]:
 
 
 def fill(value: Json, values: Mapping[str, str]) -> Json:
-    """The value with each variable replaced; `values` is keyed by lower-case name. Unknown ones stay as written."""
+    """The value with each variable replaced; `values` has lower-case names. Unknown variables stay as written."""
     if isinstance(value, str):
         return _fill_text(value, values) if "{{" in value else value
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ def fill(value: Json, values: Mapping[str, str]) -> Json:
 
 
 def escape(value: Json) -> Json:
-    """The value written so that `fill` gives it back: for texts in which `{{` was never a variable."""
+    """The value escaped so that `fill` restores it, for texts in which `{{` is not a variable."""
     if isinstance(value, str):
         return re.sub(r"(\\?)\{\{", lambda found: "\\{{" if not found[1] else "\\\\{{", value)
     if isinstance(value, dict):
@@ -59,7 +59,7 @@ def escape(value: Json) -> Json:
 
 
 def escape_matchers(value: Json) -> Json:
-    """The value written so that nothing in it is a matcher, where one may stand; mapping keys never are one."""
+    """The value escaped so that it contains no matchers. Keys of mappings never are matchers."""
     if isinstance(value, str):
         return _LITERAL_MATCHER.sub(r"\\\1\2", value)
     if isinstance(value, dict):
@@ -70,7 +70,7 @@ def escape_matchers(value: Json) -> Json:
 
 
 def literal(text: str) -> str:
-    """What a text without matchers stands for: itself, less one backslash before each escaped one."""
+    """The meaning of a text without matchers: itself, with one backslash removed before each escaped matcher."""
     return _LITERAL_MATCHER.sub(lambda found: found[1][1:] + found[2], text)
 
 

@@ -190,7 +190,7 @@ def test_a_tested_function_may_have_the_name_of_a_built_in(grade: Callable[..., 
 
 def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
     context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
-    with pytest.raises(Unscored, match="needs one"):
+    with pytest.raises(Unscored, match="needs a sandbox"):
         asyncio.run(build(ADD).grade(context))
 
 

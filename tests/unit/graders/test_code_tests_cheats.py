@@ -111,7 +111,7 @@ def test_whatever_the_code_says_out_of_turn_is_its_own_failure(line: bytes, grad
     test = "try:\n    add([1], 2)\nexcept Exception:\n    pass\n"
     verdict = grade({"code_tests": test}, f"import os\ndef add(a, b):\n    os.write(3, {line!r})\n    os._exit(0)\n")
     assert verdict.state == "fail"
-    assert verdict.reason.startswith(("the code spoke out of turn", "the code wanted to", "the code ended"))
+    assert verdict.reason.startswith(("the code sent an unexpected message", "the code tried to", "the code ended"))
 
 
 IN = ["assert 5 in add(2, 3)", "assert 'z' not in add(2, 3)"]

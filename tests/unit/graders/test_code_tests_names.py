@@ -135,6 +135,6 @@ def test_what_is_left_of_a_comparison_is_not_measured_by_the_code(test: str, gra
         "    def __format__(self, how): return format(0.0, how)\ndef f(): return Any()\n"
     )
     verdict = grade({"code_tests": test}, code)
-    assert verdict.reason.startswith("an operator on an object of the code and data of the tests gave data")
+    assert verdict.reason.startswith("an operator on an object of the code and data of the tests returned data")
     own = "a, b = f(), f()\nassert len(a - b) == 0 and list(a * 1 if hasattr(a, 'x') else a) == []"
     assert grade({"code_tests": own}, code).passed

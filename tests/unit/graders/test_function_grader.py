@@ -222,7 +222,7 @@ def test_a_function_that_cannot_be_had_is_a_usage_error(
 
 
 def test_a_function_of_another_program_cannot_be_had(build: Callable[..., Grader]) -> None:
-    with pytest.raises(UsageError, match="only its own program has"):
+    with pytest.raises(UsageError, match="only in the program that created it"):
         build({"type": "function", "live": "__main__:judge"}).digest()
 
 

@@ -71,7 +71,7 @@ def test_the_flag_sandbox_decides_nothing(
 
 def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
     context = GradeContext(Case(id="a", input="?"), Transcript(output=RIGHT), index=0, seed=0)
-    with pytest.raises(Unscored, match="needs one"):
+    with pytest.raises(Unscored, match="needs a sandbox"):
         asyncio.run(build(FACTORIAL).grade(context))
 
 
@@ -107,11 +107,11 @@ def test_without_isolation_the_same_runner_is_used(tmp_path: Path) -> None:
         ("import os\nos.kill(os.getppid(), 9)", "the code defines no function 'f'"),
         ("def f():\n    import os\n    os.closerange(0, 100)\n    return 1", "before the function returned"),
         ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return f()", ""),
-        ("def f(): return object()", "a value of type object, which JSON cannot hold"),
-        ("def f(): return lambda: 1", "a value of type function, which JSON cannot hold"),
-        ("def f(): return {(1, 2): 3}", "a key of type tuple, which JSON cannot hold"),
+        ("def f(): return object()", "a value of type object, which JSON does not support"),
+        ("def f(): return lambda: 1", "a value of type function, which JSON does not support"),
+        ("def f(): return {(1, 2): 3}", "a key of type tuple, which JSON does not support"),
         ("def f():\n    a = []\n    a.append(a)\n    return a", "nested too deeply"),
-        ("def f(): return 10 ** 10_000", "a number of too many digits"),
+        ("def f(): return 10 ** 10_000", "a number with too many digits"),
         ("def f(): return 'x' * 2_000_000", "larger than 1,048,576 bytes"),
         ("class E(Exception):\n    def __str__(self): raise self\ndef f(): raise E", "E"),
         ("import os\nos.write(3, b'nonsense\\n')", "the result cannot be read"),

@@ -172,7 +172,7 @@ def test_any_embeddings_can_be_named(tmp_path: Path) -> None:
     ("vectors", "why", "calls"),
     [
         ([[0.0, 0.0], [0.0, 1.0]], "a vector of zeros has no direction", 1),
-        ([[1.0, 0.0]], "the reply makes no sense: there are not 2 vectors (3 attempts in ", 3),
+        ([[1.0, 0.0]], "the reply is not valid: expected 2 vectors (3 attempts in ", 3),
     ],
 )
 @pytest.mark.parametrize("written", [{"semantic_similarity": CAT}, {"similarity": CAT, "algorithm": "semantic"}])

@@ -136,7 +136,7 @@ def test_no_empty_message_is_ever_sent(blank: str) -> None:
     [turn] = request_body("m", ChatRequest(messages=(*said, ChatMessage(role="user", content="b"))))["messages"]
     assert [block["text"] for block in turn["content"]] == ["a", "b"]
     for messages in ((), (ChatMessage(role="user", content=blank),), (*said, ChatMessage(role="user", content=blank))):
-        with pytest.raises(ModelUnavailable, match="takes no empty message"):
+        with pytest.raises(ModelUnavailable, match="does not accept empty messages"):
             request_body("m", ChatRequest(messages=messages))
 
 

@@ -76,7 +76,7 @@ def test_a_server_that_cannot_embed_is_asked_three_times_and_what_it_took_is_pai
         return web.json_response({"data": [], "usage": {"prompt_tokens": 7}})
 
     used: list[Usage] = []
-    with pytest.raises(ModelUnavailable, match=r"makes no sense: there are not 1 vectors \(3 attempts"):
+    with pytest.raises(ModelUnavailable, match=r"is not valid: expected 1 vectors \(3 attempts"):
         embed_at(handler, used)
     assert [each.input_tokens for each in used] == [7, 7, 7]
 

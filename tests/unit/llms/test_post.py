@@ -175,7 +175,7 @@ async def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -
         replies = await ask_all(Posting(clock=clock, rng=Random(5)), url, 1)
     (error,) = replies
     assert isinstance(error, ModelUnavailable)
-    assert "makes no sense" in error.message
+    assert "the reply is not valid" in error.message
     assert server.requests == 8
 
 
@@ -190,7 +190,7 @@ async def test_a_server_that_only_gives_garbage_is_not_paid_forever(kind: str) -
         (400, {"error": "bad\nrequest"}, "HTTP 400: bad request"),
         (404, {"detail": [{"msg": "no such model"}]}, 'HTTP 404: [{"msg": "no such model"}]'),
         (403, None, "HTTP 403: null"),
-        (307, None, "HTTP 307: it redirects elsewhere"),
+        (307, None, "HTTP 307: the server redirects"),
         (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "HTTP 429: no money"),
     ],
 )
@@ -356,7 +356,7 @@ async def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
 
 @pytest.mark.parametrize(
     ("status", "before_it", "waited_for"),
-    [(429, 0, "HTTP 429"), (503, 0, "HTTP 503"), (None, 1, "turn"), (None, 0, None)],
+    [(429, 0, "HTTP 429"), (503, 0, "HTTP 503"), (None, 1, "still queued"), (None, 0, None)],
 )
 async def test_the_code_that_ends_a_call_is_told_what_it_waited_for(
     status: int | None, before_it: int, waited_for: str | None
@@ -505,7 +505,7 @@ async def test_an_error_reported_with_http_200_slows_down_like_its_status() -> N
         found = posting.pace_of(Endpoint(url, {"Authorization": f"Bearer {KEY}"})).limit, replies
     limit, [error] = found
     assert isinstance(error, ModelUnavailable) and error.status == 429
-    assert "error 429, told with HTTP 200: rate" in str(error)
+    assert "error 429, sent with HTTP 200: rate" in str(error)
     assert limit < FIRST_LIMIT
 
 

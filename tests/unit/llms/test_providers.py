@@ -39,11 +39,11 @@ def test_names(written: str, provider: str, model: str) -> None:
 @pytest.mark.parametrize(
     ("written", "message", "hint"),
     [
-        ("llama-3", "names no model", "provider/model"),
-        ("", "names no model", "openai"),
-        ("openai", "a provider and no model", "openai/MODEL"),
-        ("openai/", "a provider and no model", "openai/MODEL"),
-        ("/gpt-4o", "names no model", "provider/model"),
+        ("llama-3", "is not a model", "provider/model"),
+        ("", "is not a model", "openai"),
+        ("openai", "a provider without a model", "openai/MODEL"),
+        ("openai/", "a provider without a model", "openai/MODEL"),
+        ("/gpt-4o", "is not a model", "provider/model"),
     ],
 )
 def test_what_names_no_model_is_reported(written: str, message: str, hint: str) -> None:

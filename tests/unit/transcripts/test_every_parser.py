@@ -96,6 +96,6 @@ def test_what_no_parser_knows() -> None:
     assert detect("") is None
     assert detect('{"hello": "world"}') is None
     with pytest.raises(
-        TargetFailed, match="no parser knows these events; known are those of docker-agent, claude-code"
+        TargetFailed, match="no parser recognises these events; the known formats are docker-agent, claude-code"
     ):
         parser("auto")('{"hello": "world"}')
