@@ -40,7 +40,7 @@ def trial_of(output: object, text: str) -> Trial:
 
 def stored(trial: Trial, redactor: Redactor) -> tuple[Trial, bytes]:
     row = trial_row(1, trial, redactor)
-    read = Decoder("store.db").trial(("a", 0, 1, row[-1]), "brave-otter-042")
+    read = Decoder("store.db").trial(("a", 0, 1, row[-1], ""), "brave-otter-042")
     return read, unpack(row[-1]) + row[-2].encode() + row[7].encode()
 
 

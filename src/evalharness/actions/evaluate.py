@@ -22,7 +22,7 @@ from evalharness.steps.collect_variables import for_suites, stored_environment
 
 RESUMED_WITH = {
     *("resume", "trials", "scorers", "variables", "env"),
-    *("max_concurrency", "max_cost_usd", "max_tokens", "judge_model"),
+    *("max_concurrency", "max_cost_usd", "max_tokens", "judge_model", "run_name"),
 }
 
 

@@ -143,7 +143,7 @@ def test_an_address_that_cannot_be_used_is_reported_without_showing_it(url: str)
 
 @pytest.mark.parametrize("key", ["two words here", "line\nbreak-123", "schlüssel-1234"])
 def test_a_key_that_cannot_be_sent_is_reported_without_showing_it(key: str) -> None:
-    with pytest.raises(UsageError, match="OPENAI_API_KEY holds") as caught:
+    with pytest.raises(UsageError, match="OPENAI_API_KEY contains") as caught:
         endpoint("openai/m", OPENAI_API_KEY=key)
     assert key not in caught.value.message + caught.value.hint
 

@@ -47,11 +47,11 @@ def test_a_run_and_what_is_done_with_it_afterwards(tmp_path: Path) -> None:
     assert store.progress(resumed.id)[0] == ""
 
     [regraded] = harness.call(regrade_runs, RegradeRequest(resumed.name))
-    assert regraded.run.report is not None
-    assert regraded.run.report.verdict == resumed.report.verdict
-    assert [line.name for line in store.list_runs(5)] == [regraded.run.name, resumed.name]
+    assert regraded.report is not None
+    assert regraded.report.verdict == resumed.report.verdict
+    assert [line.name for line in store.list_runs(5)] == [regraded.name, resumed.name]
 
     assert harness.baseline(resumed.name).name == "default"
-    comparison = harness.compare("default", regraded.run.name)
-    assert (comparison.old.run_name, comparison.new.run_name) == (resumed.name, regraded.run.name)
+    comparison = harness.compare("default", regraded.name)
+    assert (comparison.old.run_name, comparison.new.run_name) == (resumed.name, regraded.name)
     assert comparison.n_cases == 3
