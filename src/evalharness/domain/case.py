@@ -46,6 +46,9 @@ class Case(Record):
     input: Json
     expected: GraderSpec | None = None
     graders: tuple[GraderSpec, ...] | None = None
+    code_check: GraderSpec | None = None
+    """How code would compare with what is expected, where a judge or a person does. Files write `expected` and
+    `grader` side by side."""
     reference: Json = None
     files: dict[str, CaseFile] = Field(default_factory=dict)
     setup: str = ""

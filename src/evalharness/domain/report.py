@@ -183,6 +183,8 @@ class Report(Record):
     failures: tuple[Failure, ...] = ()
     unjudged: tuple[Failure, ...] = ()
     """Cases that were skipped, or whose grade is still outstanding."""
+    not_graded: MaybeFinding = None
+    """Which cases were skipped because no grader of the type asked for can grade them."""
     awaited: tuple[str, ...] = ()
     """Whose grades are outstanding, where any are: those of `human` or `model` graders."""
     gate: GateResult | None = None

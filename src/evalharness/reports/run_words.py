@@ -30,6 +30,11 @@ def _too_many_errors(errors: int, tried: int, skipped: int, allowed: float) -> s
     return f"{share}, more than the {allowed * 100:g} % allowed"
 
 
+def _no_such_grader(grader_type: str, cases: Sequence[str], number: int) -> str:
+    them = "it" if number == 1 else "them"
+    return f"{count(number, 'case')} skipped, as no {grader_type} grader can grade {them}: {listed(cases, number)}"
+
+
 def _failed_too(cases: int) -> str:
     return f"; {count(cases, 'case')} failed" if cases else ""
 
@@ -109,6 +114,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.cases_failed": lambda cases: f"{count(cases, 'case')} failed",
         "run.stopped_after_failures": "stopped after failures",
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} still to be graded",
+        "run.no_such_grader": _no_such_grader,
         "run.gate_invalid": lambda checks: f"the gate cannot be judged: {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed: {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",

@@ -81,7 +81,8 @@ class _Writer:
         self._awaited(run, report)
         for line in advice(report):
             self._screen.line(*line)
-        why = f"  {say(report.why)}" if report.why else ""
+        reasons = "; ".join(say(found) for found in (report.why, report.not_graded) if found)
+        why = f"  {reasons}" if reasons else ""
         self._screen.say(
             (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
         )

@@ -137,6 +137,7 @@ SAMPLES: dict[str, Any] = {
     "given_up": 1,
     "graded": 9,
     "grader": "judge",
+    "grader_type": "code",
     "grades": 4,
     "group": "search",
     "half_width": 0.05,

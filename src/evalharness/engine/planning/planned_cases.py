@@ -152,7 +152,7 @@ def plan_cases(
         if grader_type is not None:
             graders = _of_type(grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
-            skip = skip if graders else f"no {grader_type} grader"
+            skip = skip if graders else lacks_grader(grader_type)
         if graders and all(grader.is_off for _, grader in graders):
             skip = skip or ONLY_OFF
         planned.append(
@@ -175,7 +175,13 @@ def _of_type(
 ) -> list[tuple[GraderSpec, Grader]]:
     chosen = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
     usual = None if chosen else usual_grader(grader_type, case, graders)
-    return [(usual, _built(usual, services, case))] if usual else chosen
+    stand_in = _built(usual, services, case) if usual else None
+    return [(usual, stand_in)] if usual and stand_in and stand_in.type == grader_type else chosen
+
+
+def lacks_grader(grader_type: str) -> str:
+    """Why a case is skipped that no grader of this type can grade."""
+    return f"no {grader_type} grader"
 
 
 def _own_target(
@@ -254,14 +260,16 @@ def trial_seed(seed: int, case_id: str, index: int) -> int:
     return int.from_bytes(blake2b(f"{seed}\0{case_id}\0{index}".encode(), digest_size=4).digest(), "big") >> 1
 
 
-# Substituting: the grader that stands in where a case has none of the type asked for (`--grader-type model`).
+# Substituting: the grader that stands in where a case has none of the type asked for (`--grader-type`).
 
 
 def usual_grader(grader_type: str, case: Case, graders: Iterable[tuple[GraderSpec, Grader]]) -> GraderSpec | None:
-    """A person can rate any answer; a judge must be told what a good one is; code has to be written first."""
+    """A person can rate any answer; a judge must know what a good one is; code compares with what is expected."""
     if grader_type == "human":
         return GraderSpec(kind="human")
-    known = _known_answer(case, graders) if grader_type == "model" else {}
+    if grader_type == "code":
+        return case.code_check
+    known = _known_answer(case, graders)
     return GraderSpec(kind="model", options=known) if known else None
 
 

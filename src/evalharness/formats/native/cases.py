@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalharness.documents.http_messages import PLACES, ApiCall
 from evalharness.domain.case import Case, is_typed_input
 from evalharness.domain.problem import FieldPath, quoted
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import closest
-from evalharness.formats.native.expectations import Expected, comparison, is_native_form, read_expected
+from evalharness.formats.native.expectations import JUDGES, Expected, comparison, is_native_form, read_expected
 from evalharness.formats.native.folder import Folder, rebased_case, rebased_target
 from evalharness.formats.native.regression_evals import Baseline, read_baseline, read_comparison
 from evalharness.formats.native.written_evals import CASE_KEYS, EVAL_KEYS, WrittenEval
@@ -130,8 +130,18 @@ class CaseReader:
             fields["expected"] = self.graders.read(grader, origin)
             return
         spec = fields["expected"] = self.graders.compare(grader, origin, expected)
+        if spec is not None and spec.kind in JUDGES and expected.kind not in JUDGES:
+            fields["code_check"] = self._code_check(written, expected)
         if spec is not None and spec.kind == "function" and expected.values:
             fields.setdefault("reference", expected.values[0])  # where a function looks for what is expected
+
+    def _code_check(self, written: WrittenEval, expected: Expected) -> GraderSpec | None:
+        """None where code cannot compare so: a judge was asked for, and nothing is wrong with the case."""
+        origin = replace(self._origin(written, "expected"), findings=Findings(written.findings.source))
+        value = written.fields.get("expected", written.fields.get("expected_output"))
+        by_name = isinstance(value, Mapping) and is_native_form(value) and not written.is_regression
+        spec = self.graders.read_inline(value if by_name else comparison(expected), origin, None)
+        return None if origin.findings.problems else spec
 
     def _asked(
         self, written: WrittenEval, fields: dict[str, Any], moved: dict[str, FieldPath], baseline: Baseline | None
