@@ -26,6 +26,9 @@ def project(tmp_path: Path) -> Path:
         (["--tag", "quick", "--tag", "am", "--only", "UIT"], {"france", "peru", "japan"}),
         (["--category", "capability", "--category", "america"], {"peru", "japan"}),
         (["--category", "asia"], {"japan"}),
+        (["--category", "CAPABILITY", "--category", "America"], {"peru", "japan"}),
+        (["--difficulty", "Hard"], {"peru"}),
+        (["--difficulty", "easy", "--difficulty", "hard", "--tag", "am"], {"peru"}),
         (["--limit", "2"], {"france", "peru"}),
     ],
 )

@@ -12,6 +12,8 @@ from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
 from evalharness.values.json_value import Json
 
+EVAL_TYPES = ("capability", "regression")
+DIFFICULTIES = ("easy", "medium", "hard")
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 

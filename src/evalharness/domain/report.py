@@ -105,6 +105,7 @@ class Summary(Record):
     case_pass_rate: float | None = None
     by_category: dict[str, Group] = Field(default_factory=dict)
     by_topic: dict[str, Group] = Field(default_factory=dict)
+    by_difficulty: dict[str, Group] = Field(default_factory=dict)
     by_grader: dict[str, Group] = Field(default_factory=dict)
     trials: TrialCounts = Field(default_factory=TrialCounts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -177,6 +177,7 @@ class Selection:
     only: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
     limit: int | None = None
     ids: frozenset[str] | None = None
 
@@ -193,13 +194,21 @@ class Selection:
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
-        kinds = {case.category, case.eval_type or suite.eval_type} - {""}
-        return not self.categories or bool(set(self.categories) & kinds)
+        if self.difficulties and not _names(self.difficulties, case.difficulty):
+            return False
+        return not self.categories or _names(self.categories, case.category, case.eval_type or suite.eval_type)
 
     def described(self) -> str:
         parts = [*(f"--only {p}" for p in self.only), *(f"--tag {t}" for t in self.tags)]
         parts += [f"--category {c}" for c in self.categories]
+        parts += [f"--difficulty {d}" for d in self.difficulties]
         return " ".join(parts) or "the selection"
+
+
+def _names(wanted: Iterable[str], *labels: str) -> bool:
+    """Whether one of the labels is wanted; in any case."""
+    lowered = {word.lower() for word in wanted}
+    return any(label.lower() in lowered for label in labels if label)
 
 
 def matches(pattern: str, case: Case, file_name: str) -> bool:

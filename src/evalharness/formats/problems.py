@@ -57,6 +57,14 @@ class Findings:
     def unknown_name(self, path: FieldPath, error: UnknownName) -> None:
         self.add(path, error.what, allowed=", ".join(error.choices), suggestion=error.guess)
 
+    def unknown_label(
+        self, path: FieldPath, label: Any, known: Collection[str], severity: Severity = "warning"
+    ) -> None:
+        """A text that groups and selects cases, and is none of the known ones; anything else is left for its model."""
+        if isinstance(label, str) and label and label not in known and "{{" not in label:
+            message, allowed = f"unknown {path[-1]} '{label}'", ", ".join(known)
+            self.add(path, message, allowed=allowed, suggestion=closest(label, known) or "", severity=severity)
+
     def validated(
         self,
         path: FieldPath,

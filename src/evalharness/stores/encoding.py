@@ -44,7 +44,7 @@ _RUN = TypeAdapter(Run)
 _REPORT = TypeAdapter(Report)
 _SUITE = TypeAdapter(Suite)
 _CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
-_WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic")
+_WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
 _CASES_LEVEL = 1
 """Figures hardly get smaller with more effort, and that would take as long again as everything else."""

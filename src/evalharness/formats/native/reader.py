@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalharness.domain.case import Case
+from evalharness.domain.case import EVAL_TYPES, Case
 from evalharness.domain.gate import Gate, Thresholds
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import GraderSpec
@@ -20,8 +20,6 @@ from evalharness.formats.native.written_graders import GraderReader
 from evalharness.formats.parts import kind_of, needs_reference
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import Source
-
-EVAL_TYPES = ("capability", "regression")
 
 
 def looks_native(data: Any) -> bool:

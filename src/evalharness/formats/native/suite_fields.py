@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalharness.domain.case import Case
+from evalharness.domain.case import EVAL_TYPES, Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
@@ -36,6 +36,7 @@ def read_suite(document: Document, graders: GraderReader, name: str, prefix: str
     top.setdefault("name", named or name)
     if isinstance(metadata, Mapping) and "description" in metadata:
         top.setdefault("description", metadata["description"])
+    document.findings.unknown_label(document.at("eval_type"), top.get("eval_type"), EVAL_TYPES, document.severity)
     _check_targets(document, top)
     if "graders" in top:
         origin = Origin(document.findings, document.at("graders"), prefix, document.is_native)
