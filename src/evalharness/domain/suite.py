@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.domain.case import Case, Name, Seconds, session_file
-from evalharness.domain.gate import Gate, Share
+from evalharness.domain.gate import Gate, Presets, Share
 from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -85,6 +85,8 @@ class Suite(Record):
     case_threshold: Share = 1.0
     max_error_rate: Share = 0.02
     gate: Gate | None = None
+    presets: Presets = Field(default_factory=dict)
+    """What presets of gates ask for in this suite, where that is not the usual."""
     graders: tuple[GraderSpec, ...] = ()
     config: SuiteConfig = Field(default_factory=SuiteConfig)
     reporting: Json = None

@@ -22,7 +22,7 @@ NOT_ACTED_ON = ("reporting", "notify")
 SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}
 CONFIG_KEYS = {*SuiteConfig.model_fields, "parallel_execution"}
 INHERITED = ("category", "criticality", "tags")
-NOT_OF_A_PART = ("trials", "k", "variants", "case_threshold", "max_error_rate", "gate")
+NOT_OF_A_PART = ("trials", "k", "variants", "case_threshold", "max_error_rate", "gate", "presets")
 """What only the suite as a whole can decide."""
 OF_A_PART = ("timeout_seconds", "retries", "retry_count")
 """Keys of `config` that can be said of a part's own cases; the others are about the run."""
