@@ -37,6 +37,14 @@ def test_choosing_cases(project: Path, words: list[str], chosen: set[str]) -> No
     assert set(done.states()) == chosen
 
 
+def test_what_nothing_matches_is_told_with_names_in_quotes(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml="test_cases: [{id: my case, input: x, expected: x}, {id: other, input: x, expected: x}]")
+    done = drive(tmp_path, "run", "suite.yaml", "--target", "oracle", "--only", "no such", "--difficulty", "hard")
+    assert done.code == 2
+    assert "no case of suite.yaml matches --only 'no such' --difficulty hard" in done.err
+    assert "cases: 'my case', other" in done.err
+
+
 def test_only_what_failed_last_time(project: Path) -> None:
     assert "has not been run before" in drive(project, "run", "suite.yaml", "--failed").err
     first = drive(project, "run", "suite.yaml", "--trials", "1", "--json")

@@ -47,8 +47,8 @@ class Evaluation:
 
 async def evaluate_suite(context: Context, asked: Evaluation, execution: Execution | None = None) -> Run:
     """Run one suite on one target; returns the finished run with its report and trials."""
-    if asked.trials is not None and asked.trials < 1:
-        raise UsageError(f"trials must be at least 1, not {asked.trials}")
+    if asked.trials is not None and (type(asked.trials) is not int or asked.trials < 1):
+        raise UsageError(f"trials must be a whole number, at least 1, not {asked.trials!r:.80}")
     for name, value in asked.variables.items():
         if not isinstance(value, str):
             raise UsageError(f"the value of the variable {name} must be text, not {type(value).__name__}")

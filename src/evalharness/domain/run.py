@@ -6,9 +6,10 @@ from datetime import datetime
 from random import Random
 from typing import TypedDict
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from evalharness.domain.case import Case
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.domain.report import Report
 from evalharness.domain.sequential import SequentialPlan
@@ -17,6 +18,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Trial
 from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
+from evalharness.values.variables import fill
 
 
 class CaseLock(Record):
@@ -145,8 +147,11 @@ class Run(Record):
         return self.report.exit_code if self.report else None
 
     def environment(self) -> dict[str, Json]:
+        values = {name: value for name, value in self.lock.variables.items() if value is not None}
+        model = fill(self.target.model, values)
         return {
             "target": self.target.described(),
+            **({"model": model} if model else {}),
             "variant": self.variant,
             "version": self.lock.harness_version,
             "python": self.lock.python_version,
@@ -175,10 +180,14 @@ def generate_run_id(now: datetime, rng: Random) -> str:
 def checked_options(options: EvaluateOptions) -> RunOptions:
     if unknown := set(options) - set(EvaluateOptions.__annotations__):
         raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(EvaluateOptions.__annotations__)}")
-    at_once = options.get("max_concurrency")
+    try:
+        checked = RunOptions.model_validate(options)
+    except ValidationError as error:
+        raise UsageError(explain(error)) from None
+    at_once = checked.max_concurrency
     if at_once is not None and at_once < 0:
         raise UsageError(f"max_concurrency must be at least 0 (the number of CPUs), not {at_once}")
-    for name, cap in (("max_cost_usd", options.get("max_cost_usd")), ("max_tokens", options.get("max_tokens"))):
+    for name, cap in (("max_cost_usd", checked.max_cost_usd), ("max_tokens", checked.max_tokens)):
         if cap is not None and not cap > 0:
             raise UsageError(f"{name} must be above 0, not {cap}")
-    return RunOptions(**options)
+    return checked

@@ -16,6 +16,7 @@ from evalharness.domain.gate import Gate, Presets, Share
 from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.errors import one_word
 from evalharness.values.json_value import Json
 from evalharness.values.variables import has_braces
 
@@ -201,9 +202,9 @@ class Selection:
         return not self.categories or _names(self.categories, case.category, case.eval_type or suite.eval_type)
 
     def described(self) -> str:
-        parts = [*(f"--only {p}" for p in self.only), *(f"--tag {t}" for t in self.tags)]
-        parts += [f"--category {c}" for c in self.categories]
-        parts += [f"--difficulty {d}" for d in self.difficulties]
+        given = {"--only": self.only, "--tag": self.tags, "--category": self.categories}
+        given["--difficulty"] = self.difficulties
+        parts = [f"{flag} {one_word(value)}" for flag, values in given.items() for value in values]
         return " ".join(parts) or "the selection"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -63,7 +64,7 @@ def _without_score(what: str) -> Words:
 
 def _grades_capped(trials: int, run: str) -> str:
     decided = f"{count(trials, 'trial')} decided without all grades, because the spend cap was reached"
-    return f"{decided}: eval-harness regrade {run} asks for them"
+    return f"{decided}: eval-harness regrade {shlex.quote(run)} asks for them"
 
 
 def _unattributed(cost_usd: float, tokens: int) -> str:

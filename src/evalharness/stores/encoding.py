@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.stored import PastRun, RunOutline
@@ -64,8 +65,7 @@ def _without_result(trial: Trial, why: BaseException) -> Trial:
     """What it cost is kept, if that is known."""
     detail = str(why)
     if isinstance(why, ValidationError):
-        first = why.errors()[0]
-        detail = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        detail = explain(why)
     cost_usd = trial.last.transcript.cost_usd if trial.last.transcript else None
     is_known = isinstance(cost_usd, float) and isfinite(cost_usd) and cost_usd >= 0
     reason = head(f"the result cannot be stored: {detail}", LONGEST_REASON)

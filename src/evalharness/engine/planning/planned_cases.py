@@ -19,7 +19,7 @@ from evalharness.domain.example import merge_examples
 from evalharness.domain.run import CaseLock, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Selection, Suite
-from evalharness.errors import MissingVariable, NothingSelected, UsageError
+from evalharness.errors import MissingVariable, NothingSelected, UsageError, one_word
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.json_value import Json
 from evalharness.values.variables import fill, has_braces, needed
@@ -99,9 +99,10 @@ def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
     if not chosen.cases:
         if not suite.cases:
             raise NothingSelected(f"{file_name} has no cases")
+        known = ", ".join(one_word(case.id) for case in suite.cases[:8])
         raise NothingSelected(
             f"no case of {file_name} matches {selection.described()}",
-            hint=f"cases: {', '.join(case.id for case in suite.cases[:8])}{' …' if len(suite.cases) > 8 else ''}",
+            hint=f"cases: {known}{' …' if len(suite.cases) > 8 else ''}",
         )
     return chosen
 
