@@ -71,7 +71,9 @@ def case_fields(case: Case, reported: Mapping[str, Json]) -> dict[str, Json]:
     """A case repeats nothing that the file's metadata says of all cases, and says so where it differs from it."""
     own = _fields(case, CASE_FORMS)
     if case.code_check is not None and case.expected is not None:
-        own |= {"expected": _expected(case.code_check), "grader": _grader(case.expected)}
+        compared = {"expected": _expected(case.code_check), "grader": _grader(case.expected)}
+        first = ("id", "name", "description", "input")
+        own = {key: own[key] for key in first if key in own} | compared | {**own, **compared}
     for key, of_all in reported.items():
         value = _plain(getattr(case, key))
         if value == _plain(of_all):
